@@ -1,0 +1,116 @@
+# Everything a target needs is installed by `setup`; nothing but Python (3.11 or newer) and make is assumed.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The first Python here that is new enough; PYTHON=/path/to/python makes the choice yours.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp-setup
+PROTO_VENV := .venv-proto
+PROTO_STAMP := $(PROTO_VENV)/.stamp-setup
+OLD_VENV := .venv-oldest
+OLD_STAMP := $(OLD_VENV)/.stamp-setup
+PROTO_OUT := clients/python
+
+PYTEST ?= $(BIN)/python -m pytest
+PYTEST_FLAGS ?= -q
+BENCH_FLAGS ?=
+
+# hnswlib builds for any CPU, not for the one it happens to be built on; thread pools stay out of the way on small
+# machines; a stray PYTHONPATH never reaches our tools.
+export HNSWLIB_NO_NATIVE := 1
+export OPENBLAS_NUM_THREADS := 1
+export NUMBA_NUM_THREADS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+.PHONY: help
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup: $(STAMP)  ## Prepare .venv with the server and every development tool
+
+$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@kind=server; \
+	printf '#include <Python.h>\n#include <vector>\nint main() { return std::vector<int>().size(); }\n' \
+	  | $${CXX:-c++} -x c++ -fsyntax-only \
+	      -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" - >/dev/null 2>&1 \
+	  || kind=slim; \
+	if [ $$kind = slim ]; then \
+	  echo "No C++ compiler with Python's headers: installing slim. hnswlib stays out; exact search serves."; \
+	fi; \
+	echo "Installing backscroll[$$kind] and the development tools into $(VENV) ..."; \
+	$(BIN)/python -m pip install -q -e ".[$$kind,tools]" && echo $$kind > $@
+
+.PHONY: demo
+demo: $(STAMP)  ## Start a server with a sample chat and ask it something
+	$(BIN)/backscroll demo
+
+.PHONY: test
+test: $(STAMP)  ## Run the tests (without the long proofs)
+	$(PYTEST) $(PYTEST_FLAGS) -m "not proof" tests
+
+.PHONY: test-oldest
+test-oldest: $(OLD_STAMP)  ## Run the tests on the oldest dependencies we claim
+	$(OLD_VENV)/bin/python -m pytest $(PYTEST_FLAGS) -m "not proof" tests
+
+$(OLD_STAMP): pyproject.toml tools/lower-bounds
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(OLD_VENV)/bin/python || $(PYTHON) -m venv $(OLD_VENV)
+	$(OLD_VENV)/bin/python tools/lower-bounds > $(OLD_VENV)/constraints.txt
+	$(OLD_VENV)/bin/python -m pip install -q -c $(OLD_VENV)/constraints.txt -e ".[slim,tools]"
+	@touch $@
+
+.PHONY: check
+check: $(STAMP) proto-check  ## Lint, formatting, types, import rules, generated code
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(STAMP)  ## Format the code and apply safe lint fixes
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: proto
+proto: $(PROTO_STAMP)  ## Generate the Python code from proto/
+	tools/generate-proto $(PROTO_VENV)/bin $(PROTO_OUT)
+
+$(PROTO_STAMP): tools/proto-requirements.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(PROTO_VENV)/bin/python || $(PYTHON) -m venv $(PROTO_VENV)
+	$(PROTO_VENV)/bin/python -m pip install -q -r $<
+	@touch $@
+
+.PHONY: proto-check
+proto-check: $(STAMP) $(PROTO_STAMP)  ## Lint proto/ and compare the committed code with freshly generated code
+	$(BIN)/buf lint proto
+	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
+	tools/generate-proto $(PROTO_VENV)/bin "$$fresh" || exit 1; \
+	diff -r -q -x __pycache__ "$$fresh/backscroll/v1" $(PROTO_OUT)/backscroll/v1 \
+	  || { echo "The generated code is out of date: run 'make proto' and commit the result." >&2; exit 1; }
+
+.PHONY: bench
+bench: $(STAMP)  ## Run the benchmarks against their gates
+	$(BIN)/backscroll bench $(BENCH_FLAGS)
+
+.PHONY: proof
+proof: $(STAMP)  ## Run the long proofs: kills, floods, leaks, figures
+	$(PYTEST) $(PYTEST_FLAGS) -m proof tests bench
+
+.PHONY: docs
+docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
+	$(PYTEST) $(PYTEST_FLAGS) tests/docs
+
+.PHONY: clean
+clean:  ## Remove environments, caches and builds
+	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+	  .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

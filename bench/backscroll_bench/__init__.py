@@ -1,0 +1,1 @@
+"""What `backscroll bench` and `backscroll quality` run."""

@@ -1,0 +1,564 @@
+from backscroll.v1 import message_pb2 as _message_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Layout(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LAYOUT_UNSPECIFIED: _ClassVar[Layout]
+    LAYOUT_TURNS: _ClassVar[Layout]
+    LAYOUT_CONTEXT_AND_QUESTION: _ClassVar[Layout]
+    LAYOUT_SINGLE_USER: _ClassVar[Layout]
+    LAYOUT_SYSTEM_AND_USER: _ClassVar[Layout]
+
+class SpeakerStyle(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SPEAKER_STYLE_UNSPECIFIED: _ClassVar[SpeakerStyle]
+    SPEAKER_STYLE_ROLE: _ClassVar[SpeakerStyle]
+    SPEAKER_STYLE_TAGGED: _ClassVar[SpeakerStyle]
+
+class TimeStyle(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TIME_STYLE_UNSPECIFIED: _ClassVar[TimeStyle]
+    TIME_STYLE_NONE: _ClassVar[TimeStyle]
+    TIME_STYLE_ISO_DATE: _ClassVar[TimeStyle]
+    TIME_STYLE_RELATIVE: _ClassVar[TimeStyle]
+
+class Tokenizer(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TOKENIZER_UNSPECIFIED: _ClassVar[Tokenizer]
+    TOKENIZER_O200K_BASE: _ClassVar[Tokenizer]
+    TOKENIZER_CHARS_4: _ClassVar[Tokenizer]
+    TOKENIZER_BYTES_4: _ClassVar[Tokenizer]
+
+class PayloadFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PAYLOAD_FORMAT_UNSPECIFIED: _ClassVar[PayloadFormat]
+    PAYLOAD_FORMAT_OPENAI_CHAT: _ClassVar[PayloadFormat]
+    PAYLOAD_FORMAT_NONE: _ClassVar[PayloadFormat]
+
+class Source(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SOURCE_UNSPECIFIED: _ClassVar[Source]
+    SOURCE_RECENT: _ClassVar[Source]
+    SOURCE_WINDOW: _ClassVar[Source]
+    SOURCE_THREAD: _ClassVar[Source]
+    SOURCE_MENTION: _ClassVar[Source]
+    SOURCE_LEXICAL: _ClassVar[Source]
+    SOURCE_SEMANTIC: _ClassVar[Source]
+    SOURCE_ASKER: _ClassVar[Source]
+    SOURCE_PINNED: _ClassVar[Source]
+    SOURCE_OWN: _ClassVar[Source]
+
+class Category(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CATEGORY_UNSPECIFIED: _ClassVar[Category]
+    CATEGORY_RECENT: _ClassVar[Category]
+    CATEGORY_SEMANTIC: _ClassVar[Category]
+
+class Fate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FATE_UNSPECIFIED: _ClassVar[Fate]
+    FATE_SELECTED: _ClassVar[Fate]
+    FATE_THRESHOLD: _ClassVar[Fate]
+    FATE_LIMIT: _ClassVar[Fate]
+    FATE_BUDGET: _ClassVar[Fate]
+    FATE_DUPLICATE: _ClassVar[Fate]
+    FATE_DIVERSITY: _ClassVar[Fate]
+    FATE_VISIBILITY: _ClassVar[Fate]
+    FATE_RECALLED: _ClassVar[Fate]
+
+class Rung(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RUNG_UNSPECIFIED: _ClassVar[Rung]
+    RUNG_RANKED: _ClassVar[Rung]
+    RUNG_RECENT: _ClassVar[Rung]
+    RUNG_EMPTY: _ClassVar[Rung]
+
+class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    END_REASON_UNSPECIFIED: _ClassVar[EndReason]
+    END_REASON_COMPLETE: _ClassVar[EndReason]
+    END_REASON_LENGTH: _ClassVar[EndReason]
+    END_REASON_CONTENT_FILTER: _ClassVar[EndReason]
+    END_REASON_TOOL_CALLS: _ClassVar[EndReason]
+    END_REASON_INCOMPLETE: _ClassVar[EndReason]
+    END_REASON_UPSTREAM_ERROR: _ClassVar[EndReason]
+    END_REASON_DEADLINE: _ClassVar[EndReason]
+    END_REASON_CANCELLED: _ClassVar[EndReason]
+LAYOUT_UNSPECIFIED: Layout
+LAYOUT_TURNS: Layout
+LAYOUT_CONTEXT_AND_QUESTION: Layout
+LAYOUT_SINGLE_USER: Layout
+LAYOUT_SYSTEM_AND_USER: Layout
+SPEAKER_STYLE_UNSPECIFIED: SpeakerStyle
+SPEAKER_STYLE_ROLE: SpeakerStyle
+SPEAKER_STYLE_TAGGED: SpeakerStyle
+TIME_STYLE_UNSPECIFIED: TimeStyle
+TIME_STYLE_NONE: TimeStyle
+TIME_STYLE_ISO_DATE: TimeStyle
+TIME_STYLE_RELATIVE: TimeStyle
+TOKENIZER_UNSPECIFIED: Tokenizer
+TOKENIZER_O200K_BASE: Tokenizer
+TOKENIZER_CHARS_4: Tokenizer
+TOKENIZER_BYTES_4: Tokenizer
+PAYLOAD_FORMAT_UNSPECIFIED: PayloadFormat
+PAYLOAD_FORMAT_OPENAI_CHAT: PayloadFormat
+PAYLOAD_FORMAT_NONE: PayloadFormat
+SOURCE_UNSPECIFIED: Source
+SOURCE_RECENT: Source
+SOURCE_WINDOW: Source
+SOURCE_THREAD: Source
+SOURCE_MENTION: Source
+SOURCE_LEXICAL: Source
+SOURCE_SEMANTIC: Source
+SOURCE_ASKER: Source
+SOURCE_PINNED: Source
+SOURCE_OWN: Source
+CATEGORY_UNSPECIFIED: Category
+CATEGORY_RECENT: Category
+CATEGORY_SEMANTIC: Category
+FATE_UNSPECIFIED: Fate
+FATE_SELECTED: Fate
+FATE_THRESHOLD: Fate
+FATE_LIMIT: Fate
+FATE_BUDGET: Fate
+FATE_DUPLICATE: Fate
+FATE_DIVERSITY: Fate
+FATE_VISIBILITY: Fate
+FATE_RECALLED: Fate
+RUNG_UNSPECIFIED: Rung
+RUNG_RANKED: Rung
+RUNG_RECENT: Rung
+RUNG_EMPTY: Rung
+END_REASON_UNSPECIFIED: EndReason
+END_REASON_COMPLETE: EndReason
+END_REASON_LENGTH: EndReason
+END_REASON_CONTENT_FILTER: EndReason
+END_REASON_TOOL_CALLS: EndReason
+END_REASON_INCOMPLETE: EndReason
+END_REASON_UPSTREAM_ERROR: EndReason
+END_REASON_DEADLINE: EndReason
+END_REASON_CANCELLED: EndReason
+
+class Overrides(_message.Message):
+    __slots__ = ("use_intelligent_context", "max_context", "time_window_hours", "relevance_threshold", "sources", "max_chars_per_message", "recent_limit", "recent_floor")
+    USE_INTELLIGENT_CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAX_CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TIME_WINDOW_HOURS_FIELD_NUMBER: _ClassVar[int]
+    RELEVANCE_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    MAX_CHARS_PER_MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    RECENT_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    RECENT_FLOOR_FIELD_NUMBER: _ClassVar[int]
+    use_intelligent_context: bool
+    max_context: int
+    time_window_hours: int
+    relevance_threshold: float
+    sources: _containers.RepeatedScalarFieldContainer[str]
+    max_chars_per_message: int
+    recent_limit: int
+    recent_floor: int
+    def __init__(self, use_intelligent_context: bool = ..., max_context: _Optional[int] = ..., time_window_hours: _Optional[int] = ..., relevance_threshold: _Optional[float] = ..., sources: _Optional[_Iterable[str]] = ..., max_chars_per_message: _Optional[int] = ..., recent_limit: _Optional[int] = ..., recent_floor: _Optional[int] = ...) -> None: ...
+
+class SystemPrompt(_message.Message):
+    __slots__ = ("text", "is_template", "parameters")
+    class ParametersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    IS_TEMPLATE_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    is_template: bool
+    parameters: _containers.ScalarMap[str, str]
+    def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class BuildContextRequest(_message.Message):
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "visible_since_membership")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    ASKER_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    TRIGGER_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    ASKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    REPLY_FIELD_NUMBER: _ClassVar[int]
+    MENTIONS_FIELD_NUMBER: _ClassVar[int]
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    SELF_IDS_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    OVERRIDES_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    SPEAKER_STYLE_FIELD_NUMBER: _ClassVar[int]
+    TIME_STYLE_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_JSON_FIELD_NUMBER: _ClassVar[int]
+    RESERVE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PREFERENCES_FIELD_NUMBER: _ClassVar[int]
+    QUERY_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FORMATS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_LABEL_FIELD_NUMBER: _ClassVar[int]
+    VISIBLE_SINCE_MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    asker: _message_pb2.Author
+    question: str
+    trigger_message_id: str
+    asked_at_ms: int
+    reply: _message_pb2.Reply
+    mentions: _containers.RepeatedCompositeFieldContainer[_message_pb2.Mention]
+    thread_id: str
+    session_id: str
+    self_ids: _containers.RepeatedScalarFieldContainer[str]
+    profile: str
+    overrides: Overrides
+    layout: Layout
+    speaker_style: SpeakerStyle
+    time_style: TimeStyle
+    time_zone: str
+    system: SystemPrompt
+    include_system: bool
+    tools_json: str
+    reserve_tokens: int
+    preferences: _containers.RepeatedScalarFieldContainer[str]
+    query_embedding: _message_pb2.Embedding
+    token_budget: int
+    tokenizer: Tokenizer
+    payload_formats: _containers.RepeatedScalarFieldContainer[PayloadFormat]
+    model: str
+    explain: bool
+    question_label: str
+    visible_since_membership: bool
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., visible_since_membership: bool = ...) -> None: ...
+
+class Item(_message.Message):
+    __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated")
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    OWN_SOURCES_FIELD_NUMBER: _ClassVar[int]
+    CATEGORY_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    message: _message_pb2.Message
+    role: _message_pb2.Role
+    rank: int
+    score: float
+    sources: _containers.RepeatedScalarFieldContainer[Source]
+    own_sources: _containers.RepeatedScalarFieldContainer[str]
+    category: Category
+    token_count: int
+    truncated: bool
+    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., role: _Optional[_Union[_message_pb2.Role, str]] = ..., rank: _Optional[int] = ..., score: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., category: _Optional[_Union[Category, str]] = ..., token_count: _Optional[int] = ..., truncated: bool = ...) -> None: ...
+
+class RenderedMessage(_message.Message):
+    __slots__ = ("role", "content", "message_ids")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_IDS_FIELD_NUMBER: _ClassVar[int]
+    role: _message_pb2.Role
+    content: str
+    message_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, role: _Optional[_Union[_message_pb2.Role, str]] = ..., content: _Optional[str] = ..., message_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Payload(_message.Message):
+    __slots__ = ("format", "body")
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    format: PayloadFormat
+    body: bytes
+    def __init__(self, format: _Optional[_Union[PayloadFormat, str]] = ..., body: _Optional[bytes] = ...) -> None: ...
+
+class TokenCounts(_message.Message):
+    __slots__ = ("system", "tools", "preferences", "recent", "semantic", "question", "framing", "reserve", "total", "budget", "tokenizer")
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    PREFERENCES_FIELD_NUMBER: _ClassVar[int]
+    RECENT_FIELD_NUMBER: _ClassVar[int]
+    SEMANTIC_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    FRAMING_FIELD_NUMBER: _ClassVar[int]
+    RESERVE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    BUDGET_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    system: int
+    tools: int
+    preferences: int
+    recent: int
+    semantic: int
+    question: int
+    framing: int
+    reserve: int
+    total: int
+    budget: int
+    tokenizer: Tokenizer
+    def __init__(self, system: _Optional[int] = ..., tools: _Optional[int] = ..., preferences: _Optional[int] = ..., recent: _Optional[int] = ..., semantic: _Optional[int] = ..., question: _Optional[int] = ..., framing: _Optional[int] = ..., reserve: _Optional[int] = ..., total: _Optional[int] = ..., budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ...) -> None: ...
+
+class Degradation(_message.Message):
+    __slots__ = ("stage", "source", "reason")
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    stage: str
+    source: str
+    reason: str
+    def __init__(self, stage: _Optional[str] = ..., source: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class Event(_message.Message):
+    __slots__ = ("id", "type", "level", "parent_id", "at_ms", "payload")
+    class PayloadEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    PARENT_ID_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    type: str
+    level: str
+    parent_id: str
+    at_ms: int
+    payload: _containers.ScalarMap[str, str]
+    def __init__(self, id: _Optional[str] = ..., type: _Optional[str] = ..., level: _Optional[str] = ..., parent_id: _Optional[str] = ..., at_ms: _Optional[int] = ..., payload: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class CandidateExplanation(_message.Message):
+    __slots__ = ("message_id", "sources", "own_sources", "shares", "linear", "score", "decided_by", "fate", "rank")
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    OWN_SOURCES_FIELD_NUMBER: _ClassVar[int]
+    SHARES_FIELD_NUMBER: _ClassVar[int]
+    LINEAR_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
+    FATE_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    message_id: str
+    sources: _containers.RepeatedScalarFieldContainer[Source]
+    own_sources: _containers.RepeatedScalarFieldContainer[str]
+    shares: _containers.RepeatedScalarFieldContainer[float]
+    linear: float
+    score: float
+    decided_by: str
+    fate: Fate
+    rank: int
+    def __init__(self, message_id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[float]] = ..., linear: _Optional[float] = ..., score: _Optional[float] = ..., decided_by: _Optional[str] = ..., fate: _Optional[_Union[Fate, str]] = ..., rank: _Optional[int] = ...) -> None: ...
+
+class Explanation(_message.Message):
+    __slots__ = ("profile", "factors", "weights", "threshold", "link", "candidates")
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    FACTORS_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    profile: str
+    factors: _containers.RepeatedScalarFieldContainer[str]
+    weights: _containers.RepeatedScalarFieldContainer[float]
+    threshold: float
+    link: str
+    candidates: _containers.RepeatedCompositeFieldContainer[CandidateExplanation]
+    def __init__(self, profile: _Optional[str] = ..., factors: _Optional[_Iterable[str]] = ..., weights: _Optional[_Iterable[float]] = ..., threshold: _Optional[float] = ..., link: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateExplanation, _Mapping]]] = ...) -> None: ...
+
+class Diagnostics(_message.Message):
+    __slots__ = ("stage_microseconds", "cache_hit", "channel_generation", "exhaustive_search", "candidate_count", "server_version")
+    class StageMicrosecondsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    STAGE_MICROSECONDS_FIELD_NUMBER: _ClassVar[int]
+    CACHE_HIT_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_GENERATION_FIELD_NUMBER: _ClassVar[int]
+    EXHAUSTIVE_SEARCH_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    stage_microseconds: _containers.ScalarMap[str, int]
+    cache_hit: bool
+    channel_generation: int
+    exhaustive_search: bool
+    candidate_count: int
+    server_version: str
+    def __init__(self, stage_microseconds: _Optional[_Mapping[str, int]] = ..., cache_hit: bool = ..., channel_generation: _Optional[int] = ..., exhaustive_search: bool = ..., candidate_count: _Optional[int] = ..., server_version: _Optional[str] = ...) -> None: ...
+
+class BuildContextResponse(_message.Message):
+    __slots__ = ("context_id", "channel_known", "asked_at_ms", "profile", "items", "messages", "payloads", "text", "tokens", "stable_prefix_tokens", "rung", "degradations", "trigger", "addressed", "question_type", "summary", "events", "explanation", "diagnostics", "speaker_style", "layout")
+    CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_KNOWN_FIELD_NUMBER: _ClassVar[int]
+    ASKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    PAYLOADS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    STABLE_PREFIX_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    RUNG_FIELD_NUMBER: _ClassVar[int]
+    DEGRADATIONS_FIELD_NUMBER: _ClassVar[int]
+    TRIGGER_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSED_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_TYPE_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    DIAGNOSTICS_FIELD_NUMBER: _ClassVar[int]
+    SPEAKER_STYLE_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    context_id: str
+    channel_known: bool
+    asked_at_ms: int
+    profile: str
+    items: _containers.RepeatedCompositeFieldContainer[Item]
+    messages: _containers.RepeatedCompositeFieldContainer[RenderedMessage]
+    payloads: _containers.RepeatedCompositeFieldContainer[Payload]
+    text: str
+    tokens: TokenCounts
+    stable_prefix_tokens: int
+    rung: Rung
+    degradations: _containers.RepeatedCompositeFieldContainer[Degradation]
+    trigger: _message_pb2.Message
+    addressed: bool
+    question_type: _message_pb2.MessageType
+    summary: str
+    events: _containers.RepeatedCompositeFieldContainer[Event]
+    explanation: Explanation
+    diagnostics: Diagnostics
+    speaker_style: SpeakerStyle
+    layout: Layout
+    def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ...) -> None: ...
+
+class ModelCall(_message.Message):
+    __slots__ = ("temperature", "max_tool_iterations", "enable_tools", "max_output_tokens")
+    TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOOL_ITERATIONS_FIELD_NUMBER: _ClassVar[int]
+    ENABLE_TOOLS_FIELD_NUMBER: _ClassVar[int]
+    MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    temperature: float
+    max_tool_iterations: int
+    enable_tools: bool
+    max_output_tokens: int
+    def __init__(self, temperature: _Optional[float] = ..., max_tool_iterations: _Optional[int] = ..., enable_tools: bool = ..., max_output_tokens: _Optional[int] = ...) -> None: ...
+
+class ToolResult(_message.Message):
+    __slots__ = ("call_id", "text", "is_error")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    IS_ERROR_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    text: str
+    is_error: bool
+    def __init__(self, call_id: _Optional[str] = ..., text: _Optional[str] = ..., is_error: bool = ...) -> None: ...
+
+class StreamChatRequest(_message.Message):
+    __slots__ = ("context", "model_call", "turn_id", "tool_results", "question_message_id")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MODEL_CALL_FIELD_NUMBER: _ClassVar[int]
+    TURN_ID_FIELD_NUMBER: _ClassVar[int]
+    TOOL_RESULTS_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    context: BuildContextRequest
+    model_call: ModelCall
+    turn_id: str
+    tool_results: _containers.RepeatedCompositeFieldContainer[ToolResult]
+    question_message_id: str
+    def __init__(self, context: _Optional[_Union[BuildContextRequest, _Mapping]] = ..., model_call: _Optional[_Union[ModelCall, _Mapping]] = ..., turn_id: _Optional[str] = ..., tool_results: _Optional[_Iterable[_Union[ToolResult, _Mapping]]] = ..., question_message_id: _Optional[str] = ...) -> None: ...
+
+class Usage(_message.Message):
+    __slots__ = ("prompt_tokens", "completion_tokens")
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETION_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    prompt_tokens: int
+    completion_tokens: int
+    def __init__(self, prompt_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ...) -> None: ...
+
+class ChatEnd(_message.Message):
+    __slots__ = ("reason", "turn_id", "reply_message_id", "usage", "partial")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TURN_ID_FIELD_NUMBER: _ClassVar[int]
+    REPLY_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    reason: EndReason
+    turn_id: str
+    reply_message_id: str
+    usage: Usage
+    partial: bool
+    def __init__(self, reason: _Optional[_Union[EndReason, str]] = ..., turn_id: _Optional[str] = ..., reply_message_id: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., partial: bool = ...) -> None: ...
+
+class ChatError(_message.Message):
+    __slots__ = ("message", "reason")
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    message: str
+    reason: str
+    def __init__(self, message: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class Notice(_message.Message):
+    __slots__ = ("text", "reason")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    reason: EndReason
+    def __init__(self, text: _Optional[str] = ..., reason: _Optional[_Union[EndReason, str]] = ...) -> None: ...
+
+class StreamChatResponse(_message.Message):
+    __slots__ = ("context", "delta", "tool_call", "notice", "error", "end", "target")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CALL_FIELD_NUMBER: _ClassVar[int]
+    NOTICE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    context: BuildContextResponse
+    delta: str
+    tool_call: _message_pb2.ToolCallPart
+    notice: Notice
+    error: ChatError
+    end: ChatEnd
+    target: str
+    def __init__(self, context: _Optional[_Union[BuildContextResponse, _Mapping]] = ..., delta: _Optional[str] = ..., tool_call: _Optional[_Union[_message_pb2.ToolCallPart, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., error: _Optional[_Union[ChatError, _Mapping]] = ..., end: _Optional[_Union[ChatEnd, _Mapping]] = ..., target: _Optional[str] = ...) -> None: ...
+
+class ChatRequest(_message.Message):
+    __slots__ = ("turn",)
+    TURN_FIELD_NUMBER: _ClassVar[int]
+    turn: StreamChatRequest
+    def __init__(self, turn: _Optional[_Union[StreamChatRequest, _Mapping]] = ...) -> None: ...
+
+class ChatResponse(_message.Message):
+    __slots__ = ("context", "text", "tool_calls", "error", "end")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CALLS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    context: BuildContextResponse
+    text: str
+    tool_calls: _containers.RepeatedCompositeFieldContainer[_message_pb2.ToolCallPart]
+    error: ChatError
+    end: ChatEnd
+    def __init__(self, context: _Optional[_Union[BuildContextResponse, _Mapping]] = ..., text: _Optional[str] = ..., tool_calls: _Optional[_Iterable[_Union[_message_pb2.ToolCallPart, _Mapping]]] = ..., error: _Optional[_Union[ChatError, _Mapping]] = ..., end: _Optional[_Union[ChatEnd, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,34 @@
+"""Relevance of the messages of a channel for a question: arrays in, arrays out.
+
+No I/O, no logging, no configuration. `reference` is the specification in plain Python, `kernels` the same compiled.
+"""
+
+from __future__ import annotations
+
+from .decay import decay_per_hour
+from .engine import Engine, EngineChoice
+from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
+from .replies import ancestors, reply_tree, roots
+from .score import Scored, score_only, score_rows
+from .top_k import top_order
+from .warmup import warm
+from .weights import CLASSIC, ScoreParameters
+
+__all__ = [
+    "CLASSIC",
+    "CLASSIC_FACTORS",
+    "ChannelColumns",
+    "Engine",
+    "EngineChoice",
+    "QueryFeatures",
+    "ScoreParameters",
+    "Scored",
+    "ancestors",
+    "decay_per_hour",
+    "reply_tree",
+    "roots",
+    "score_only",
+    "score_rows",
+    "top_order",
+    "warm",
+]

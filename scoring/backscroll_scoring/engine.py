@@ -1,0 +1,58 @@
+"""The two engines, and how a caller names one."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+from . import kernels, reference
+from .arrays import Float64, Int32, Int64
+from .weights import Constants, Weights
+
+
+class Engine(Protocol):
+    """What `kernels` and `reference` both are. `reference` documents the arguments."""
+
+    def score_rows(
+        self,
+        time_ms: Int64,
+        author: Int32,
+        parent: Int32,
+        keyword_offsets: Int64,
+        keyword_ids: Int32,
+        mention_offsets: Int64,
+        mention_ids: Int32,
+        rows: Int32,
+        query_time: int,
+        query_author: int,
+        query_parent: int,
+        query_keywords: Int32,
+        query_mentions: Int32,
+        weights: Weights,
+        constants: Constants,
+        max_chain_depth: int,
+        logistic: bool,
+        factors: Float64,
+        shares: Float64,
+        linear: Float64,
+        scores: Float64,
+    ) -> int: ...
+
+    def reply_path(self, parent: Int32, start: int, out: Int32) -> int: ...
+
+    def roots(self, parent: Int32, out: Int32) -> None: ...
+
+    def top(self, scores: Float64, rows: Int32, out: Int32) -> int: ...
+
+
+EngineChoice: TypeAlias = Engine | Literal["kernels", "reference"]
+
+_ENGINES: dict[str, Engine] = {"kernels": kernels, "reference": reference}
+
+
+def resolve(engine: EngineChoice) -> Engine:
+    """Return the engine itself for a name; an engine is passed through."""
+    if not isinstance(engine, str):
+        return engine
+    if engine not in _ENGINES:
+        raise ValueError(f"engine must be one of {sorted(_ENGINES)}, not {engine!r}")
+    return _ENGINES[engine]

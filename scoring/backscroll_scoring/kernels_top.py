@@ -1,0 +1,65 @@
+"""The compiled ranking. See `reference` for what is computed, `kernels` for who may call."""
+
+from __future__ import annotations
+
+import numba as nb  # type: ignore[import-untyped, unused-ignore]
+
+from .arrays import Float64, Int32
+from .compile import I32, READ_F64, READ_I32, kernel
+from .status import NOT_A_NUMBER, OK
+
+_N = nb.intp
+
+
+@kernel(nb.boolean(READ_F64, READ_I32, _N, _N))
+def _before(scores: Float64, rows: Int32, a: int, b: int) -> bool:
+    """Does position a come before position b? A total order: no two positions are equal."""
+    if scores[a] != scores[b]:
+        return scores[a] > scores[b]
+    if rows[a] != rows[b]:
+        return rows[a] > rows[b]
+    return a > b
+
+
+@kernel(nb.void(READ_F64, READ_I32, I32, _N, _N))
+def _sink(scores: Float64, rows: Int32, heap: Int32, hole: int, size: int) -> None:
+    """Restore the heap below ``hole``: the position that comes last of all is at the top."""
+    moving = heap[hole]
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(scores, rows, heap[child], heap[child + 1]):
+            child += 1
+        if not _before(scores, rows, moving, heap[child]):
+            break
+        heap[hole] = heap[child]
+        hole = child
+    heap[hole] = moving
+
+
+@kernel(_N(READ_F64, READ_I32, I32), nogil=True)
+def top(scores: Float64, rows: Int32, out: Int32) -> int:
+    """See `reference.top`. A heap of the k best so far: one comparison for nearly every score."""
+    k = out.shape[0]
+    nans = 0
+    for i in range(scores.shape[0]):
+        nans |= scores[i] != scores[i]
+    if nans:
+        return NOT_A_NUMBER
+    if k == 0:
+        return OK
+    for i in range(k):
+        out[i] = i
+    for i in range(k // 2 - 1, -1, -1):
+        _sink(scores, rows, out, i, k)
+    for i in range(k, scores.shape[0]):
+        if scores[i] >= scores[out[0]] and _before(scores, rows, i, out[0]):
+            out[0] = i
+            _sink(scores, rows, out, 0, k)
+    for size in range(k - 1, 0, -1):
+        last = out[0]
+        out[0] = out[size]
+        out[size] = last
+        _sink(scores, rows, out, 0, size)
+    return OK

@@ -1,0 +1,1 @@
+"""The Backscroll server: from a stored chat to the few messages that matter for the next reply."""

@@ -1,0 +1,150 @@
+"""Keywords of a text, for search and for the keyword overlap of S5-10 (S5-05).
+
+What becomes a keyword, after NFKC normalisation and lower-casing:
+
+- words of alphabetic scripts: possessive and plural ``s`` removed, then Snowball's English stem (ASCII only);
+- Han runs: words by rjieba's search mode (a long word and the words inside it); character bigrams without rjieba;
+- kana, Hangul, Thai, Lao, Khmer, Myanmar runs: character bigrams. A lone kana is a particle and is dropped;
+- versions (``10.04``) whole; dotted names (``sources.list``), paths and URLs whole and in parts, so that a line with
+  the file's name and a line with its path still meet.
+
+Stop words of both languages are left out (`stopwords`). Pure: the same text gives the same tuple in every process
+that has the same segmenter.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import Stemmer
+
+from backscroll_sidecar.analyze.stopwords import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+MAX_KEYWORD_CHARS = 64
+"""Longer words are cut here, longer wholes left out: a pasted key or blob must not fill an index."""
+
+_CACHED_TOKENS = 65_536
+_CACHED_TOKEN_CHARS = 24
+
+_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+_HIRAGANA = "\u3041-\u3096\u309d\u309e"
+_KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"
+_OTHER_UNSPACED = (
+    "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"  # Hangul
+    + "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u109f\u1780-\u17d3"  # Thai, Lao, Myanmar, Khmer
+)
+_UNSPACED = _HIRAGANA + _KATAKANA + _OTHER_UNSPACED
+_MARKS = "".join(chr(c) for c in range(0x300, 0xE00) if unicodedata.category(chr(c))[0] == "M")
+"""Combining marks of the spaced scripts: letters' parts that ``\\w`` leaves out (Hindi vowels, Arabic harakat)."""
+
+_URL = r"(?:https?|ftp)://[!-~]+|www\.[!-~]+"
+_PATH = r"(?<![\w/.])(?:~/[\w.+@-]+|(?:~|\.{1,2})?/[\w.+@-]+/[\w.+@-]+)(?:/[\w.+@-]+)*"
+_DOTTED_TAIL = r"(?:\.[a-z0-9][a-z0-9_+\-]*)*\#?"
+_LETTER = rf"[^\W_{_HAN}{_UNSPACED}]"
+
+_ASCII_TOKEN = re.compile(rf"{_URL}|{_PATH}|[a-z0-9][a-z0-9_'+\-]*{_DOTTED_TAIL}", re.ASCII)
+_TOKEN = re.compile(
+    rf"{_URL}|{_PATH}"
+    rf"|{_LETTER}(?:[^\W{_HAN}{_UNSPACED}]+|['+\-{_MARKS}]+)*{_DOTTED_TAIL}"
+    rf"|[{_HAN}]+|[{_HIRAGANA}]+|[{_KATAKANA}]+|[{_OTHER_UNSPACED}]+"
+)
+"""What `_ASCII_TOKEN` finds, in every script: two to three times slower, so ASCII texts go without it."""
+
+_STARTS_HAN = re.compile(rf"[{_HAN}]")
+_STARTS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_IS_KANA = re.compile(rf"[{_HIRAGANA}{_KATAKANA}]")
+_IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
+_HOST_END = re.compile(r"[/?#:]")
+_PART = re.compile(r"[^\W_](?:\w|['+\-])*")
+
+_stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+
+
+def keywords(text: str) -> tuple[str, ...]:
+    """The distinct keywords of `text` in order of appearance. O(n); never raises for a `str`."""
+    if text.isascii():
+        tokens = _ASCII_TOKEN.findall(text.lower())
+    else:
+        tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'"))
+    found: dict[str, None] = {}
+    for token in tokens:
+        if len(token) <= _CACHED_TOKEN_CHARS:
+            for word in _cached_expand(token):
+                found[word] = None
+        else:
+            found.update(dict.fromkeys(_expand(token)))
+    return tuple(found)
+
+
+def segmenter_name() -> str:
+    """``rjieba``, or ``bigrams`` where rjieba is not installed. Stored keywords of one do not meet the other's."""
+    return "bigrams" if _segmenter() is _bigrams else "rjieba"
+
+
+def _expand(token: str) -> tuple[str, ...]:
+    """The keywords one token of the text stands for."""
+    if _STARTS_HAN.match(token):
+        return tuple(word for word in _segmenter()(token) if word not in STOP_WORDS)
+    if _STARTS_UNSPACED.match(token):
+        return () if len(token) == 1 and _IS_KANA.match(token) else tuple(_bigrams(token))
+    if "://" in token or token.startswith("www."):
+        return tuple(_url(token))
+    if ("." in token or "/" in token) and not _IS_VERSION.fullmatch(token):
+        return tuple(_whole_and_parts(token.rstrip(".")))
+    return tuple(_word(token))
+
+
+_cached_expand = lru_cache(maxsize=_CACHED_TOKENS)(_expand)
+"""Chat repeats its words: the memo turns stemming and segmenting into one look-up. About 10 MB when full."""
+
+
+def _word(token: str) -> Iterator[str]:
+    """A single word: nothing if it is a stop word, else its stem, at most `MAX_KEYWORD_CHARS` long."""
+    word = token.strip("'-").removesuffix("'s").strip("'-")[:MAX_KEYWORD_CHARS]
+    if not word or word in STOP_WORDS:
+        return
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+        if word in STOP_WORDS:
+            return
+    yield _stem(word) if word.isascii() else word
+
+
+def _whole_and_parts(token: str) -> Iterator[str]:
+    """A path or dotted name as it is, then its words; bare numbers and single letters say nothing alone."""
+    if len(token) <= MAX_KEYWORD_CHARS:
+        yield token
+    for part in _PART.findall(token):
+        if len(part) > 1 and not part.isdigit():
+            yield from _word(part)
+
+
+def _url(token: str) -> Iterator[str]:
+    """A URL without scheme, ``www.`` and closing punctuation; its host; then its words."""
+    bare = token.rpartition("://")[2].removeprefix("www.").rstrip(".,;:!?'\")]}>/")
+    host = _HOST_END.split(bare, maxsplit=1)[0]
+    if host and host != bare and len(host) <= MAX_KEYWORD_CHARS:
+        yield host
+    if bare:
+        yield from _whole_and_parts(bare)
+
+
+def _bigrams(run: str) -> list[str]:
+    """Pairs of neighbouring characters; a single character is itself."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+@lru_cache(maxsize=1)
+def _segmenter() -> Callable[[str], Iterable[str]]:
+    """rjieba's search mode, or character bigrams. The first call loads the dictionary (about 60 ms)."""
+    try:
+        import rjieba
+    except ImportError:
+        return _bigrams
+    return rjieba.cut_for_search

@@ -1,0 +1,153 @@
+"""Who a message mentions, as user ids (S5-03).
+
+The sender's entities decide, exactly as sent. Only a message without any is searched for known names: ``@name`` (with
+or without a space after it: ``@小黑你好``) and an address at the start of a line (``name: …``). A name is looked up in a
+roster and nowhere else, so a display name never stands in for an id, and a name that two people share names nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from backscroll_sidecar.analyze.stopwords import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from backscroll_sidecar.domain import Author, Member, Mention
+
+MAX_NAME_CHARS = 64
+"""Longer names are found by the sender's entities only: each character costs one look-up a mention."""
+
+MAX_PLACES = 256
+"""At signs and lines looked at in one text: bounds the work a flood of ``@@@@`` can cause."""
+
+_AT = re.compile(r"(?<![A-Za-z0-9._%+\-])[@\uff20]")
+_LINE = re.compile(r"^[^\S\n]*(?=\S)", re.MULTILINE)
+_ADDRESS_END = re.compile(r"[:,](?=\s|$)|[\uff1a\uff0c]")
+_GOES_ON = re.compile(r"(?a:\w|[.\-]\w)")
+"""What must not follow a name that ends in an ASCII letter or digit: ``@bob`` is not in ``@bobby``, ``@bob.smith``."""
+
+
+class Roster(Protocol):
+    """What is known of a channel's people at the moment a message is analysed. Pure look-ups, no I/O."""
+
+    @property
+    def longest_name_chars(self) -> int:
+        """Code points of the longest known name; 0 when nobody is known."""
+        ...
+
+    def user_for_name(self, name: str) -> str | None:
+        """The id of the one user with that name (case-folded, whole); None if unknown or shared by two users."""
+        ...
+
+    def last_message_id(self, user_id: str) -> str | None:
+        """The newest message of that user in the channel, None if there is none."""
+        ...
+
+
+class StaticRoster:
+    """A roster in memory: members by name, and the last message of each user.
+
+    Names are current names, former names and aliases; a name of two users, in whatever role, is ambiguous and finds
+    nobody. Mutable through `note_author`: owned by one thread or task, neither locked nor to be shared while it learns.
+    """
+
+    def __init__(
+        self,
+        members: Iterable[Member] = (),
+        last_message_ids: Mapping[str, str] | None = None,
+    ) -> None:
+        self._user_ids: dict[str, str | None] = {}
+        self._last: dict[str, str] = dict(last_message_ids or {})
+        self.longest_name_chars = 0
+        for member in members:
+            for name in (member.name, *member.former_names, *member.aliases):
+                self._learn(name, member.user_id)
+
+    def user_for_name(self, name: str) -> str | None:
+        return self._user_ids.get(name.casefold())
+
+    def last_message_id(self, user_id: str) -> str | None:
+        return self._last.get(user_id)
+
+    def note_author(self, author: Author, message_id: str) -> None:
+        """Learn from a message just analysed, so that the next one of its batch finds its author and this message."""
+        self._learn(author.name, author.id)
+        if author.id:
+            self._last[author.id] = message_id
+
+    def _learn(self, name: str, user_id: str) -> None:
+        name = name.strip().removeprefix("@")
+        if not name or not user_id:
+            return
+        key = name.casefold()
+        known = self._user_ids.setdefault(key, user_id)
+        if known != user_id:
+            self._user_ids[key] = None
+        self.longest_name_chars = max(self.longest_name_chars, len(name), len(key))
+
+
+def mention_ids(message_text: str, mentions: tuple[Mention, ...], roster: Roster) -> tuple[str, ...]:
+    """The ids of the users a message mentions, without repeats, in order of appearance.
+
+    An entity without an id (Telegram's ``@name`` entities have none) is looked up by its name. O(n) in the text plus,
+    for each of at most `MAX_PLACES` places, one look-up per character of the longest known name.
+    """
+    if mentions:
+        ids = (mention.user_id or _by_name(mention.name, roster) for mention in mentions)
+    else:
+        found = [*_after_at(message_text, roster), *_addressed(message_text, roster)]
+        ids = (user_id for _, user_id in sorted(found, key=lambda place: place[0]))
+    return tuple(dict.fromkeys(filter(None, ids)))
+
+
+def _by_name(name: str, roster: Roster) -> str | None:
+    name = name.strip().lstrip("@\uff20")
+    return roster.user_for_name(name) if name else None
+
+
+def _after_at(text: str, roster: Roster) -> Iterator[tuple[int, str]]:
+    """Position and user of each ``@`` that a known name follows; the longest name wins."""
+    if "@" not in text and "\uff20" not in text:
+        return
+    longest = min(roster.longest_name_chars, MAX_NAME_CHARS)
+    for place, at in enumerate(_AT.finditer(text)):
+        if place == MAX_PLACES:
+            return
+        start = at.end()
+        for end in range(min(start + longest, len(text)), start, -1):
+            if _ends_inside_word(text, end):
+                continue
+            user_id = roster.user_for_name(text[start:end])
+            if user_id is not None:
+                yield at.start(), user_id
+                break
+
+
+def _ends_inside_word(text: str, end: int) -> bool:
+    """Whether a name that ends at `end` would break an ASCII word in two. Chinese needs no boundary."""
+    last = text[end - 1]
+    return last.isascii() and last.isalnum() and _GOES_ON.match(text, end) is not None
+
+
+def _addressed(text: str, roster: Roster) -> Iterator[tuple[int, str]]:
+    """Position and user of each line that begins ``name: ``, ``name, ``, ``name：`` or ``name，``."""
+    longest = min(roster.longest_name_chars, MAX_NAME_CHARS)
+    if not longest:
+        return
+    for place, line in enumerate(_LINE.finditer(text)):
+        if place == MAX_PLACES:
+            return
+        start = line.end()
+        best: str | None = None
+        for end in _ADDRESS_END.finditer(text, start, min(start + longest + 2, len(text))):
+            name = text[start : end.start()]
+            if "\n" in name:
+                break
+            if end.group() in ",\uff0c" and name.lower() in STOP_WORDS:
+                continue  # "no, …" and "ok, …" answer somebody; they do not call a user of that name
+            best = roster.user_for_name(name.rstrip()) or best
+        if best is not None:
+            yield start, best

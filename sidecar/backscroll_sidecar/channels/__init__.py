@@ -1,0 +1,7 @@
+"""Hot channels: the columns, texts and wire fragments of channels in memory, loaded from the store and droppable."""
+
+from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.registry import Channels
+from backscroll_sidecar.channels.view import ChannelView
+
+__all__ = ["ChannelView", "Channels", "HotChannel"]

@@ -1,0 +1,224 @@
+"""One channel in memory. Appends go behind the published rows; everything else publishes a new generation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from backscroll_scoring import ChannelColumns
+from numpy.typing import NDArray
+
+from backscroll_sidecar.channels.columns import Column, RaggedColumn
+from backscroll_sidecar.channels.links import Links
+from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.channels.view import ChannelView
+from backscroll_sidecar.domain import ChannelKey, Member, MessageState, StoredMessage
+from backscroll_sidecar.ports import Applied, FragmentCodec
+
+ROW_OVERHEAD_BYTES = 420
+"""Rough bytes a row costs beside arrays and characters: four Python objects, one dict entry (measured: 380-450)."""
+
+SCALARS: dict[str, type[np.generic]] = {
+    "time_ms": np.int64,
+    "seq": np.int64,
+    "author": np.int32,
+    "state": np.uint8,
+    "role": np.uint8,
+    "kind": np.uint8,
+    "message_type": np.uint8,
+    "token_count": np.int32,
+    "thread": np.int32,
+}
+
+
+class HotChannel:
+    """Columns, texts and fragments of one channel. Owned by the event loop; `view` may be read from any thread.
+
+    Rows stand in time order (rank time, arrival). The same rows in the same order come out whether they were
+    appended one by one or loaded at once (law 2).
+    """
+
+    def __init__(
+        self,
+        key: ChannelKey,
+        codec: FragmentCodec,
+        stored: Sequence[StoredMessage] = (),
+        members: Iterable[Member] = (),
+    ) -> None:
+        self.key = key
+        self.people = People()
+        self.generation = 1
+        self._codec = codec
+        self._scalars = {name: Column(dtype) for name, dtype in SCALARS.items()}
+        self._keywords = RaggedColumn()
+        self._mentions = RaggedColumn()
+        self._ids: list[str] = []
+        self._texts: list[str] = []
+        self._fragments: list[bytes] = []
+        self._rows: dict[str, int] = {}
+        self._links = Links()
+        self._keyword_ids: dict[str, int] = {}
+        self._thread_ids: dict[str, int] = {"": 0}
+        self._text_bytes = 0
+        self._view: ChannelView | None = None
+        self._append(sorted(stored, key=lambda s: s.seq))
+        self._sort()
+        self.people.note_members(members)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was ever heard of the channel: a message or a member."""
+        return bool(self._ids or self.people.ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, estimated: arrays exactly, Python objects by `ROW_OVERHEAD_BYTES`."""
+        arrays = sum(c.nbytes for c in self._scalars.values()) + self._keywords.nbytes + self._mentions.nbytes
+        return arrays + self._text_bytes + len(self._ids) * ROW_OVERHEAD_BYTES
+
+    def publish(self, applied: Applied) -> None:
+        """Take over what a committed change did. Idempotent: rows already held are only replaced by newer revisions."""
+        known = [s for s in applied.stored if s.message.id in self._rows]
+        fresh = [s for s in applied.stored if s.message.id not in self._rows]
+        if known:
+            self._replace(known)
+        if fresh:
+            self._append(sorted(fresh, key=lambda s: s.seq))
+            self._sort()
+        if applied.erased_ids:
+            self._erase(set(applied.erased_ids))
+        self.people.note_members(applied.members)
+        self._view = None
+
+    def view(self) -> ChannelView:
+        """The channel as it stands, as a value that later changes do not touch."""
+        if self._view is None:
+            self._view = self._make_view()
+        return self._view
+
+    def _make_view(self) -> ChannelView:
+        scalar = {name: column.view() for name, column in self._scalars.items()}
+        parent, explicit_parent = self._links.parents()
+        keyword_offsets, keyword_ids = self._keywords.view()
+        mention_offsets, mention_ids = self._mentions.view()
+
+        def columns(edges: NDArray[np.int32]) -> ChannelColumns:
+            return ChannelColumns(
+                scalar["time_ms"], scalar["author"], edges,
+                keyword_offsets, keyword_ids, mention_offsets, mention_ids,
+            )  # fmt: skip
+
+        return ChannelView(
+            key=self.key,
+            generation=self.generation,
+            count=len(self._ids),
+            columns=columns(parent),
+            explicit_columns=columns(explicit_parent),
+            state=scalar["state"],
+            role=scalar["role"],
+            kind=scalar["kind"],
+            message_type=scalar["message_type"],
+            token_count=scalar["token_count"],
+            thread=scalar["thread"],
+            message_ids=self._ids,
+            texts=self._texts,
+            fragments=self._fragments,
+            people=self.people,
+            rows=self._rows,
+            keyword_ids=self._keyword_ids,
+            thread_ids=self._thread_ids,
+            has_recalled=bool((scalar["state"] == MessageState.RECALLED).any()),
+        )
+
+    def _append(self, stored: Sequence[StoredMessage]) -> None:
+        first = len(self._ids)
+        for item in stored:
+            self._ids.append(item.message.id)
+            self._texts.append(item.analysis.text)
+            self._fragments.append(self._codec.encode(item))
+        values = [self._row_scalars(item) for item in stored]
+        for name, column in self._scalars.items():
+            column.extend([v[name] for v in values])
+        self._keywords.extend([self._keyword_run(item) for item in stored])
+        self._mentions.extend([self._mention_run(item) for item in stored])
+        late_parent = self._links.append(self._ids[first:], [_edge(item) for item in stored], self._rows)
+        self._text_bytes += _text_bytes(self._texts[first:], self._fragments[first:])
+        self.generation += late_parent
+
+    def _replace(self, stored: Sequence[StoredMessage]) -> None:
+        """Edits and recalls: the row stays where it is."""
+        self._texts, self._fragments = self._texts.copy(), self._fragments.copy()
+        for item in stored:
+            row = self._rows[item.message.id]
+            self._texts[row] = item.analysis.text
+            self._fragments[row] = self._codec.encode(item)
+            for name, value in self._row_scalars(item).items():
+                if name not in {"time_ms", "seq"}:
+                    self._scalars[name] = self._scalars[name].replace(row, value)
+            self._keywords = self._keywords.replace(row, self._keyword_run(item))
+            self._mentions = self._mentions.replace(row, self._mention_run(item))
+            self._links = self._links.with_edge(row, _edge(item), self._ids, self._scalars["seq"].view())
+        self._text_bytes = _text_bytes(self._texts, self._fragments)
+        self.generation += 1
+
+    def _erase(self, gone: set[str]) -> None:
+        keep = np.array([i for i, message_id in enumerate(self._ids) if message_id not in gone], np.intp)
+        if len(keep) < len(self._ids):
+            edges = [self._links.edges[i] for i in keep.tolist()]
+            self._take(keep)
+            self._links = self._links.rebuilt(self._ids, self._scalars["seq"].view(), edges)
+
+    def _sort(self) -> None:
+        """Late messages move to their place in time."""
+        time_ms, seq = self._scalars["time_ms"].view(), self._scalars["seq"].view()
+        behind = np.diff(time_ms)
+        if (behind < 0).any() or ((behind == 0) & (np.diff(seq) < 0)).any():
+            self._take(np.lexsort((seq, time_ms)))
+
+    def _take(self, order: NDArray[np.intp]) -> None:
+        self._scalars = {name: column.take(order) for name, column in self._scalars.items()}
+        self._keywords, self._mentions = self._keywords.take(order), self._mentions.take(order)
+        places = order.tolist()
+        self._ids = [self._ids[i] for i in places]
+        self._texts = [self._texts[i] for i in places]
+        self._fragments = [self._fragments[i] for i in places]
+        self._rows = {message_id: row for row, message_id in enumerate(self._ids)}
+        if len(places) == len(self._links.edges):
+            self._links = self._links.take(order)
+        self._text_bytes = _text_bytes(self._texts, self._fragments)
+        self.generation += 1
+
+    def _row_scalars(self, item: StoredMessage) -> dict[str, int]:
+        message, thread_id = item.message, item.message.thread_id
+        return {
+            "time_ms": item.rank_time_ms,
+            "seq": item.seq,
+            "author": self.people.note_author(message.author),
+            "state": item.state,
+            "role": message.role,
+            "kind": message.author.kind,
+            "message_type": item.analysis.message_type,
+            "token_count": item.analysis.token_count,
+            "thread": self._thread_ids.setdefault(thread_id, len(self._thread_ids)),
+        }
+
+    def _keyword_run(self, item: StoredMessage) -> list[int]:
+        table = self._keyword_ids
+        return [table.setdefault(word, len(table)) for word in item.analysis.keywords]
+
+    def _mention_run(self, item: StoredMessage) -> list[int]:
+        return [self.people.intern(user_id) for user_id in item.analysis.mention_ids]
+
+
+def _edge(item: StoredMessage) -> tuple[str, bool]:
+    """The id a row replies to (empty: none) and whether the edge was inferred."""
+    reply = item.analysis.reply
+    return (reply.message_id, reply.inferred) if reply else ("", False)
+
+
+def _text_bytes(texts: Sequence[str], fragments: Sequence[bytes]) -> int:
+    """Characters count one byte each: an estimate that is right for Latin text and half of Chinese."""
+    return sum(map(len, texts)) + sum(map(len, fragments))

@@ -1,0 +1,77 @@
+"""The people of a channel as the channel in memory knows them: user indices, names now and before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from backscroll_sidecar.domain import Author, Member
+
+AMBIGUOUS: Final = None
+
+
+class People:
+    """Users of one channel by index. Grows only; owned by the event loop, read by builds between awaits.
+
+    A name that two users go by, or went by, resolves to nobody: a name never stands in for an id.
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.names: list[str] = []
+        self.index: dict[str, int] = {}
+        self.joined_at_ms: dict[int, int] = {}
+        self.left_at_ms: dict[int, int] = {}
+        self.longest_name_chars = 0
+        self._by_name: dict[str, str | None] = {}
+
+    def intern(self, user_id: str) -> int:
+        """The index of a user, given out on first sight."""
+        index = self.index.get(user_id)
+        if index is None:
+            index = self.index[user_id] = len(self.ids)
+            self.ids.append(user_id)
+            self.names.append("")
+        return index
+
+    def note_author(self, author: Author) -> int:
+        """Learn from a message that its author goes by this name now."""
+        index = self.intern(author.id)
+        if author.name and self.names[index] != author.name:
+            self.names[index] = author.name
+            self._note_name(author.name, author.id)
+        return index
+
+    def note_members(self, members: Iterable[Member]) -> None:
+        """Learn names, former names, aliases, joins and leaves."""
+        for member in members:
+            index = self.intern(member.user_id)
+            if member.name:
+                self.names[index] = member.name
+            for name in (member.name, *member.former_names, *member.aliases):
+                if name:
+                    self._note_name(name, member.user_id)
+            _set_or_drop(self.joined_at_ms, index, member.joined_at_ms)
+            _set_or_drop(self.left_at_ms, index, member.left_at_ms)
+
+    def user_for_name(self, name: str) -> str | None:
+        """The one user who goes or went by this name, case-folded; None when nobody or several do."""
+        return self._by_name.get(name.casefold())
+
+    def last_message_id(self, user_id: str) -> str | None:
+        """Part of the roster a message is analysed with; a question needs no inferred edge."""
+        del user_id
+        return None
+
+    def _note_name(self, name: str, user_id: str) -> None:
+        folded = name.casefold()
+        known = self._by_name.get(folded, user_id)
+        self._by_name[folded] = user_id if known == user_id else AMBIGUOUS
+        self.longest_name_chars = max(self.longest_name_chars, len(folded))
+
+
+def _set_or_drop(table: dict[int, int], index: int, value: int | None) -> None:
+    if value is None:
+        table.pop(index, None)
+    else:
+        table[index] = value

@@ -1,0 +1,105 @@
+"""All hot channels: loaded once each when needed, kept under a byte limit, told of every commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.view import ChannelView
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import Applied, FragmentCodec, HistoryReader
+
+DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+
+
+class Channels:
+    """Least recently used channels in memory. Owned by the event loop; no method holds it while a store is slow.
+
+    A commit that is published while its channel is being loaded is kept and applied after the load; publishing is
+    idempotent, so it does not matter whether the load already saw it.
+
+    Parameters
+    ----------
+    reader : where channels are loaded from.
+    codec : encodes the wire form of a message at append.
+    max_bytes : estimated memory of all hot channels together; the one in use always stays.
+    """
+
+    def __init__(
+        self, reader: HistoryReader, codec: FragmentCodec, *, max_bytes: int = DEFAULT_MAX_BYTES
+    ) -> None:
+        self._reader = reader
+        self._codec = codec
+        self._max_bytes = max_bytes
+        self._hot: OrderedDict[ChannelKey, HotChannel] = OrderedDict()
+        self._loads: dict[ChannelKey, asyncio.Task[HotChannel]] = {}
+        self._meanwhile: dict[ChannelKey, list[Applied]] = {}
+
+    def __len__(self) -> int:
+        return len(self._hot)
+
+    @property
+    def nbytes(self) -> int:
+        """Estimated memory of all hot channels."""
+        return sum(channel.nbytes for channel in self._hot.values())
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Take over a committed change. Cheap; does nothing for a channel that is not in memory."""
+        if key in self._loads:
+            self._meanwhile.setdefault(key, []).append(applied)
+        elif key in self._hot:
+            self._hot[key].publish(applied)
+
+    def hot_view(self, key: ChannelKey) -> ChannelView | None:
+        """The channel if it is in memory: no await, the usual case."""
+        channel = self._hot.get(key)
+        if channel is None:
+            return None
+        self._hot.move_to_end(key)
+        return channel.view()
+
+    async def view(self, key: ChannelKey) -> ChannelView | None:
+        """The channel as of now, loaded if need be; None when nothing is known of it.
+
+        Raises `StoreUnavailable`. A caller that gives up does not stop the load.
+        """
+        hot = self.hot_view(key)
+        if hot is not None:
+            return hot
+        task = self._loads.get(key)
+        if task is None:
+            task = self._loads[key] = asyncio.create_task(self._load(key))
+            task.add_done_callback(_retrieve_exception)
+        channel = await asyncio.shield(task)
+        return channel.view() if channel.known else None
+
+    def drop(self, key: ChannelKey) -> None:
+        """Forget a channel in memory; the next build loads it again."""
+        self._hot.pop(key, None)
+
+    async def _load(self, key: ChannelKey) -> HotChannel:
+        try:
+            stored, members = await self._reader.load_channel(key)
+            channel = HotChannel(key, self._codec, stored, members)
+            for applied in self._meanwhile.pop(key, ()):
+                channel.publish(applied)
+        finally:
+            self._loads.pop(key, None)
+            self._meanwhile.pop(key, None)
+        if channel.known:
+            self._hot[key] = channel
+            self._evict()
+        return channel
+
+    def _evict(self) -> None:
+        total = self.nbytes
+        while total > self._max_bytes and len(self._hot) > 1:
+            _, oldest = self._hot.popitem(last=False)
+            total -= oldest.nbytes
+
+
+def _retrieve_exception(task: asyncio.Task[HotChannel]) -> None:
+    """Every waiter may have given up; then nobody else would look at the load's error."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,67 @@
+"""What a build reads: one generation of one channel, never changed after it was published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from backscroll_scoring import ChannelColumns
+from numpy.typing import NDArray
+
+from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.domain import ChannelKey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChannelView:
+    """A channel at one moment. Rows are in time order: (rank time, arrival).
+
+    Attributes
+    ----------
+    count : int
+        n, the number of rows.
+    columns : ChannelColumns
+        Columns for the scorer; `parent` holds every edge, inferred ones too.
+    explicit_columns : ChannelColumns
+        The same with the edges the platform knew only.
+    state, role, kind, message_type : uint8[n]
+        `MessageState`, `Role`, `AuthorKind`, `MessageType` of each row.
+    token_count : int32[n]
+        o200k_base tokens of the row's text and a newline.
+    message_ids, texts, fragments : sequences
+        At least n long; entries behind n belong to later generations.
+    """
+
+    key: ChannelKey
+    generation: int
+    count: int
+    columns: ChannelColumns
+    explicit_columns: ChannelColumns
+    state: NDArray[np.uint8]
+    role: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
+    message_type: NDArray[np.uint8]
+    token_count: NDArray[np.int32]
+    thread: NDArray[np.int32]
+    message_ids: Sequence[str]
+    texts: Sequence[str]
+    fragments: Sequence[bytes]
+    people: People
+    rows: Mapping[str, int]
+    keyword_ids: Mapping[str, int]
+    thread_ids: Mapping[str, int]
+    has_recalled: bool
+
+    def row_of(self, message_id: str) -> int:
+        """The row of a message, -1 when this view has none of that id."""
+        row = self.rows.get(message_id, -1)
+        return row if row < self.count else -1
+
+    def author_id(self, row: int) -> str:
+        """The user id of a row's author."""
+        return self.people.ids[int(self.columns.author[row])]
+
+    def author_name(self, row: int) -> str:
+        """The name the author of a row goes by now."""
+        return self.people.names[int(self.columns.author[row])]

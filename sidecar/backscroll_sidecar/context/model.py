@@ -1,0 +1,199 @@
+"""What goes into a build and what comes out: the values the edge translates to and from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from backscroll_sidecar.domain import (
+    Author,
+    Category,
+    ChannelKey,
+    Degradation,
+    Embedding,
+    Event,
+    Fate,
+    Layout,
+    Mention,
+    MessageType,
+    NeutralMessage,
+    Reply,
+    Role,
+    Rung,
+    SpeakerStyle,
+    TimeStyle,
+    TokenizerName,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Single settings of the profile changed for one request; None keeps the profile's value (S5-50)."""
+
+    use_intelligent_context: bool | None = None
+    max_context: int | None = None
+    time_window_hours: int | None = None
+    relevance_threshold: float | None = None
+    sources: tuple[str, ...] = ()
+    max_chars_per_message: int | None = None
+    recent_limit: int | None = None
+    recent_floor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPrompt:
+    """The bot's own instruction; with `is_template`, ``{{name}}`` is replaced (S5-51)."""
+
+    text: str
+    is_template: bool = False
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """One BuildContext call, checked for types and sizes by the edge. Field meanings: context.proto.
+
+    `key.channel` may be empty. `time_left_s` is what remains of the caller's deadline, None without one.
+    """
+
+    key: ChannelKey
+    question: str = ""
+    asker: Author | None = None
+    trigger_message_id: str = ""
+    asked_at_ms: int | None = None
+    reply: Reply | None = None
+    mentions: tuple[Mention, ...] = ()
+    thread_id: str | None = None
+    session_id: str = ""
+    self_ids: tuple[str, ...] = ()
+    profile: str = ""
+    overrides: Overrides = Overrides()
+    layout: Layout = Layout.TURNS
+    speaker_style: SpeakerStyle | None = None
+    time_style: TimeStyle | None = None
+    time_zone: str = "UTC"
+    system: SystemPrompt | None = None
+    include_system: bool = False
+    tools_json: str = ""
+    reserve_tokens: int = 0
+    preferences: tuple[str, ...] = ()
+    query_embedding: Embedding | None = None
+    token_budget: int | None = None
+    tokenizer: TokenizerName = TokenizerName.O200K
+    payload_formats: tuple[str, ...] = ("openai_chat",)
+    model: str = ""
+    explain: bool = False
+    question_label: str | None = None
+    visible_since_membership: bool = False
+    time_left_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One selected message. `fragment` is its wire form; `rank` 1 is the best."""
+
+    message_id: str
+    fragment: bytes
+    role: Role
+    rank: int
+    score: float
+    sources: tuple[str, ...]
+    category: Category
+    token_count: int
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """A request body in one vendor's format."""
+
+    format: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """Where the tokens went; `total` is the sum of all parts and at most `budget`."""
+
+    tokenizer: TokenizerName
+    budget: int
+    system: int = 0
+    tools: int = 0
+    preferences: int = 0
+    recent: int = 0
+    semantic: int = 0
+    question: int = 0
+    framing: int = 0
+    reserve: int = 0
+
+    @property
+    def total(self) -> int:
+        """Sum of all parts, the reserve included."""
+        return (
+            self.system + self.tools + self.preferences + self.recent
+            + self.semantic + self.question + self.framing + self.reserve
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateExplanation:
+    """Why one candidate is in or out; `shares` run parallel to `Explanation.factors` and sum to `linear`."""
+
+    message_id: str
+    sources: tuple[str, ...]
+    shares: tuple[float, ...]
+    linear: float
+    score: float
+    decided_by: str
+    fate: Fate
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Every candidate of a build, in time order (law 7)."""
+
+    profile: str
+    factors: tuple[str, ...]
+    weights: tuple[float, ...]
+    threshold: float
+    link: str
+    candidates: tuple[CandidateExplanation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """What may differ between two equal requests."""
+
+    stage_us: Mapping[str, int]
+    cache_hit: bool = False
+    channel_generation: int = 0
+    exhaustive_search: bool = True
+    candidate_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltContext:
+    """The answer to one build. Items in time order."""
+
+    context_id: str
+    channel_known: bool
+    asked_at_ms: int
+    profile: str
+    items: tuple[Item, ...]
+    messages: tuple[NeutralMessage, ...]
+    payloads: tuple[Payload, ...]
+    text: str
+    tokens: TokenCounts
+    stable_prefix_tokens: int
+    rung: Rung
+    degradations: tuple[Degradation, ...]
+    layout: Layout
+    speaker_style: SpeakerStyle
+    diagnostics: Diagnostics
+    trigger_fragment: bytes | None = None
+    addressed: bool = False
+    question_type: MessageType | None = None
+    summary: str | None = None
+    events: tuple[Event, ...] = ()
+    explanation: Explanation | None = None

@@ -1,0 +1,79 @@
+"""Profiles: short, named lists of stages with their settings (DESIGN 4, S0-01).
+
+The MEMORY_ weights, threshold and window define `classic` only; maximum, switches and timeout apply to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from backscroll_scoring import ScoreParameters, decay_per_hour
+
+from backscroll_sidecar.context.model import Overrides
+from backscroll_sidecar.errors import InvalidRequest, Reason
+
+S1_SYSTEM_TEXT = (
+    "你是一个有用的助手，用中文回答问题。不要使用Markdown格式，不要使用任何格式化符号"
+    "（如*、_、`、#等），输出纯文本，适合Telegram消息。"
+)
+"""The system instruction of design S1 (S1-17), the default of the profile `retrieval`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How context is picked.
+
+    `sources` run in this order. `recent_limit` (messages) and `window_limit`, `window_hours`, `thread_limit` bound
+    them. `parameters` None means recency decides. `threshold` is compared with the score; `recent_floor` newest and,
+    with `keep_chain`, the question's ancestors are kept whatever their score. `max_chars_per_message` None: uncut.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    parameters: ScoreParameters | None = None
+    threshold: float = 0.0
+    max_context: int = 20
+    token_budget: int = 4_096
+    recent_limit: int = 20
+    window_limit: int = 50
+    window_hours: int = 24
+    thread_limit: int = 15
+    semantic_limit: int = 5
+    recent_floor: int = 0
+    keep_chain: bool = False
+    follow_inferred: bool = True
+    collapse_duplicates: bool = False
+    max_chars: int | None = None
+    max_chars_per_message: int | None = None
+    system_text: str = ""
+
+
+BALANCED_PARAMETERS = ScoreParameters(decay_per_hour=decay_per_hour(2.0))
+
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            "balanced", ("thread", "recent", "preferences"), BALANCED_PARAMETERS,
+            max_context=20, recent_limit=100, recent_floor=2, keep_chain=True, collapse_duplicates=True,
+        ),
+        Profile(
+            "classic", ("thread", "window", "preferences"), ScoreParameters(),
+            threshold=0.3, max_context=20, follow_inferred=False,
+        ),
+        Profile(
+            "chain_recent", ("thread", "recent", "preferences"), None,
+            max_context=25, recent_limit=10, keep_chain=True,
+        ),
+        Profile(
+            "retrieval", ("recent", "semantic", "preferences"), None,
+            max_context=15, recent_limit=10, semantic_limit=5, system_text=S1_SYSTEM_TEXT,
+        ),
+        Profile(
+            "naive", ("recent",), None,
+            max_context=12, recent_limit=12, max_chars_per_message=4_000, token_budget=16_384,
+        ),
+        Profile("room", ("recent", "preferences"), None, max_context=20, recent_limit=20),
+    )
+}  # fmt: skip

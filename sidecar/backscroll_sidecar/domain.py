@@ -1,0 +1,368 @@
+"""The words of the program: frozen values that every layer shares. No I/O, no clock, no protobuf.
+
+Times are milliseconds since the epoch (``_ms``), durations name their unit, texts are `str` without lone surrogates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+DEFAULT_TENANT = "default"
+MAX_TEXT_BYTES = 64 * 1024
+MAX_ID_BYTES = 512
+MAX_BATCH_ITEMS = 1_000
+
+
+class AuthorKind(IntEnum):
+    """Who wrote a message, as the calling bot knows it."""
+
+    HUMAN = 1
+    BOT = 2
+    SYSTEM = 3
+
+
+class Role(IntEnum):
+    """The stored role. Only the calling bot sets it; text never decides it (law 4)."""
+
+    USER = 1
+    ASSISTANT = 2
+    SYSTEM = 3
+    TOOL = 4
+
+
+class ReplyKind(IntEnum):
+    """What makes a message a reply (S5-02)."""
+
+    QUOTE = 1
+    MENTION = 2
+    THREAD = 3
+
+
+class MessageType(IntEnum):
+    """Coarse type of a message, decided once at ingest (S5-04)."""
+
+    QUESTION = 1
+    ANSWER = 2
+    DISCUSSION = 3
+    NOTIFICATION = 4
+    CASUAL = 5
+
+
+class MessageState(IntEnum):
+    """Whether a stored message still has a text. An erased one has no row at all, only a tombstone."""
+
+    LIVE = 0
+    RECALLED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelKey:
+    """Names one channel of one tenant: part of every key, cache key, index and statement (law 6)."""
+
+    tenant: str
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who wrote a message. `name` is what people saw; it never stands in for `id`."""
+
+    id: str
+    name: str = ""
+    kind: AuthorKind = AuthorKind.HUMAN
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A run of text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPart:
+    """A picture, file, voice note, sticker. `alt_text` is analysed and found; `uri` is only passed on."""
+
+    kind: str
+    uri: str = ""
+    alt_text: str = ""
+    mime: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart:
+    """A call the model asked for. `arguments_json` is passed on as it came."""
+
+    id: str
+    name: str
+    arguments_json: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultPart:
+    """What a tool answered to the call `call_id`."""
+
+    call_id: str
+    name: str
+    text: str
+    is_error: bool = False
+
+
+Part = TextPart | MediaPart | ToolCallPart | ToolResultPart
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An edge to the message this one answers. An inferred edge is stored as inferred and ignored by `classic`."""
+
+    message_id: str
+    kind: ReplyKind = ReplyKind.QUOTE
+    inferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A person named in the text. `start` and `end` count Unicode code points; both 0: position unknown."""
+
+    user_id: str
+    name: str = ""
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """A vector the caller made itself, for this message and revision."""
+
+    embedder_id: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a channel, as the calling bot sent it."""
+
+    id: str
+    channel: str
+    author: Author
+    parts: tuple[Part, ...]
+    sent_at_ms: int
+    role: Role = Role.USER
+    thread_id: str = ""
+    session_id: str = ""
+    reply: Reply | None = None
+    mentions: tuple[Mention, ...] = ()
+    embeddings: tuple[Embedding, ...] = ()
+    dedupe_key: str = ""
+
+    @property
+    def text(self) -> str:
+        """All parts as one text: text as it is, everything else as a mark (see `render_part`)."""
+        return "\n".join(filter(None, map(render_part, self.parts)))
+
+
+def render_part(part: Part) -> str:
+    """One part as text. Media become ``[image: alt text]``, calls ``[call name {…}]``, results ``[result name: …]``."""
+    match part:
+        case TextPart():
+            return part.text
+        case MediaPart():
+            kind = part.kind or "media"
+            return f"[{kind}: {part.alt_text}]" if part.alt_text else f"[{kind}]"
+        case ToolCallPart():
+            return f"[call {part.name} {part.arguments_json}]"
+        case ToolResultPart():
+            word = "error" if part.is_error else "result"
+            return f"[{word} {part.name}: {part.text}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What ingest found out about one revision of a message. Stored once, read from then on.
+
+    `text` is the rendered text all of it refers to; `mention_ids` are user ids without repeats, in order of
+    appearance; `keywords` are distinct, in order of appearance; `token_count` counts ``text + "\\n"`` in o200k_base.
+    `reply` is the sender's edge, else an inferred one, else None.
+    """
+
+    text: str
+    message_type: MessageType
+    mention_ids: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    token_count: int = 0
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A person or bot known in a channel. `names` holds all names ever seen, newest first, then aliases."""
+
+    user_id: str
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+    kind: AuthorKind = AuthorKind.HUMAN
+    joined_at_ms: int | None = None
+    left_at_ms: int | None = None
+    former_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as the store returns it: the current revision, its analysis, and where it stands.
+
+    `seq` is the arrival number within the channel (1, 2, …, never reused); `rank_time_ms` is `sent_at_ms` clamped
+    for ranking (time zero and times in the future become the time of arrival); `revision` counts edits from 0.
+    """
+
+    message: Message
+    analysis: Analysis
+    seq: int
+    rank_time_ms: int
+    revision: int = 0
+    state: MessageState = MessageState.LIVE
+
+
+class AppendOutcome(StrEnum):
+    """What became of one item of an append."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    GONE = "gone"
+    REFUSED = "refused"
+
+
+class WarningCode(StrEnum):
+    """Why an accepted item was not taken exactly as sent (DESIGN 6)."""
+
+    REPLY_TO_SELF = "reply_to_self"
+    REPLY_CYCLE = "reply_cycle"
+    REPLY_PARENT_UNKNOWN = "reply_parent_unknown"
+    REPLY_PARENT_IN_OTHER_CHANNEL = "reply_parent_in_other_channel"
+    TIME_ZERO = "time_zero"
+    TIME_IN_FUTURE = "time_in_future"
+    METADATA_DIFFERS = "metadata_differs"
+    DEDUPE_KEY_SEEN = "dedupe_key_seen"
+    TEXT_SANITISED = "text_sanitised"
+
+
+class RefusalCode(StrEnum):
+    """Why an item was refused. The other items of its batch are not affected (DESIGN 6)."""
+
+    MISSING_ID = "missing_id"
+    MISSING_AUTHOR = "missing_author"
+    BAD_UTF8 = "bad_utf8"
+    NUL_CHARACTER = "nul_character"
+    TEXT_TOO_LARGE = "text_too_large"
+    ID_TOO_LONG = "id_too_long"
+    NEGATIVE_TIME = "negative_time"
+    EMPTY_MESSAGE = "empty_message"
+    WRONG_CHANNEL = "wrong_channel"
+    BAD_EMBEDDING = "bad_embedding"
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """The answer to one item. `field` and `refusal` are set for REFUSED only; `duplicate_of` names the stored id."""
+
+    message_id: str
+    outcome: AppendOutcome
+    warnings: tuple[WarningCode, ...] = ()
+    refusal: RefusalCode | None = None
+    field: str = ""
+    duplicate_of: str = ""
+    seq: int = 0
+
+
+class TokenizerName(StrEnum):
+    """How tokens are counted: exactly, or by pi's and the byte estimate (S3-21)."""
+
+    O200K = "o200k_base"
+    CHARS_4 = "chars/4"
+    BYTES_4 = "bytes/4"
+
+
+class Layout(StrEnum):
+    """How messages become model input. S1-13, S1-14, S1-15, S1-16 in this order."""
+
+    TURNS = "turns"
+    CONTEXT_AND_QUESTION = "context_and_question"
+    SINGLE_USER = "single_user"
+    SYSTEM_AND_USER = "system_and_user"
+
+
+class SpeakerStyle(StrEnum):
+    """`role`: plain ``User: `` lines as in S1; `tagged`: escaped name and id."""
+
+    ROLE = "role"
+    TAGGED = "tagged"
+
+
+class TimeStyle(StrEnum):
+    """Whether a line says when it was said."""
+
+    NONE = "none"
+    ISO_DATE = "iso_date"
+    RELATIVE = "relative"
+
+
+class Rung(IntEnum):
+    """The rung of the ladder a build stands on (S5-24)."""
+
+    RANKED = 1
+    RECENT = 2
+    EMPTY = 3
+
+
+class Category(StrEnum):
+    """The section a candidate is shown in (S1-05)."""
+
+    RECENT = "recent"
+    SEMANTIC = "semantic"
+
+
+class Fate(StrEnum):
+    """What became of a candidate (law 7)."""
+
+    SELECTED = "selected"
+    THRESHOLD = "threshold"
+    LIMIT = "limit"
+    BUDGET = "budget"
+    DUPLICATE = "duplicate"
+    DIVERSITY = "diversity"
+    VISIBILITY = "visibility"
+    RECALLED = "recalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """A part that failed and what it cost: named in the response, never silent (law 5)."""
+
+    stage: str
+    reason: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NeutralMessage:
+    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from."""
+
+    role: Role
+    content: str
+    name: str = ""
+    message_ids: tuple[str, ...] = ()
+    tool_calls: tuple[ToolCallPart, ...] = ()
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened during a turn (S3-16, S3-17). `level` is ``agent`` or ``turn``."""
+
+    id: str
+    type: str
+    level: str
+    at_ms: int
+    parent_id: str = ""
+    payload: dict[str, int | float | str | bool] = field(default_factory=dict)

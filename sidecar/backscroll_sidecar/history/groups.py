@@ -1,0 +1,88 @@
+"""What the writer handles: a queued change, its size, its group, and what is told of it afterwards. Pure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Applied,
+    Change,
+    EditChange,
+    EventsChange,
+    MembersChange,
+)
+
+ITEM_BYTES = 1_024
+PUBLISH_SLICE = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pending:
+    """A change on its way to the store, and who waits for it (nobody waits for events)."""
+
+    change: Change
+    items: int
+    bytes: int
+    future: asyncio.Future[Applied] | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReport:
+    """One committed (or failed) group, for metrics. `commit_seconds` holds retries, not the publishing."""
+
+    changes: int
+    items: int
+    bytes: int
+    commit_seconds: float
+    failed_changes: int
+    queued_items: int
+
+
+def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pending:
+    """A change with its size."""
+    return Pending(change, item_count(change), estimate_bytes(change), future)
+
+
+def item_count(change: Change) -> int:
+    """How many rows a change is about; at least 1."""
+    match change:
+        case AppendChange():
+            count = len(change.messages)
+        case MembersChange():
+            count = len(change.members)
+        case EventsChange():
+            count = len(change.events)
+        case _:
+            count = 1
+    return max(count, 1)
+
+
+def estimate_bytes(change: Change) -> int:
+    """About how much memory a queued change holds: a flat sum a row, and its texts as Python stores them."""
+    match change:
+        case AppendChange():
+            texts = sum(analysis.text.__sizeof__() for analysis in change.analyses)
+        case EditChange():
+            texts = change.analysis.text.__sizeof__()
+        case _:
+            texts = 0
+    return item_count(change) * ITEM_BYTES + texts
+
+
+def publish_slices(applied: Applied) -> Iterator[Applied]:
+    """What one change did, in pieces small enough for the event loop (law 9); nothing when nothing changed.
+
+    Erased ids and members go with the first piece, rows follow in order of `seq`.
+    """
+    if applied.error is not None or not (applied.stored or applied.erased_ids or applied.members):
+        return
+    rows = applied.stored
+    if len(rows) <= PUBLISH_SLICE:
+        yield applied
+        return
+    yield replace(applied, append_results=(), stored=rows[:PUBLISH_SLICE])
+    for start in range(PUBLISH_SLICE, len(rows), PUBLISH_SLICE):
+        yield Applied(stored=rows[start : start + PUBLISH_SLICE])

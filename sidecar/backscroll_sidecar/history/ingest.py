@@ -1,0 +1,152 @@
+"""From messages as sent to messages as stored: checked, analysed, and the event loop never held for long (law 9)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import Protocol
+
+from backscroll_sidecar.domain import (
+    Analysis,
+    AppendOutcome,
+    AppendResult,
+    ChannelKey,
+    Message,
+    MessageType,
+)
+from backscroll_sidecar.history.requests import check_batch_bytes
+from backscroll_sidecar.history.rosters import BatchRoster, Roster, Rosters
+from backscroll_sidecar.history.validate import Accepted, Refused, check_message
+
+logger = logging.getLogger(__name__)
+
+# Predicted cost: a flat sum a message and a share for its text, with the factor that NOTES measured inside requests.
+CHECK_US = 10
+ANALYSE_US = 80
+ANALYSE_US_PER_BYTE = 0.4
+SLICE_US = 500
+EXECUTOR_BYTES = 4 * 1024
+
+
+class MessageAnalyzer(Protocol):
+    """Finds out about one message what is stored with it. Pure; safe to call from any thread."""
+
+    def analyze(self, message: Message, roster: Roster) -> Analysis:
+        """Never depends on anything but its arguments."""
+
+
+class LoopSlices:
+    """Gives the event loop back after each half millisecond of predicted work."""
+
+    def __init__(self) -> None:
+        self._spent_us = 0.0
+
+    async def spend(self, cost_us: float) -> None:
+        """Account for work about to be done; yield first when it would make the slice too long."""
+        self._spent_us += cost_us
+        if self._spent_us > SLICE_US:
+            self._spent_us = cost_us
+            await asyncio.sleep(0)
+
+
+class Ingest:
+    """Checks and analyses. Safe to call from any task; texts over 4 KiB are analysed in `executor`.
+
+    Attributes
+    ----------
+    failed_analyses
+        How often the analyzer raised and a message was stored with the plainest analysis instead.
+    """
+
+    def __init__(
+        self, analyzer: MessageAnalyzer, rosters: Rosters, executor: Executor | None = None
+    ) -> None:
+        self._analyzer = analyzer
+        self._rosters = rosters
+        self._executor = executor
+        self.failed_analyses = 0
+
+    async def check(
+        self, key: ChannelKey, messages: Sequence[Message], received_at_ms: int
+    ) -> list[Accepted | Refused]:
+        """One answer a message, in order.
+
+        Raises
+        ------
+        InvalidRequest
+            All together hold more than 4 MiB.
+        """
+        checked: list[Accepted | Refused] = []
+        size = 0
+        slices = LoopSlices()
+        for message in messages:
+            await slices.spend(CHECK_US)
+            checked.append(check_message(key, message, received_at_ms))
+            size += checked[-1].bytes
+            check_batch_bytes(size)
+        return checked
+
+    async def analyse(self, key: ChannelKey, accepted: Sequence[Accepted]) -> list[Analysis]:
+        """One analysis a message, in order; each sees the names of those before it in the batch."""
+        roster = BatchRoster(await self._rosters.get(key))
+        analyses: list[Analysis] = []
+        slices = LoopSlices()
+        for one in accepted:
+            if one.bytes > EXECUTOR_BYTES:
+                loop = asyncio.get_running_loop()
+                analysis = await loop.run_in_executor(
+                    self._executor, self._analyse_one, one.message, roster
+                )
+            else:
+                await slices.spend(ANALYSE_US + ANALYSE_US_PER_BYTE * one.bytes)
+                analysis = self._analyse_one(one.message, roster)
+            analyses.append(analysis)
+            roster.note_author(one.message.author, one.message.id)
+        return analyses
+
+    def _analyse_one(self, message: Message, roster: Roster) -> Analysis:
+        try:
+            return self._analyzer.analyze(message, roster)
+        except Exception:
+            # An analyzer that fails costs the message its keywords, not its place in history (law 5).
+            self.failed_analyses += 1
+            logger.exception("the analysis of a message failed")
+            return plain_analysis(message)
+
+
+def plain_analysis(message: Message) -> Analysis:
+    """The least that can be said of a message. Bytes are an upper bound of its tokens."""
+    text = message.text
+    mentioned = dict.fromkeys(mention.user_id for mention in message.mentions if mention.user_id)
+    return Analysis(
+        text=text,
+        message_type=MessageType.DISCUSSION,
+        mention_ids=tuple(mentioned),
+        token_count=len(text.encode()) + 1,
+        reply=message.reply,
+    )
+
+
+def merge_results(
+    checked: Sequence[Accepted | Refused], stored: Sequence[AppendResult]
+) -> list[AppendResult]:
+    """One result an item in the order sent: the store's for accepted ones, warnings of both, and the refusals."""
+    answers = iter(stored)
+    results: list[AppendResult] = []
+    for one in checked:
+        if isinstance(one, Refused):
+            results.append(
+                AppendResult(
+                    one.message_id, AppendOutcome.REFUSED, refusal=one.code, field=one.field
+                )
+            )
+            continue
+        result = next(answers)
+        if one.warnings:
+            warnings = tuple(dict.fromkeys(one.warnings + result.warnings))
+            result = replace(result, warnings=warnings)
+        results.append(result)
+    return results

@@ -1,0 +1,179 @@
+"""Reading history: pages, trees, people, search. Everything here only reads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from backscroll_sidecar.domain import (
+    Author,
+    ChannelKey,
+    Member,
+    Message,
+    StoredMessage,
+    TextPart,
+)
+from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
+from backscroll_sidecar.history.ingest import LoopSlices, MessageAnalyzer
+from backscroll_sidecar.history.requests import check_id, check_item_count, check_key
+from backscroll_sidecar.history.rosters import BatchRoster
+from backscroll_sidecar.ports import ChannelInfo, HistoryReader, ListQuery
+
+MAX_PAGE = 1_000
+MAX_SEARCH_HITS = 200
+MAX_QUERY_BYTES = 4 * 1024
+SEARCH_PAGE = 500
+SEARCH_ROWS = 20_000
+SEARCH_ROW_US = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHits:
+    """Messages found, newest first. `complete`: the whole channel was looked at, or `limit` was reached."""
+
+    messages: tuple[StoredMessage, ...]
+    scanned_count: int
+    complete: bool
+
+
+class HistoryReads:
+    """What can be asked of history. A channel never heard of is `NotFound` everywhere."""
+
+    def __init__(self, reader: HistoryReader, analyzer: MessageAnalyzer) -> None:
+        self._reader = reader
+        self._analyzer = analyzer
+
+    async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
+        """A page of a channel (S1-01, S3-08)."""
+        check_key(key)
+        _check_limit(query.limit, MAX_PAGE)
+        page = await self._reader.list_messages(key, query)
+        if not page:
+            await self._require_channel(key)
+        return page
+
+    async def get_messages(
+        self, key: ChannelKey, message_ids: Sequence[str]
+    ) -> Mapping[str, StoredMessage]:
+        """The messages that exist among these ids."""
+        check_key(key)
+        check_item_count(len(message_ids), "message_ids")
+        found = await self._reader.get_messages(key, message_ids)
+        if not found:
+            await self._require_channel(key)
+        return found
+
+    async def get_message(self, key: ChannelKey, message_id: str) -> StoredMessage:
+        """One message, recalled or not."""
+        check_id(message_id, "message_id")
+        found = await self.get_messages(key, [message_id])
+        if message_id not in found:
+            raise _no_message()
+        return found[message_id]
+
+    async def reply_tree(
+        self, key: ChannelKey, message_id: str, limit: int = 100
+    ) -> Sequence[StoredMessage]:
+        """Everything connected to a message by reply edges, in order of arrival."""
+        check_key(key)
+        check_id(message_id, "message_id")
+        _check_limit(limit, MAX_PAGE)
+        tree = await self._reader.reply_tree(key, message_id, limit)
+        if not tree:
+            await self._require_channel(key)
+            raise _no_message()
+        return tree
+
+    async def channel_info(self, key: ChannelKey) -> ChannelInfo:
+        """Where a channel stands, so that a bot that was down appends only what is missing (P-26)."""
+        check_key(key)
+        return await self._require_channel(key)
+
+    async def latest_of_user(
+        self, tenant: str, user_id: str, channels: Sequence[str] = (), limit: int = 100
+    ) -> Sequence[StoredMessage]:
+        """The newest messages of one author across channels, oldest first (S1-03); none is no error."""
+        check_id(user_id, "author_id")
+        check_item_count(len(channels), "channels")
+        _check_limit(limit, MAX_PAGE)
+        return await self._reader.latest_of_user(tenant, user_id, channels, limit)
+
+    async def members(self, key: ChannelKey) -> Sequence[Member]:
+        """Everybody known in a channel (P-27)."""
+        check_key(key)
+        members = await self._reader.members(key)
+        if not members:
+            await self._require_channel(key)
+        return members
+
+    async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
+        """Every row of a channel, in order of arrival."""
+        check_key(key)
+        await self._require_channel(key)
+        async for stored in self._reader.export(key):
+            yield stored
+
+    async def search(self, key: ChannelKey, query: str, limit: int = 20) -> SearchHits:
+        """Messages that hold all words of `query`, or `query` as it stands, newest first; a blank query finds none.
+
+        Looks at the newest `SEARCH_ROWS` rows; `complete` says whether that was all.
+        """
+        check_key(key)
+        _check_limit(limit, MAX_SEARCH_HITS)
+        if len(query.encode("utf-8", "surrogatepass")) > MAX_QUERY_BYTES:
+            raise InvalidRequest("query is too long", field="query", reason=Reason.TOO_LARGE)
+        await self._require_channel(key)
+        if not query.strip():
+            return SearchHits((), 0, complete=True)
+        matcher = _Matcher(query, self._analyzer)
+        slices = LoopSlices()
+        hits: list[StoredMessage] = []
+        scanned = 0
+        before_seq: int | None = None
+        while scanned < SEARCH_ROWS:
+            page = await self._reader.list_messages(
+                key, ListQuery(limit=SEARCH_PAGE, newest_first=True, before_seq=before_seq)
+            )
+            for stored in page:
+                await slices.spend(SEARCH_ROW_US + len(stored.analysis.text) / 500)
+                scanned += 1
+                if matcher.matches(stored):
+                    hits.append(stored)
+                    if len(hits) == limit:
+                        return SearchHits(tuple(hits), scanned, complete=True)
+            if len(page) < SEARCH_PAGE:
+                return SearchHits(tuple(hits), scanned, complete=True)
+            before_seq = page[-1].seq
+        return SearchHits(tuple(hits), scanned, complete=False)
+
+    async def _require_channel(self, key: ChannelKey) -> ChannelInfo:
+        info = await self._reader.channel_info(key)
+        if info is None:
+            raise NotFound("nothing is known of this channel", field="channel")
+        return info
+
+
+class _Matcher:
+    """Decides whether a row answers a query: all its keywords, or the query itself as part of the text."""
+
+    def __init__(self, query: str, analyzer: MessageAnalyzer) -> None:
+        question = Message("", "", Author(""), (TextPart(query),), 0)
+        self._keywords = frozenset(analyzer.analyze(question, BatchRoster(None)).keywords)
+        self._raw = query.strip().casefold()
+
+    def matches(self, stored: StoredMessage) -> bool:
+        analysis = stored.analysis
+        if self._keywords and self._keywords.issubset(analysis.keywords):
+            return True
+        return self._raw in analysis.text.casefold()
+
+
+def _check_limit(limit: int, most: int) -> None:
+    if not 1 <= limit <= most:
+        raise InvalidRequest(f"limit must be 1 to {most}", field="limit")
+
+
+def _no_message() -> NotFound:
+    return NotFound(
+        "no such message in this channel", field="message_id", reason=Reason.MESSAGE_NOT_FOUND
+    )

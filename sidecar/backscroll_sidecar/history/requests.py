@@ -1,0 +1,76 @@
+"""Checks of what a request says besides messages: ids, times, counts, people. Pure; all raise `InvalidRequest`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backscroll_sidecar.analyze.sanitise import clean_text
+from backscroll_sidecar.domain import MAX_BATCH_ITEMS, ChannelKey, Member
+from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.history.validate import MAX_TIME_MS, Refusal, check_word
+
+MAX_BATCH_BYTES = 4 * 1024 * 1024
+
+
+def check_item_count(count: int, field: str = "messages") -> None:
+    """Refuse a batch of more than 1,000 items as a whole."""
+    if count > MAX_BATCH_ITEMS:
+        raise InvalidRequest(
+            f"{field} holds {count} items, more than {MAX_BATCH_ITEMS}",
+            field=field,
+            reason=Reason.BATCH_TOO_LARGE,
+        )
+
+
+def check_batch_bytes(size: int) -> None:
+    """Refuse a batch of more than 4 MiB as a whole."""
+    if size > MAX_BATCH_BYTES:
+        raise InvalidRequest(
+            f"messages hold more than {MAX_BATCH_BYTES} bytes",
+            field="messages",
+            reason=Reason.BATCH_TOO_LARGE,
+        )
+
+
+def check_id(value: str, field: str) -> None:
+    """Refuse a request whose id or name `field` is empty, too long, or no plain text."""
+    if not value:
+        raise InvalidRequest(f"{field} is missing", field=field, reason=Reason.MISSING_FIELD)
+    try:
+        check_word(value, field)
+    except Refusal as refusal:
+        raise InvalidRequest(f"{field} is refused: {refusal.code.value}", field=field) from None
+
+
+def check_key(key: ChannelKey) -> None:
+    """Refuse a request that names no channel, or one that cannot exist."""
+    check_id(key.channel, "channel")
+
+
+def check_time(at_ms: int, field: str) -> None:
+    """Refuse a request whose time is before 1970 or after the year 9999."""
+    if not 0 <= at_ms <= MAX_TIME_MS:
+        raise InvalidRequest(f"{field} is not a time", field=field)
+
+
+def check_member(member: Member, field: str) -> Member:
+    """A member as it may be stored: names without lone surrogates.
+
+    Raises
+    ------
+    InvalidRequest
+        Naming the field below `field`.
+    """
+    check_id(member.user_id, f"{field}.user_id")
+    for name, at_ms in (("joined_at_ms", member.joined_at_ms), ("left_at_ms", member.left_at_ms)):
+        if at_ms is not None:
+            check_time(at_ms, f"{field}.{name}")
+    check_item_count(len(member.aliases), f"{field}.aliases")
+    cleaned = replace(
+        member,
+        name=clean_text(member.name)[0],
+        aliases=tuple(clean_text(alias)[0] for alias in member.aliases if alias),
+    )
+    for name in filter(None, (cleaned.name, *cleaned.aliases)):
+        check_id(name, f"{field}.name" if name == cleaned.name else f"{field}.aliases")
+    return cleaned

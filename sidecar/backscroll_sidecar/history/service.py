@@ -1,0 +1,227 @@
+"""The history service: one method for each thing that can happen to a message. What reads is in `reads`.
+
+    append: validate.check_message → analyse → AppendChange → Writer.submit → results in the order sent
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+
+from backscroll_sidecar.domain import (
+    AppendResult,
+    Author,
+    ChannelKey,
+    Member,
+    Mention,
+    Message,
+    Part,
+    RefusalCode,
+    StoredMessage,
+)
+from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.history.importing import ImportReport, import_batches
+from backscroll_sidecar.history.ingest import Ingest, MessageAnalyzer, merge_results
+from backscroll_sidecar.history.reads import HistoryReads
+from backscroll_sidecar.history.requests import (
+    check_id,
+    check_item_count,
+    check_key,
+    check_member,
+    check_time,
+)
+from backscroll_sidecar.history.rosters import Rosters
+from backscroll_sidecar.history.validate import Accepted, Refused
+from backscroll_sidecar.history.writer import Writer
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Applied,
+    Clock,
+    EditChange,
+    EraseChange,
+    EraseReceipt,
+    HistoryReader,
+    MembersChange,
+    RecallChange,
+)
+
+_REASONS = {
+    RefusalCode.EMPTY_MESSAGE: Reason.MISSING_FIELD,
+    RefusalCode.TEXT_TOO_LARGE: Reason.TOO_LARGE,
+    RefusalCode.ID_TOO_LONG: Reason.TOO_LARGE,
+}
+
+
+class HistoryService(HistoryReads):
+    """Appends, edits, recalls, erases and reads. Safe to call from any task; raises typed errors only.
+
+    `deadline_s` is everywhere a time on the clock of `time.monotonic`, as `Writer.submit` takes it.
+    """
+
+    def __init__(
+        self,
+        reader: HistoryReader,
+        writer: Writer,
+        rosters: Rosters,
+        analyzer: MessageAnalyzer,
+        clock: Clock,
+        executor: Executor | None = None,
+    ) -> None:
+        super().__init__(reader, analyzer)
+        self._writer = writer
+        self._clock = clock
+        self.ingest = Ingest(analyzer, rosters, executor)
+
+    async def append(
+        self,
+        key: ChannelKey,
+        messages: Sequence[Message],
+        *,
+        deadline_s: float | None = None,
+    ) -> list[AppendResult]:
+        """Store messages of one channel; one result each, in the order sent, once all of it is durable (N-08).
+
+        A message that can never be stored is refused alone, by code and field.
+
+        Raises
+        ------
+        InvalidRequest
+            The batch as a whole: over 1,000 items or 4 MiB, or no channel.
+        Overloaded, StoreUnavailable, StoreReadOnly
+            Nothing of the batch was stored.
+        DeadlineExceeded
+            It may still be stored; sending it again is safe.
+        """
+        check_key(key)
+        check_item_count(len(messages))
+        received_at_ms = self._clock.now_ms()
+        checked = await self.ingest.check(key, messages, received_at_ms)
+        accepted = [one for one in checked if isinstance(one, Accepted)]
+        if not accepted:
+            return merge_results(checked, ())
+        analyses = await self.ingest.analyse(key, accepted)
+        change = AppendChange(
+            key,
+            tuple(one.message for one in accepted),
+            tuple(analyses),
+            tuple(one.rank_time_ms for one in accepted),
+            received_at_ms,
+        )
+        applied = await self._writer.submit(change, deadline_s)
+        return merge_results(checked, applied.append_results)
+
+    async def edit(
+        self,
+        key: ChannelKey,
+        message_id: str,
+        parts: Sequence[Part],
+        mentions: Sequence[Mention] = (),
+        edited_at_ms: int | None = None,
+        *,
+        deadline_s: float | None = None,
+    ) -> StoredMessage:
+        """Give a message new content; equal content changes nothing. Author, time and reply stay.
+
+        Raises
+        ------
+        NotFound, Gone
+            Nothing to edit, or recalled or erased.
+        """
+        check_key(key)
+        check_id(message_id, "message_id")
+        now_ms = self._clock.now_ms()
+        at_ms = now_ms if edited_at_ms is None else edited_at_ms
+        check_time(at_ms, "edited_at_ms")
+        found = await self._reader.get_messages(key, [message_id])
+        if message_id in found:
+            draft = found[message_id].message
+        else:
+            # The store knows whether the id is gone or unknown, and never takes author or time from an edit.
+            draft = Message(message_id, key.channel, Author(message_id), (), now_ms)
+        draft = replace(draft, parts=tuple(parts), mentions=tuple(mentions))
+        (checked,) = await self.ingest.check(key, [draft], now_ms)
+        if isinstance(checked, Refused):
+            raise InvalidRequest(
+                f"{checked.field} is refused: {checked.code.value}",
+                field=checked.field,
+                reason=_REASONS.get(checked.code),
+            )
+        (analysis,) = await self.ingest.analyse(key, [checked])
+        applied = await self._writer.submit(
+            EditChange(key, checked.message, analysis, at_ms), deadline_s
+        )
+        return _row(applied, message_id) or await self.get_message(key, message_id)
+
+    async def recall(
+        self,
+        key: ChannelKey,
+        message_id: str,
+        recalled_at_ms: int | None = None,
+        *,
+        deadline_s: float | None = None,
+    ) -> None:
+        """Take a message back; twice is no error.
+
+        Raises
+        ------
+        NotFound, Gone
+            Nothing to recall, or erased.
+        """
+        check_key(key)
+        check_id(message_id, "message_id")
+        at_ms = self._clock.now_ms() if recalled_at_ms is None else recalled_at_ms
+        check_time(at_ms, "recalled_at_ms")
+        await self._writer.submit(RecallChange(key, message_id, at_ms), deadline_s)
+
+    async def upsert_members(
+        self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None
+    ) -> tuple[Member, ...]:
+        """Insert or update people; returns them as they now stand. An old name stays findable (P-27)."""
+        check_key(key)
+        check_item_count(len(members), "members")
+        if not members:
+            return ()
+        checked = tuple(check_member(one, f"members[{i}]") for i, one in enumerate(members))
+        change = MembersChange(key, checked, self._clock.now_ms())
+        return (await self._writer.submit(change, deadline_s)).members
+
+    async def erase(
+        self,
+        key: ChannelKey,
+        *,
+        message_ids: Sequence[str] = (),
+        user_id: str = "",
+        whole_channel: bool = False,
+        deadline_s: float | None = None,
+    ) -> EraseReceipt:
+        """Delete for good: these messages, or all of one person, or the whole channel. The ids stay taken.
+
+        Raises
+        ------
+        InvalidRequest
+            Not exactly one of the three was named.
+        """
+        check_key(key)
+        if bool(message_ids) + bool(user_id) + whole_channel != 1:
+            raise InvalidRequest(
+                "name exactly one of message_ids, user_id and whole_channel", field="message_ids"
+            )
+        check_item_count(len(message_ids), "message_ids")
+        for i, message_id in enumerate(message_ids):
+            check_id(message_id, f"message_ids[{i}]")
+        if user_id:
+            check_id(user_id, "user_id")
+        change = EraseChange(key, tuple(message_ids), user_id, self._clock.now_ms())
+        applied = await self._writer.submit(change, deadline_s)
+        return applied.receipt or EraseReceipt({})
+
+    async def import_stream(
+        self, tenant: str, batches: AsyncIterable[Sequence[Message]]
+    ) -> ImportReport:
+        """Append any number of batches of any channels, each before the next is read; counts and first problems."""
+        return await import_batches(tenant, batches, self.append)
+
+
+def _row(applied: Applied, message_id: str) -> StoredMessage | None:
+    return next((row for row in applied.stored if row.message.id == message_id), None)

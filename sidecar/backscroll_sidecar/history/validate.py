@@ -1,0 +1,231 @@
+"""Checks of what callers send, before any work is spent on it. Pure: no I/O, no clock.
+
+A message that can never be stored is refused by a code and the field at fault, and costs its neighbours nothing.
+One that can be stored with a correction is stored with a warning (DESIGN 6). Fields carry the names of
+`backscroll.v1.Message`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
+from backscroll_sidecar.domain import (
+    MAX_ID_BYTES,
+    MAX_TEXT_BYTES,
+    ChannelKey,
+    MediaPart,
+    Mention,
+    Message,
+    Part,
+    RefusalCode,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    WarningCode,
+)
+
+MAX_URI_BYTES = 8 * 1024
+MAX_DIMENSIONS = 8_192
+FUTURE_TOLERANCE_MS = 60_000
+MAX_TIME_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999; what lies outside 0 and this is no time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message as it may be stored. `bytes` counts its text, links and vectors."""
+
+    message: Message
+    rank_time_ms: int
+    bytes: int
+    warnings: tuple[WarningCode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A message that can never be stored, and the field at fault."""
+
+    message_id: str
+    code: RefusalCode
+    field: str
+    bytes: int = 0
+
+
+class Refusal(Exception):
+    """Raised inside the checks of one item; `check_message` turns it into `Refused`."""
+
+    def __init__(self, code: RefusalCode, field: str, size: int = 0) -> None:
+        super().__init__(code)
+        self.code = code
+        self.field = field
+        self.size = size
+
+
+def check_message(key: ChannelKey, message: Message, received_at_ms: int) -> Accepted | Refused:
+    """Whether `message` may be stored in `key`, and what has to be corrected for that.
+
+    Notes
+    -----
+    Time zero and times more than a minute ahead of `received_at_ms` are kept as sent and ranked as received. Texts
+    and names lose what is no Unicode (lone surrogates become U+FFFD); ids are never changed, so there it is refused.
+    A bare mention has no text and is no empty message.
+    """
+    if message.reply is not None and not message.reply.message_id:
+        message = replace(message, reply=None)  # an edge to nothing
+    try:
+        _check_ids(key, message)
+        _check_length(message.parts)
+        cleaned = _clean(message)
+        size = _check_content(cleaned)
+    except Refusal as refusal:
+        return Refused(message.id, refusal.code, refusal.field, refusal.size)
+    rank_time_ms, warnings = _rank_time(message.sent_at_ms, received_at_ms)
+    if cleaned is not message:
+        warnings += (WarningCode.TEXT_SANITISED,)
+    return Accepted(cleaned, rank_time_ms, size, warnings)
+
+
+# --- one message -----------------------------------------------------------------------------------
+
+
+def _check_ids(key: ChannelKey, message: Message) -> None:
+    if not message.id:
+        raise Refusal(RefusalCode.MISSING_ID, "id")
+    check_word(message.id, "id")
+    if message.channel != key.channel:
+        raise Refusal(RefusalCode.WRONG_CHANNEL, "channel")
+    if not message.author.id:
+        raise Refusal(RefusalCode.MISSING_AUTHOR, "author.id")
+    check_word(message.author.id, "author.id")
+    for value, field in (
+        (message.thread_id, "thread_id"),
+        (message.session_id, "session_id"),
+        (message.dedupe_key, "dedupe_key"),
+    ):
+        if value:
+            check_word(value, field)
+    if message.reply is not None:
+        check_word(message.reply.message_id, "reply.message_id")
+    for i, mention in enumerate(message.mentions):
+        check_word(mention.user_id, f"mentions[{i}].user_id")
+    if not 0 <= message.sent_at_ms <= MAX_TIME_MS:
+        raise Refusal(RefusalCode.NEGATIVE_TIME, "sent_at_ms")
+
+
+def check_word(value: str, field: str, max_bytes: int = MAX_ID_BYTES) -> None:
+    """Refuse an id, name or link that is too long or no plain text."""
+    if has_nul(value):
+        raise Refusal(RefusalCode.NUL_CHARACTER, field)
+    if len(value) > max_bytes:
+        raise Refusal(RefusalCode.ID_TOO_LONG, field, len(value))
+    if not value.isascii():
+        try:
+            size = len(value.encode())
+        except UnicodeEncodeError:
+            raise Refusal(RefusalCode.BAD_UTF8, field) from None
+        if size > max_bytes:
+            raise Refusal(RefusalCode.ID_TOO_LONG, field, size)
+
+
+def _check_length(parts: tuple[Part, ...]) -> None:
+    """Refuse by the number of characters alone, so that no huge text is ever looked at."""
+    characters = 0
+    for part in parts:
+        match part:
+            case TextPart() | ToolResultPart():
+                characters += len(part.text)
+            case MediaPart():
+                characters += len(part.alt_text)
+            case ToolCallPart():
+                characters += len(part.arguments_json)
+    if characters > MAX_TEXT_BYTES:
+        raise Refusal(RefusalCode.TEXT_TOO_LARGE, "parts", characters)
+
+
+def _check_content(message: Message) -> int:
+    """Check names, parts and vectors of a cleaned message; return its size."""
+    check_word(message.author.name, "author.name")
+    for i, mention in enumerate(message.mentions):
+        check_word(mention.name, f"mentions[{i}].name")
+    size = sum(_check_part(part, f"parts[{i}]") for i, part in enumerate(message.parts))
+    text = message.text
+    if not text and not (message.parts and message.mentions):
+        raise Refusal(RefusalCode.EMPTY_MESSAGE, "parts")
+    if has_nul(text):
+        raise Refusal(RefusalCode.NUL_CHARACTER, "parts")
+    text_bytes = len(text) if text.isascii() else len(text.encode())
+    if text_bytes > MAX_TEXT_BYTES:
+        raise Refusal(RefusalCode.TEXT_TOO_LARGE, "parts", text_bytes)
+    for i, embedding in enumerate(message.embeddings):
+        check_word(embedding.embedder_id, f"embeddings[{i}].embedder_id")
+        values = embedding.values
+        # hypot is 0 for the zero vector and an empty one, inf or NaN as soon as one value is.
+        good = len(values) <= MAX_DIMENSIONS and 0 < math.hypot(*values) < math.inf
+        if not good or not embedding.embedder_id:
+            raise Refusal(RefusalCode.BAD_EMBEDDING, f"embeddings[{i}]")
+        size += 4 * len(values)
+    return size + text_bytes
+
+
+def _check_part(part: Part, field: str) -> int:
+    """Check what of a part is an id, a name or a link; return the bytes its rendered form does not show."""
+    match part:
+        case TextPart():
+            return 0
+        case MediaPart():
+            check_word(part.kind, f"{field}.media.kind")
+            check_word(part.mime, f"{field}.media.mime")
+            check_word(part.uri, f"{field}.media.uri", MAX_URI_BYTES)
+            return len(part.uri)
+        case ToolCallPart():
+            check_word(part.id, f"{field}.tool_call.id")
+            check_word(part.name, f"{field}.tool_call.name")
+            return len(part.id)
+        case ToolResultPart():
+            check_word(part.call_id, f"{field}.tool_result.call_id")
+            check_word(part.name, f"{field}.tool_result.name")
+            return len(part.call_id)
+
+
+def _rank_time(sent_at_ms: int, received_at_ms: int) -> tuple[int, tuple[WarningCode, ...]]:
+    if sent_at_ms == 0:
+        return received_at_ms, (WarningCode.TIME_ZERO,)
+    if sent_at_ms > received_at_ms + FUTURE_TOLERANCE_MS:
+        return received_at_ms, (WarningCode.TIME_IN_FUTURE,)
+    return sent_at_ms, ()
+
+
+def _clean(message: Message) -> Message:
+    """The message itself when all its texts and names are Unicode, else a copy with U+FFFD where they are not."""
+    parts = tuple(map(_clean_part, message.parts))
+    mentions = tuple(map(_clean_mention, message.mentions))
+    name, _ = clean_text(message.author.name)
+    if parts == message.parts and mentions == message.mentions and name == message.author.name:
+        return message
+    cleaned = replace(message, parts=parts, author=replace(message.author, name=name))
+    if len(cleaned.text) != len(message.text):  # halves were joined: positions no longer hold
+        mentions = tuple(replace(mention, start=0, end=0) for mention in mentions)
+    return replace(cleaned, mentions=mentions)
+
+
+def _clean_part(part: Part) -> Part:
+    match part:
+        case TextPart():
+            text, changed = clean_text(part.text)
+            return TextPart(text) if changed else part
+        case MediaPart():
+            text, changed = clean_text(part.alt_text)
+            return replace(part, alt_text=text) if changed else part
+        case ToolCallPart():
+            text, changed = clean_text(part.arguments_json)
+            return replace(part, arguments_json=text) if changed else part
+        case ToolResultPart():
+            text, changed = clean_text(part.text)
+            return replace(part, text=text) if changed else part
+
+
+def _clean_mention(mention: Mention) -> Mention:
+    name, changed = clean_text(mention.name)
+    return replace(mention, name=name) if changed else mention

@@ -1,0 +1,280 @@
+"""The one task that writes. Nothing else calls `HistoryStore.apply`.
+
+Why a task of its own: a request can be cancelled at any await, a transaction must not be (a task cancelled between
+INSERT and COMMIT leaves the transaction open, and the next commit makes the abandoned row permanent). So requests
+queue their change and wait for a future; the writer commits together what came in while the last group committed.
+
+    submit → queue → group → store.apply (one transaction) → publish to hot channels → resolve futures
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from backscroll_sidecar.domain import ChannelKey, Event
+from backscroll_sidecar.errors import BackscrollError, DeadlineExceeded, StoreUnavailable
+from backscroll_sidecar.history.groups import (
+    PUBLISH_SLICE,
+    GroupReport,
+    Pending,
+    pend,
+    publish_slices,
+)
+from backscroll_sidecar.history.queue import QueueLimits, WriteQueue
+from backscroll_sidecar.ports import Applied, Change, EventsChange, HistoryStore
+
+logger = logging.getLogger(__name__)
+
+MAX_GROUP_ITEMS = 5_000
+MAX_GROUP_BYTES = 32 * 1024 * 1024
+RESOLVE_SLICE = 256
+
+# The event loop holds its tasks weakly: without this a writer that nobody names could be collected (S5-56).
+_running: set[asyncio.Task[None]] = set()
+
+Outcome = Applied | BackscrollError
+
+
+class ChannelPublisher(Protocol):
+    """Is told what every committed change did, before whoever asked for the change is (law 1)."""
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Take the rows over. On the event loop, so cheap and without I/O; at most `PUBLISH_SLICE` rows a call.
+
+        A long change comes in several calls, in order; read `stored`, `erased_ids`, `members`, nothing else. A
+        publisher that cannot take them must forget the channel, so that its next use loads it from the store; what
+        it raises is logged and counted, the commit stands.
+        """
+
+
+class FanOut:
+    """Publishes to several publishers. One that raises does not keep the rows from the others."""
+
+    def __init__(self, *publishers: ChannelPublisher) -> None:
+        self._publishers = publishers
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        failures: list[Exception] = []
+        for publisher in self._publishers:
+            try:
+                publisher.publish(key, applied)
+            except Exception as failure:  # noqa: BLE001 - all of them are raised below
+                failures.append(failure)
+        if failures:
+            raise ExceptionGroup("publishers failed", failures)
+
+
+class Writer:
+    """Owns the writing side of the store. Safe to call from any task of its event loop, from no other thread.
+
+    Parameters
+    ----------
+    store
+        Only this writer calls its `apply`.
+    publisher
+        Told of every change after its commit and before its caller.
+    max_queued_items, max_queued_bytes, max_waiting, max_wait_s
+        See `QueueLimits`.
+    on_group
+        Called with a `GroupReport` after every group, for metrics.
+    """
+
+    def __init__(
+        self,
+        store: HistoryStore,
+        publisher: ChannelPublisher,
+        *,
+        max_queued_items: int = 20_000,
+        max_queued_bytes: int = 64 * 1024 * 1024,
+        max_waiting: int = 1_000,
+        max_wait_s: float = 2.0,
+        on_group: Callable[[GroupReport], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._publisher = publisher
+        self._queue = WriteQueue(
+            QueueLimits(max_queued_items, max_queued_bytes, max_waiting, max_wait_s)
+        )
+        self._on_group = on_group
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = False
+        self.dropped_events = 0
+        self.publish_failures = 0
+
+    @property
+    def queued_items(self) -> int:
+        """Messages, members and events that wait for their commit."""
+        return self._queue.items
+
+    # --- asking ------------------------------------------------------------------------------------
+
+    async def submit(self, change: Change, deadline_s: float | None = None) -> Applied:
+        """Make one change durable and return what it did. Cancelling the caller never cancels the commit.
+
+        Parameters
+        ----------
+        deadline_s
+            On the clock of `time.monotonic`; None: wait as long as the commit takes.
+
+        Raises
+        ------
+        Overloaded
+            The queue stayed full; nothing of the change was or will be stored.
+        DeadlineExceeded
+            The commit did not end in time. It still may; asking again is safe.
+        StoreUnavailable, StoreReadOnly
+            Nothing of the change was stored, unless the server was stopped in the middle of its commit.
+        BackscrollError
+            The store refused this change (`Applied.error`), or could not take it (INTERNAL).
+        """
+        if self._task is None or self._stopping:
+            raise StoreUnavailable("the server is not accepting writes")
+        future: asyncio.Future[Applied] = asyncio.get_running_loop().create_future()
+        await self._queue.put(pend(change, future), deadline_s)
+        if deadline_s is None:
+            return await asyncio.shield(future)
+        try:
+            async with asyncio.timeout(deadline_s - time.monotonic()):
+                return await asyncio.shield(future)
+        except TimeoutError:
+            raise DeadlineExceeded("the deadline passed before the commit") from None
+
+    def submit_nowait(self, change: EventsChange) -> bool:
+        """Queue events to be recorded, or drop and count them; never wait, never raise (S5-21).
+
+        Events fill at most half of the queue: the other half belongs to those who wait for an answer.
+        """
+        accepting = self._task is not None and not self._stopping
+        if accepting and self._queue.put_nowait(pend(change)):
+            return True
+        self.dropped_events += len(change.events)
+        return False
+
+    def emit(self, key: ChannelKey, context_id: str, events: Sequence[Event]) -> None:
+        """Record events: the writer is an `EventSink`."""
+        self.submit_nowait(EventsChange(key, context_id, tuple(events)))
+
+    # --- life --------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the task, once."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="backscroll-writer")
+            _running.add(self._task)
+            self._task.add_done_callback(_running.discard)
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Refuse new changes and commit the queued ones; False when `timeout_s` was too short for that."""
+        self._stopping = True
+        self._queue.wake()
+        return self._task is None or bool((await asyncio.wait({self._task}, timeout=timeout_s))[0])
+
+    async def close(self, timeout_s: float = 5.0) -> None:
+        """Fail what is queued, let the running commit end within `timeout_s`, stop. Idempotent.
+
+        Close the writer before the store.
+        """
+        self._stopping = True
+        left = self._queue.clear()
+        self._resolve(left, [StoreUnavailable("the server stopped before the commit")] * len(left))
+        if not await self.drain(timeout_s) and self._task is not None:
+            logger.error("a commit did not end within %.1f s and was given up", timeout_s)
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=timeout_s)
+
+    # --- the task ----------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            if not self._queue:
+                if self._stopping:
+                    return
+                await self._queue.wait()
+            group = self._queue.take(MAX_GROUP_ITEMS, MAX_GROUP_BYTES)
+            if not group:
+                continue
+            try:
+                await self._commit(group)
+            except Exception:
+                logger.exception("the writer met an unexpected error and goes on")
+            finally:
+                for pending in group:  # whatever happened, nobody is left waiting
+                    _fail(pending, StoreUnavailable("the outcome of the commit is unknown"))
+
+    async def _commit(self, group: list[Pending]) -> None:
+        started = time.perf_counter()
+        outcomes = await self._apply(group)
+        seconds = time.perf_counter() - started
+        await self._publish(group, outcomes)
+        for start in range(0, len(group), RESOLVE_SLICE):
+            if start:
+                await asyncio.sleep(0)
+            end = start + RESOLVE_SLICE
+            self._resolve(group[start:end], outcomes[start:end])
+        if self._on_group is not None:
+            failed = sum(isinstance(outcome, BackscrollError) for outcome in outcomes)
+            items = sum(pending.items for pending in group)
+            size = sum(pending.bytes for pending in group)
+            self._on_group(GroupReport(len(group), items, size, seconds, failed, self._queue.items))
+
+    async def _apply(self, group: list[Pending]) -> list[Outcome]:
+        """Commit a group; one outcome for each change.
+
+        The store says it cannot write: the whole group fails so. Anything unexpected (a poison change): the halves
+        are tried one after the other, down to the change that cannot be stored, which fails alone.
+        """
+        try:
+            applied = await self._store.apply([pending.change for pending in group])
+            if len(applied) != len(group):
+                raise RuntimeError(f"the store answered {len(applied)} of {len(group)} changes")
+        except StoreUnavailable as failure:
+            return [failure] * len(group)
+        except Exception as failure:
+            if len(group) == 1:
+                logger.exception("a %s cannot be stored", type(group[0].change).__name__)
+                if isinstance(failure, BackscrollError):
+                    return [failure]
+                return [BackscrollError("the change could not be stored")]
+            middle = len(group) // 2
+            first = await self._apply(group[:middle])
+            if isinstance(first[-1], StoreUnavailable):
+                return first + [first[-1]] * (len(group) - middle)
+            return first + await self._apply(group[middle:])
+        return [one.error or one for one in applied]
+
+    async def _publish(self, group: list[Pending], outcomes: Sequence[Outcome]) -> None:
+        rows = 0
+        for pending, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, BackscrollError):
+                continue
+            for piece in publish_slices(outcome):
+                if rows >= PUBLISH_SLICE:
+                    await asyncio.sleep(0)
+                    rows = 0
+                rows += max(len(piece.stored), 1)
+                try:
+                    self._publisher.publish(pending.change.key, piece)
+                except Exception:
+                    self.publish_failures += 1
+                    logger.exception("a publisher failed; the commit stands")
+
+    def _resolve(self, group: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
+        for pending, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, BackscrollError):
+                self.dropped_events += pending.items if pending.future is None else 0
+                _fail(pending, outcome)
+            elif pending.future is not None and not pending.future.done():
+                pending.future.set_result(outcome)
+
+
+def _fail(pending: Pending, error: BackscrollError) -> None:
+    future = pending.future
+    if future is not None and not future.done():
+        # A copy each: an exception raised in several tasks would collect all their tracebacks.
+        future.set_exception(copy.copy(error))
+        future.exception()  # counts as seen, even if its caller is gone

@@ -1,0 +1,1 @@
+"""Embedding and chat models behind ports; only wiring imports them."""

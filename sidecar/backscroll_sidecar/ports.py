@@ -1,0 +1,225 @@
+"""What the core needs from outside, with the obligations of every implementation.
+
+Adapters (`store`, `vectors`, `models`) implement these; only `wiring` knows which. One contract suite per port,
+in `tests/contract`, is run on every implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from backscroll_sidecar.domain import (
+    Analysis,
+    AppendResult,
+    ChannelKey,
+    Event,
+    Member,
+    Message,
+    StoredMessage,
+)
+from backscroll_sidecar.errors import BackscrollError
+
+
+class Clock(Protocol):
+    """Tells the time. Injected wherever a time is needed."""
+
+    def now_ms(self) -> int:
+        """Wall clock, milliseconds since the epoch."""
+
+    def monotonic_s(self) -> float:
+        """Seconds of a clock that never goes back."""
+
+
+# --- changes: what the one writer is asked to make durable ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AppendChange:
+    """Store these messages of one channel. `analyses` and `rank_times_ms` run parallel to `messages`."""
+
+    key: ChannelKey
+    messages: tuple[Message, ...]
+    analyses: tuple[Analysis, ...]
+    rank_times_ms: tuple[int, ...]
+    received_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EditChange:
+    """Replace parts, mentions and analysis of one message: a new revision. Author and time stay as they were."""
+
+    key: ChannelKey
+    message: Message
+    analysis: Analysis
+    edited_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecallChange:
+    """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken."""
+
+    key: ChannelKey
+    message_id: str
+    recalled_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class MembersChange:
+    """Insert or update people of a channel. A changed name moves the old one to `former_names`."""
+
+    key: ChannelKey
+    members: tuple[Member, ...]
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EraseChange:
+    """Delete rows for good and leave tombstones of the ids.
+
+    With `message_ids` set: these messages; else with `user_id` set: everything that user wrote in the channel, and
+    the user as a member; else: the whole channel.
+    """
+
+    key: ChannelKey
+    message_ids: tuple[str, ...]
+    user_id: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventsChange:
+    """Record events (S3-16). Never part of what a caller waits for."""
+
+    key: ChannelKey
+    context_id: str
+    events: tuple[Event, ...]
+
+
+Change = AppendChange | EditChange | RecallChange | MembersChange | EraseChange | EventsChange
+
+
+@dataclass(frozen=True, slots=True)
+class EraseReceipt:
+    """How many rows went, by store part (``messages``, ``revisions``, ``events``, ``members``)."""
+
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What one change did.
+
+    `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new
+    and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
+    `error` when this change alone was refused (others of the group are not affected).
+    """
+
+    append_results: tuple[AppendResult, ...] = ()
+    stored: tuple[StoredMessage, ...] = ()
+    erased_ids: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    receipt: EraseReceipt | None = None
+    error: BackscrollError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelInfo:
+    """Where a channel stands (P-26). `unembedded_count` is the backlog of the semantic source."""
+
+    key: ChannelKey
+    newest_message_id: str
+    newest_sent_at_ms: int
+    message_count: int
+    last_seq: int
+    unembedded_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """A page of a channel. All conditions must hold; empty or None means any. `before_seq`, `after_seq` exclusive."""
+
+    limit: int = 100
+    newest_first: bool = False
+    before_seq: int | None = None
+    after_seq: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    author_id: str = ""
+    thread_id: str = ""
+    include_recalled: bool = False
+
+
+class HistoryReader(Protocol):
+    """Reads history. Every method is bound to one tenant through its key and sees only committed changes.
+
+    All raise `StoreUnavailable` when the store cannot answer, and nothing else.
+    """
+
+    async def load_channel(self, key: ChannelKey) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
+        """Every row of the channel, recalled ones included, in order of `seq`, and all its members."""
+
+    async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
+        """The newest `limit` live rows by (rank_time_ms, seq), oldest first (S3-08)."""
+
+    async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
+        """A page ordered by `seq`; `newest_first` takes from the end and returns the newest first."""
+
+    async def latest_of_user(
+        self, tenant: str, user_id: str, channels: Sequence[str], limit: int
+    ) -> Sequence[StoredMessage]:
+        """The newest `limit` live rows of one author across these channels (none named: all), oldest first (S1-03)."""
+
+    async def get_messages(self, key: ChannelKey, message_ids: Sequence[str]) -> Mapping[str, StoredMessage]:
+        """The rows that exist among these ids, recalled ones included."""
+
+    async def reply_tree(self, key: ChannelKey, message_id: str, limit: int) -> Sequence[StoredMessage]:
+        """All rows connected to this one by reply edges as sent (not inferred), by `seq`; empty when unknown."""
+
+    async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
+        """Newest id and time, counts; None for a channel never heard of."""
+
+    async def members(self, key: ChannelKey) -> Sequence[Member]:
+        """All members, those who left included, authors seen included, ordered by user id."""
+
+    async def last_message_ids(self, key: ChannelKey) -> Mapping[str, str]:
+        """The id of the newest live row of each author."""
+
+    async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
+        """Recorded events of a channel, oldest first; of one context when named."""
+
+    def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
+        """Every row of the channel in order of `seq`, without holding them all."""
+
+
+class HistoryStore(HistoryReader, Protocol):
+    """The truth (law 2). Everything else can be rebuilt from it."""
+
+    async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
+        """Make a group of changes durable in one transaction and return what each did, in order.
+
+        Must be durable when it returns. Must be idempotent: equal id, text, author and time as any revision is
+        DUPLICATE, other content CONFLICT (first wins), only metadata differing DUPLICATE with METADATA_DIFFERS; ids
+        recalled or erased are GONE; a seen `dedupe_key` is DUPLICATE with `duplicate_of`. Later items of the group see
+        earlier ones. Assigns `seq`. Reply edges are stored as sent; REPLY_PARENT_UNKNOWN and the other reply warnings
+        are reported. Raises `StoreReadOnly` (disk full, read-only) or `StoreUnavailable`; then nothing of the
+        group is stored. Called by one task only, the writer.
+        """
+
+    async def close(self) -> None:
+        """Flush and release the files. Idempotent."""
+
+
+class FragmentCodec(Protocol):
+    """Encodes at append what a reply will carry, so that a request only joins bytes."""
+
+    def encode(self, stored: StoredMessage) -> bytes:
+        """The wire form of one message: the serialised `backscroll.v1.Message`."""
+
+
+class EventSink(Protocol):
+    """Takes events and counts what it must drop; never blocks, never raises (S5-21)."""
+
+    def emit(self, key: ChannelKey, context_id: str, events: Sequence[Event]) -> None:
+        """Queue events to be recorded."""

@@ -1,0 +1,80 @@
+"""Every bound of the edge, in one place. Sizes are bytes of UTF-8 unless the name says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backscroll_sidecar.domain import MAX_BATCH_ITEMS, MAX_ID_BYTES, MAX_TEXT_BYTES
+
+KIB = 1024
+MIB = 1024 * KIB
+
+__all__ = ["MAX_BATCH_ITEMS", "MAX_ID_BYTES", "MAX_TEXT_BYTES"]
+
+# --- requests --------------------------------------------------------------------------------------
+
+MAX_RECEIVE_BYTES = 8 * MIB
+"""What gRPC itself takes; above, its own RESOURCE_EXHAUSTED answers."""
+MAX_BATCH_BYTES = 4 * MIB
+"""What a request may hold: below `MAX_RECEIVE_BYTES`, so that the typed error is ours."""
+MAX_TIME_MS = 253_402_214_400_000
+"""The last day of the year 9999, so that every time zone can still write it."""
+MAX_NAME_BYTES = 512
+MAX_TOOLS_BYTES = 256 * KIB
+MAX_TOTAL_TEXT_BYTES = 256 * KIB
+"""All texts of a build request that end up in the prompt, tools aside."""
+MAX_PREFERENCES = 1_000
+MAX_PARAMETERS = 100
+MAX_MENTIONS = 1_000
+MAX_SELF_IDS = 100
+MAX_SOURCES = 32
+MAX_ALIASES = 100
+MAX_DIMENSIONS = 8_192
+MAX_TIME_ZONE_BYTES = 128
+MAX_LABEL_BYTES = 1 * KIB
+MAX_QUERY_BYTES = 4 * KIB
+MAX_PAGE_TOKEN_BYTES = 256
+MAX_WAIT_FOR_INDEX_MS = 600_000
+
+# --- answers ---------------------------------------------------------------------------------------
+
+MAX_PAGE_ITEMS = 1_000
+DEFAULT_PAGE_ITEMS = 100
+MAX_SEARCH_HITS = 200
+DEFAULT_SEARCH_HITS = 20
+MAX_EXPORT_ITEMS = 500
+MAX_ANSWER_BYTES = 3 * MIB
+"""Pages and runs end here: gRPC clients refuse answers above 4 MiB unless told otherwise."""
+MAX_IMPORT_PROBLEMS = 100
+MAX_ERROR_TEXT_BYTES = 512
+MAX_ERROR_DETAILS_BYTES = 4 * KIB
+"""Text and details travel in headers of 8 KiB together, percent-encoded and in base 64 (NOTES, gRPC)."""
+
+# --- the event loop --------------------------------------------------------------------------------
+
+SLICE_ITEMS = 64
+"""So many messages are translated before others get a turn (law 9)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateLimits:
+    """How many calls of one method run at once, how many more may wait, and for how long."""
+
+    running: int
+    waiting: int
+    wait_s: float = 2.0
+
+
+DEFAULT_GATE = GateLimits(128, 1_024)
+GATES: Mapping[str, GateLimits] = {
+    "BuildContext": GateLimits(256, 4_096),
+    "AppendMessages": GateLimits(1_024, 4_096),
+    "ImportMessages": GateLimits(16, 64),
+    "ExportMessages": GateLimits(16, 64),
+    "WaitForIndex": GateLimits(1_024, 0),
+    "Erase": GateLimits(8, 64),
+    "StreamChat": GateLimits(10_000, 1_000),
+    "Chat": GateLimits(10_000, 1_000),
+}
+"""By method name; what is not named has `DEFAULT_GATE`."""

@@ -1,0 +1,35 @@
+"""The few rules of the protobuf wire format that let stored bytes be joined instead of encoded again.
+
+A serialised message is the concatenation of its fields, so an answer can carry a stored fragment as it is.
+"""
+
+from __future__ import annotations
+
+from google.protobuf.descriptor import Descriptor
+
+VARINT, FIXED64, LENGTH = 0, 1, 2
+
+
+def varint(value: int) -> bytes:
+    """Encode a number that is not negative."""
+    if value < 0x80:
+        return _SMALL[value]
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_SMALL = tuple(bytes((value,)) for value in range(0x80))
+
+
+def tag(message: Descriptor, field: str, wire_type: int) -> bytes:
+    """Encode the key of a field, its number taken from the contract."""
+    return varint(message.fields_by_name[field].number << 3 | wire_type)
+
+
+def lengthed(key: bytes, body: bytes) -> bytes:
+    """Encode one field that holds bytes, a text or a message."""
+    return b"".join((key, varint(len(body)), body))

@@ -1,0 +1,304 @@
+"""What can be set, with its default and bounds. Where the values come from: `settings_sources`.
+
+Three families of names: ``BACKSCROLL_…`` for the server, ``MEMORY_…`` exactly as design S5 writes them, and the two
+names of design S3 without a prefix. Nothing here imports numba: its cache directory is one of the settings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+if TYPE_CHECKING:
+    from backscroll_sidecar.context.profiles import Profile
+    from backscroll_sidecar.context.settings import ContextSettings
+
+PROFILE_NAMES = ("balanced", "classic", "chain_recent", "retrieval", "naive", "room")
+CLASSIC_ONLY = (
+    "time_window_hours",
+    "relevance_threshold",
+    "reply_chain_weight",
+    "user_continuity_weight",
+    "time_decay_weight",
+    "mention_relation_weight",
+    "keyword_overlap_weight",
+)
+"""The MEMORY_ settings that define the profile `classic` and nothing else (DESIGN 4)."""
+
+
+class _Section(BaseSettings):
+    """Values arrive merged (`settings_sources`), so that each one's origin is known."""
+
+    @classmethod
+    def settings_customise_sources(  # noqa: D102
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        **_others: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+def _parts(value: object) -> object:
+    """Environment variables hold lists separated by commas."""
+    return (
+        [part.strip() for part in value.split(",") if part.strip()]
+        if isinstance(value, str)
+        else value
+    )
+
+
+def _table(value: object) -> object:
+    """Environment variables hold tables as JSON."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _address(value: str) -> str:
+    """Accept ``host:port``, ``[v6]:port`` and ``unix:path``."""
+    if value.startswith("unix:"):
+        if not value.removeprefix("unix:"):
+            raise ValueError("name the socket after 'unix:'")
+        return value
+    host, colon, port = value.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise ValueError("an address is host:port, [v6 address]:port or unix:path")
+    return value
+
+
+def _profile_name(value: str) -> str:
+    if value not in PROFILE_NAMES:
+        raise ValueError(f"no such profile; there are {', '.join(PROFILE_NAMES)}")
+    return value
+
+
+def _strategy(value: str) -> str:
+    module, colon, name = value.partition(":")
+    if not (colon and name.isidentifier() and all(map(str.isidentifier, module.split(".")))):
+        raise ValueError("a strategy is named module:Class")
+    return value
+
+
+def _home(value: Path) -> Path:
+    return value.expanduser()
+
+
+UserPath = Annotated[Path, AfterValidator(_home)]
+Address = Annotated[str, AfterValidator(_address)]
+ProfileName = Annotated[str, AfterValidator(_profile_name)]
+StrategyName = Annotated[str, AfterValidator(_strategy)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class MemorySettings(_Section):
+    """Design S5's settings under S5's names (S5-26, S5-27). An ``.env`` written for S5 loads unchanged."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORY_", frozen=True, extra="forbid")
+
+    enable_intelligent_memory: bool = Field(
+        True, description="Rank the history. Off: the last 10 messages, in every profile."
+    )
+    fallback_on_error: bool = Field(
+        True,
+        description="After an error take the last messages. Off: go straight to an empty context.",
+    )
+    max_context_messages: int | None = Field(
+        None, ge=1, le=500,
+        description="Most messages in a context, in every profile. Unset: the profile's own (balanced, classic: 20).",
+    )  # fmt: skip
+    time_window_hours: int = Field(
+        24, ge=1, le=87_600, description="Hours that `classic` looks back."
+    )
+    relevance_threshold: Share = Field(0.3, description="Least score that `classic` keeps.")
+    reply_chain_weight: Share = Field(0.4, description="Weight of the reply chain in `classic`.")
+    user_continuity_weight: Share = Field(
+        0.15, description="Weight of the same speaker in `classic`."
+    )
+    time_decay_weight: Share = Field(0.2, description="Weight of freshness in `classic`.")
+    mention_relation_weight: Share = Field(0.15, description="Weight of mentions in `classic`.")
+    keyword_overlap_weight: Share = Field(
+        0.1, description="Weight of shared keywords in `classic`."
+    )
+    context_build_timeout_seconds: float = Field(
+        5.0,
+        gt=0,
+        le=600,
+        description="Seconds a build may take before it falls back, in every profile.",
+    )
+    enable_async_data_collection: bool = Field(
+        True, description="Record events, such as what was cut from a context, behind the answer."
+    )
+
+
+class BotTable(BaseModel):
+    """What is set for one bot, by the bot's user id."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system_text: str | None = None
+    profile: ProfileName | Literal[""] = ""
+
+
+def _state_home() -> Path:
+    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "backscroll"
+
+
+class Settings(_Section):
+    """All settings of a server, checked and frozen."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="BACKSCROLL_", frozen=True, extra="forbid", populate_by_name=True
+    )
+
+    listen: Annotated[tuple[Address, ...], BeforeValidator(_parts), Field(min_length=1)] = Field(
+        ("127.0.0.1:7171",),
+        description="Addresses to serve on: host:port or unix:path, several with commas. Port 0: any free one. "
+        "Anything but loopback and unix sockets needs TLS and a credential.",
+    )
+    state_dir: UserPath = Field(
+        default_factory=_state_home,
+        description="Directory of the database and of compiled kernels.",
+    )
+    database: UserPath | None = Field(
+        None, description="The database's file; `:memory:` forgets everything at the end. Unset: backscroll.db in "
+        "the state directory.",
+    )  # fmt: skip
+    durability: Literal["full", "normal"] = Field(
+        "full", description="full: what was acknowledged survives a power cut. normal: survives a crash of the "
+        "program, and single messages are stored much faster.",
+    )  # fmt: skip
+    default_profile: ProfileName = Field(
+        "balanced", description="Profile of requests that name none."
+    )
+    default_model: str = Field(
+        "gpt-4o-mini", min_length=1, description="Model in payloads that name none."
+    )
+    system_text: str | None = Field(
+        None,
+        description="System text of requests that bring none. Unset: the profile's own, if it has one.",
+    )
+    bots: Annotated[Mapping[str, BotTable], BeforeValidator(_table)] = Field(
+        default_factory=dict, description="Table by the bot's user id: system_text, profile. JSON in the environment.",
+    )  # fmt: skip
+    channel_profiles: Annotated[Mapping[str, ProfileName], BeforeValidator(_table)] = Field(
+        default_factory=dict, description="Table of profiles by channel. JSON in the environment."
+    )
+    hot_channel_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Bytes that channels may take in memory, 1 MiB and up.",
+    )
+    strategies: Annotated[tuple[StrategyName, ...], BeforeValidator(_parts)] = Field(
+        (),
+        description="Candidate sources of your own, each named module:Class, several with commas.",
+    )
+    tls_cert: UserPath | None = Field(
+        None, description="PEM file of the server's certificate chain."
+    )
+    tls_key: UserPath | None = Field(None, description="PEM file of its private key.")
+    tls_client_ca: UserPath | None = Field(
+        None,
+        description="PEM file of the authorities that sign clients' certificates. Set: clients need one.",
+    )
+    tokens_file: UserPath | None = Field(
+        None,
+        description="TOML file of the tokens that callers may use, each with its tenant. Set: callers need one.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least level logged."
+    )
+    log_format: Literal["console", "json"] = Field(
+        "console",
+        description="console: lines for people. json: one object a line. Both go to standard error.",
+    )
+    max_chars_per_message: int = Field(
+        4_000, ge=16, le=65_536, validation_alias=AliasChoices("MAX_CHARS_PER_MESSAGE"),
+        description="Most characters of one message in the profile `naive`, the mark of the cut included.",
+    )  # fmt: skip
+    tg_history_window: int = Field(
+        12, ge=1, le=500, validation_alias=AliasChoices("TG_HISTORY_WINDOW"),
+        description="How many of the newest messages the profile `naive` takes.",
+    )  # fmt: skip
+    memory: MemorySettings = Field(default_factory=MemorySettings)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the history is kept in memory only."""
+        return str(self.database) == ":memory:"
+
+    @property
+    def database_path(self) -> Path:
+        """The database's file."""
+        return self.database or self.state_dir / "backscroll.db"
+
+    def context_settings(self) -> ContextSettings:
+        """Settings of builds, the profiles derived (S0-01, S3-18, S5-26, S5-27). Imports numba."""
+        from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
+
+        memory = self.memory
+        return ContextSettings(
+            profiles=_derived_profiles(self),
+            default_profile=self.default_profile,
+            default_model=self.default_model,
+            intelligent=memory.enable_intelligent_memory,
+            fallback_on_error=memory.fallback_on_error,
+            max_context=memory.max_context_messages,
+            timeout_s=memory.context_build_timeout_seconds,
+            system_text=self.system_text,
+            bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
+            channel_profiles=dict(self.channel_profiles),
+        )
+
+
+def _derived_profiles(settings: Settings) -> Mapping[str, Profile]:
+    """The profiles with what the settings define of them."""
+    from backscroll_sidecar.context.profiles import PROFILES  # noqa: PLC0415
+
+    memory, classic, naive = settings.memory, PROFILES["classic"], PROFILES["naive"]
+    if classic.parameters is None:
+        raise AssertionError("classic has a scorer")
+    weights = (
+        memory.reply_chain_weight,
+        memory.user_continuity_weight,
+        memory.time_decay_weight,
+        memory.mention_relation_weight,
+        memory.keyword_overlap_weight,
+    )
+    return {
+        **PROFILES,
+        "classic": replace(
+            classic,
+            parameters=replace(classic.parameters, weights=weights),
+            threshold=memory.relevance_threshold,
+            window_hours=memory.time_window_hours,
+        ),
+        "naive": replace(
+            naive,
+            max_context=settings.tg_history_window,
+            recent_limit=settings.tg_history_window,
+            max_chars_per_message=settings.max_chars_per_message,
+        ),
+    }
+
+
+def prepare_process(settings: Settings) -> Path:
+    """Set what numerical libraries read when first imported; return the directory of compiled kernels.
+
+    Call it before anything imports numpy or numba. What the caller's environment already says stays.
+    """
+    kernels = Path(os.environ.get("NUMBA_CACHE_DIR") or settings.state_dir / "kernels")
+    kernels.mkdir(parents=True, exist_ok=True)
+    defaults: dict[str, Any] = {
+        "NUMBA_CACHE_DIR": kernels,
+        "NUMBA_NUM_THREADS": 1,
+        "OPENBLAS_NUM_THREADS": 1,
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, str(value))
+    return kernels

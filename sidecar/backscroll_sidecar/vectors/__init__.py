@@ -1,0 +1,1 @@
+"""Stored vectors and the published index, behind ports; only wiring imports it."""
