@@ -1,10 +1,12 @@
-"""How kernels are compiled: when this package is imported, for exactly the types we pass, never inside a request.
+"""How kernels are compiled: when this package is imported, for exactly the types we pass.
 
-With ``NUMBA_DISABLE_JIT=1`` in the environment the decorator leaves the Python function as it is. The compiled code
-is kept in ``NUMBA_CACHE_DIR`` (read by numba when it is first imported), else beside the source.
+Nothing compiles inside a request: a kernel has one explicit signature and refuses other types.
+With ``NUMBA_DISABLE_JIT=1`` in the environment the decorators leave the Python functions as they
+are. Compiled code is kept in ``NUMBA_CACHE_DIR`` (numba reads it when it is first imported), else
+beside the source.
 
-The cache knows a kernel by its own file only: a kernel may call nothing compiled in another file, and whoever
-changes this file or a constant a kernel imports must delete the cache.
+The cache knows a kernel by its own file alone. So a kernel calls nothing compiled in another file,
+and whoever changes this file, or a constant that a kernel imports, deletes the cache.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-import numba as nb  # type: ignore[import-untyped, unused-ignore]
+import numba as nb
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,17 +24,20 @@ READ_I64 = nb.types.Array(nb.int64, 1, "C", readonly=True)
 READ_F64 = nb.types.Array(nb.float64, 1, "C", readonly=True)
 # What we write.
 I32 = nb.types.Array(nb.int32, 1, "C")
-I64 = nb.types.Array(nb.int64, 1, "C")
-U8 = nb.types.Array(nb.uint8, 1, "C")
 F64 = nb.types.Array(nb.float64, 1, "C")
 F64_2D = nb.types.Array(nb.float64, 2, "C")
 
 
 def kernel(signature: Any, *, nogil: bool = False) -> Callable[[F], F]:
-    """Compile for one signature, now. ``nogil`` for kernels that may run longer than some tens of microseconds.
+    """Compile for one signature, now. ``nogil`` for what may run longer than some 30 microseconds.
 
-    No fast-math (nan and inf keep their meaning) and no ``parallel=True`` (it aborts the process when two threads
-    call). Division follows NumPy: no ZeroDivisionError, so loops vectorise.
+    No fast-math (nan and inf keep their meaning) and no ``parallel=True`` (two threads inside it
+    abort the process). Division follows NumPy: loops without a ZeroDivisionError vectorise.
     """
     decorate = nb.njit(signature, cache=True, nogil=nogil, error_model="numpy")
     return cast("Callable[[F], F]", decorate)
+
+
+def helper(function: F) -> F:
+    """Mark a part of kernels: compiled into those of its own file that call it, never alone."""
+    return cast("F", nb.njit(function, error_model="numpy"))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 if TYPE_CHECKING:
@@ -33,11 +33,15 @@ CLASSIC_ONLY = (
 """The MEMORY_ settings that define the profile `classic` and nothing else (DESIGN 4)."""
 
 
+UNPREFIXED = frozenset({"max_chars_per_message", "tg_history_window"})
+"""The names of design S3, written without a prefix (S3-18)."""
+
+
 class _Section(BaseSettings):
     """Values arrive merged (`settings_sources`), so that each one's origin is known."""
 
     @classmethod
-    def settings_customise_sources(  # noqa: D102
+    def settings_customise_sources(
         cls,
         settings_cls: type[BaseSettings],  # noqa: ARG003
         init_settings: PydanticBaseSettingsSource,
@@ -152,9 +156,7 @@ def _state_home() -> Path:
 class Settings(_Section):
     """All settings of a server, checked and frozen."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="BACKSCROLL_", frozen=True, extra="forbid", populate_by_name=True
-    )
+    model_config = SettingsConfigDict(env_prefix="BACKSCROLL_", frozen=True, extra="forbid")
 
     listen: Annotated[tuple[Address, ...], BeforeValidator(_parts), Field(min_length=1)] = Field(
         ("127.0.0.1:7171",),
@@ -218,11 +220,11 @@ class Settings(_Section):
         description="console: lines for people. json: one object a line. Both go to standard error.",
     )
     max_chars_per_message: int = Field(
-        4_000, ge=16, le=65_536, validation_alias=AliasChoices("MAX_CHARS_PER_MESSAGE"),
+        4_000, ge=16, le=65_536,
         description="Most characters of one message in the profile `naive`, the mark of the cut included.",
     )  # fmt: skip
     tg_history_window: int = Field(
-        12, ge=1, le=500, validation_alias=AliasChoices("TG_HISTORY_WINDOW"),
+        12, ge=1, le=500,
         description="How many of the newest messages the profile `naive` takes.",
     )  # fmt: skip
     memory: MemorySettings = Field(default_factory=MemorySettings)
@@ -280,8 +282,8 @@ def _derived_profiles(settings: Settings) -> Mapping[str, Profile]:
         ),
         "naive": replace(
             naive,
-            max_context=settings.tg_history_window,
             recent_limit=settings.tg_history_window,
+            max_messages=settings.tg_history_window,
             max_chars_per_message=settings.max_chars_per_message,
         ),
     }

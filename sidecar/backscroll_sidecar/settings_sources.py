@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource
 
-from backscroll_sidecar.settings import CLASSIC_ONLY, MemorySettings, Settings
+from backscroll_sidecar.settings import CLASSIC_ONLY, UNPREFIXED, MemorySettings, Settings
 
 CONFIG_NAME = "backscroll.toml"
 ENV_NAME = ".env"
@@ -100,10 +100,8 @@ def load(
 
 def environment_name(section: type[BaseSettings], field: str) -> str:
     """The variable that sets a field."""
-    info = section.model_fields[field]
-    if info.validation_alias is not None:
-        return field.upper()
-    return f"{section.model_config.get('env_prefix', '')}{field}".upper()
+    prefix = "" if field in UNPREFIXED else section.model_config.get("env_prefix", "")
+    return f"{prefix}{field}".upper()
 
 
 def known_names() -> frozenset[str]:
@@ -139,16 +137,14 @@ def _given(
     environment = EnvSettingsSource(section, env_ignore_empty=True)
     local = DotEnvSettingsSource(section, env_file=dotenv, env_ignore_empty=True)
     found: dict[str, _Given] = {}
-    for field, info in section.model_fields.items():
-        if field == "memory":
-            continue
+    for field in section.model_fields.keys() - {"memory"}:
         variable = environment_name(section, field)
         if field in flags:
             flag = FLAGS.get(field) or "--" + field.replace("_", "-")
             found[field] = _Given(flags[field], flag, COMMAND_LINE)
-        elif (value := environment.get_field_value(info, field)[0]) is not None:
+        elif (value := environment.env_vars.get(variable.lower())) is not None:
             found[field] = _Given(value, variable, "environment")
-        elif (value := local.get_field_value(info, field)[0]) is not None:
+        elif (value := local.env_vars.get(variable.lower())) is not None:
             found[field] = _Given(value, variable, ENV_NAME)
         elif field in file:
             found[field] = _Given(file[field], field, file_name)

@@ -1,1 +1,75 @@
-"""Backscroll client."""
+"""Client of Backscroll, the context sidecar for chat bots.
+
+Examples
+--------
+>>> from backscroll import Author, Client, Message
+>>> with Client(address) as client:
+...     report = client.append("room", Message("m1", Author("ann", "Ann"), "we meet at six"))
+...     context = client.build_context("room", "when do we meet?", asker="ben")
+>>> context.payload["messages"][-1]
+{'role': 'user', 'content': 'when do we meet?'}
+"""
+
+from backscroll._aio import AsyncClient
+from backscroll._channel import TlsConfig
+from backscroll._sync import Client
+from backscroll.errors import (
+    BackscrollError,
+    Conflict,
+    DeadlineExceeded,
+    Gone,
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    NotImplementedByServer,
+    Overloaded,
+    PermissionDenied,
+    Unauthenticated,
+    Unavailable,
+)
+from backscroll.results import AppendReport, Context, text_of
+from backscroll.values import (
+    Author,
+    Embedding,
+    Media,
+    Member,
+    Mention,
+    Message,
+    Overrides,
+    Reply,
+    SystemPrompt,
+    ToolCall,
+    ToolResult,
+)
+
+__all__ = [
+    "AppendReport",
+    "AsyncClient",
+    "Author",
+    "BackscrollError",
+    "Client",
+    "Conflict",
+    "Context",
+    "DeadlineExceeded",
+    "Embedding",
+    "Gone",
+    "InternalError",
+    "InvalidRequest",
+    "Media",
+    "Member",
+    "Mention",
+    "Message",
+    "NotFound",
+    "NotImplementedByServer",
+    "Overloaded",
+    "Overrides",
+    "PermissionDenied",
+    "Reply",
+    "SystemPrompt",
+    "TlsConfig",
+    "ToolCall",
+    "ToolResult",
+    "Unauthenticated",
+    "Unavailable",
+    "text_of",
+]

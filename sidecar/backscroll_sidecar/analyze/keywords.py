@@ -37,7 +37,7 @@ _HIRAGANA = "\u3041-\u3096\u309d\u309e"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"
 _OTHER_UNSPACED = (
     "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"  # Hangul
-    + "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u109f\u1780-\u17d3"  # Thai, Lao, Myanmar, Khmer
+    "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u109f\u1780-\u17d3"  # Thai, Lao, Myanmar, Khmer
 )
 _UNSPACED = _HIRAGANA + _KATAKANA + _OTHER_UNSPACED
 _MARKS = "".join(chr(c) for c in range(0x300, 0xE00) if unicodedata.category(chr(c))[0] == "M")
@@ -142,9 +142,9 @@ def _bigrams(run: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _segmenter() -> Callable[[str], Iterable[str]]:
-    """rjieba's search mode, or character bigrams. The first call loads the dictionary (about 60 ms)."""
+    """The search mode of rjieba, or character bigrams. The first call loads the dictionary (about 60 ms)."""
     try:
-        import rjieba
+        import rjieba  # noqa: PLC0415 - 60 ms and 20 MB, and it may be missing
     except ImportError:
         return _bigrams
     return rjieba.cut_for_search

@@ -1,8 +1,9 @@
 """Who a message mentions, as user ids (S5-03).
 
-The sender's entities decide, exactly as sent. Only a message without any is searched for known names: ``@name`` (with
-or without a space after it: ``@小黑你好``) and an address at the start of a line (``name: …``). A name is looked up in a
-roster and nowhere else, so a display name never stands in for an id, and a name that two people share names nobody.
+The sender's entities decide, exactly as sent. Only a message without any is searched for known names:
+``@name``, a space after it or not (``@小黑你好``), and an address at the start of a line (``name: …``).
+A name is looked up in a roster and nowhere else, so a display name never stands in for an id, and a name
+that two people share names nobody.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ MAX_PLACES = 256
 """At signs and lines looked at in one text: bounds the work a flood of ``@@@@`` can cause."""
 
 _AT = re.compile(r"(?<![A-Za-z0-9._%+\-])[@\uff20]")
-_LINE = re.compile(r"^[^\S\n]*(?=\S)", re.MULTILINE)
 _ADDRESS_END = re.compile(r"[:,](?=\s|$)|[\uff1a\uff0c]")
 _GOES_ON = re.compile(r"(?a:\w|[.\-]\w)")
 """What must not follow a name that ends in an ASCII letter or digit: ``@bob`` is not in ``@bobby``, ``@bob.smith``."""
@@ -89,7 +89,9 @@ class StaticRoster:
         self.longest_name_chars = max(self.longest_name_chars, len(name), len(key))
 
 
-def mention_ids(message_text: str, mentions: tuple[Mention, ...], roster: Roster) -> tuple[str, ...]:
+def mention_ids(
+    message_text: str, mentions: tuple[Mention, ...], roster: Roster
+) -> tuple[str, ...]:
     """The ids of the users a message mentions, without repeats, in order of appearance.
 
     An entity without an id (Telegram's ``@name`` entities have none) is looked up by its name. O(n) in the text plus,
@@ -137,17 +139,20 @@ def _addressed(text: str, roster: Roster) -> Iterator[tuple[int, str]]:
     longest = min(roster.longest_name_chars, MAX_NAME_CHARS)
     if not longest:
         return
-    for place, line in enumerate(_LINE.finditer(text)):
-        if place == MAX_PLACES:
-            return
-        start = line.end()
-        best: str | None = None
-        for end in _ADDRESS_END.finditer(text, start, min(start + longest + 2, len(text))):
-            name = text[start : end.start()]
-            if "\n" in name:
-                break
-            if end.group() in ",\uff0c" and name.lower() in STOP_WORDS:
-                continue  # "no, …" and "ok, …" answer somebody; they do not call a user of that name
-            best = roster.user_for_name(name.rstrip()) or best
-        if best is not None:
-            yield start, best
+    start = 0
+    for line in text.split("\n", MAX_PLACES)[:MAX_PLACES]:
+        user_id = _addressee(line.lstrip()[: longest + 2], roster)
+        if user_id is not None:
+            yield start, user_id
+        start += len(line) + 1
+
+
+def _addressee(head: str, roster: Roster) -> str | None:
+    """The user of the longest known name that ends at one of the separators in `head`."""
+    best: str | None = None
+    for end in _ADDRESS_END.finditer(head):
+        name = head[: end.start()].rstrip()
+        if end.group() in ",\uff0c" and name.lower() in STOP_WORDS:
+            continue  # "no, …" and "ok, …" answer somebody; they do not call a user of that name
+        best = roster.user_for_name(name) or best
+    return best

@@ -8,8 +8,10 @@ plain estimate (NOTES, "Tokens").
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
+
+import quicktok
 
 from backscroll_sidecar.analyze.sanitise import clean_text
 from backscroll_sidecar.domain import TokenizerName
@@ -37,8 +39,7 @@ class _ExactCounter:
     name = TokenizerName.O200K
 
     def __init__(self) -> None:
-        import quicktok  # loads 4 MB of tables: only who counts exactly pays for it
-
+        # Reads 4 MB of tables, about half a second: only who counts exactly pays for it.
         self._count: Callable[[str], int] = quicktok.get_encoding("o200k_base").count
 
     def count(self, text: str) -> int:
@@ -74,7 +75,11 @@ _COUNTERS: dict[TokenizerName, Callable[[], TokenCounter]] = {
 }
 
 
-@lru_cache(maxsize=None)
-def token_counter(name: TokenizerName = TokenizerName.O200K) -> TokenCounter:
-    """The counter of that name; one instance a process, stateless, safe from any thread."""
+@cache
+def _instance(name: TokenizerName) -> TokenCounter:
     return _COUNTERS[name]()
+
+
+def token_counter(name: TokenizerName = TokenizerName.O200K) -> TokenCounter:
+    """The counter of that name: one instance a process, without state, safe from any thread."""
+    return _instance(name)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 MIN_CAPACITY = 64
 
@@ -27,7 +27,7 @@ class Column:
 
     __slots__ = ("_data", "_length")
 
-    def __init__(self, dtype: Any, values: Sequence[Any] | NDArray[Any] = ()) -> None:
+    def __init__(self, dtype: DTypeLike, values: Sequence[Any] | NDArray[Any] = ()) -> None:
         self._data = np.array(values, dtype=dtype)
         self._length = len(self._data)
 
@@ -59,10 +59,10 @@ class Column:
         """A new column with the rows `order` names, in that order."""
         return type(self)(self._data.dtype, self.view()[order])
 
-    def replace(self, row: int, value: Any) -> Self:
+    def replace(self, row: int, value: int) -> Self:
         """A new column with one value changed."""
         out = self.copy()
-        out._data[row] = value
+        out.raw()[row] = value
         return out
 
     def copy(self) -> Self:
@@ -79,7 +79,9 @@ class RaggedColumn:
 
     __slots__ = ("_offsets", "_values")
 
-    def __init__(self, offsets: NDArray[np.int64] | None = None, values: NDArray[np.int32] | None = None) -> None:
+    def __init__(
+        self, offsets: NDArray[np.int64] | None = None, values: NDArray[np.int32] | None = None
+    ) -> None:
         self._offsets = Column(np.int64, [0] if offsets is None else offsets)
         self._values = Column(np.int32, () if values is None else values)
 
@@ -108,7 +110,9 @@ class RaggedColumn:
         offsets, values = self.view()
         starts, lengths = offsets[:-1][order], np.diff(offsets)[order]
         ends = np.cumsum(lengths)
-        index = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+        index = np.arange(ends[-1] if len(ends) else 0) + np.repeat(
+            starts - (ends - lengths), lengths
+        )
         return RaggedColumn(np.concatenate([np.zeros(1, np.int64), ends]), values[index])
 
     def replace(self, row: int, run: Iterable[int]) -> RaggedColumn:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from backscroll_scoring import ChannelColumns
 from numpy.typing import NDArray
 
+from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.links import Links
 from backscroll_sidecar.channels.people import People
@@ -76,7 +76,11 @@ class HotChannel:
     @property
     def nbytes(self) -> int:
         """Memory held, estimated: arrays exactly, Python objects by `ROW_OVERHEAD_BYTES`."""
-        arrays = sum(c.nbytes for c in self._scalars.values()) + self._keywords.nbytes + self._mentions.nbytes
+        arrays = (
+            sum(c.nbytes for c in self._scalars.values())
+            + self._keywords.nbytes
+            + self._mentions.nbytes
+        )
         return arrays + self._text_bytes + len(self._ids) * ROW_OVERHEAD_BYTES
 
     def publish(self, applied: Applied) -> None:
@@ -144,7 +148,9 @@ class HotChannel:
             column.extend([v[name] for v in values])
         self._keywords.extend([self._keyword_run(item) for item in stored])
         self._mentions.extend([self._mention_run(item) for item in stored])
-        late_parent = self._links.append(self._ids[first:], [_edge(item) for item in stored], self._rows)
+        late_parent = self._links.append(
+            self._ids[first:], [_edge(item) for item in stored], self._rows
+        )
         self._text_bytes += _text_bytes(self._texts[first:], self._fragments[first:])
         self.generation += late_parent
 
@@ -160,12 +166,16 @@ class HotChannel:
                     self._scalars[name] = self._scalars[name].replace(row, value)
             self._keywords = self._keywords.replace(row, self._keyword_run(item))
             self._mentions = self._mentions.replace(row, self._mention_run(item))
-            self._links = self._links.with_edge(row, _edge(item), self._ids, self._scalars["seq"].view())
+            self._links = self._links.with_edge(
+                row, _edge(item), self._ids, self._scalars["seq"].view()
+            )
         self._text_bytes = _text_bytes(self._texts, self._fragments)
         self.generation += 1
 
     def _erase(self, gone: set[str]) -> None:
-        keep = np.array([i for i, message_id in enumerate(self._ids) if message_id not in gone], np.intp)
+        keep = np.array(
+            [i for i, message_id in enumerate(self._ids) if message_id not in gone], np.intp
+        )
         if len(keep) < len(self._ids):
             edges = [self._links.edges[i] for i in keep.tolist()]
             self._take(keep)

@@ -53,7 +53,9 @@ class Links:
         for name in ("_parent", "_explicit"):
             old = getattr(self, name).view()[order]
             setattr(out, name, Column(np.int32, np.where(old < 0, NO_PARENT, inverse[old])))
-        out._waiting = {target: inverse[children].tolist() for target, children in self._waiting.items()}
+        out._waiting = {
+            target: inverse[children].tolist() for target, children in self._waiting.items()
+        }
         return out
 
     def edge(self, row: int) -> Edge:
@@ -83,7 +85,9 @@ class Links:
         """All edges, by row."""
         return self._edges
 
-    def _link(self, new: Iterable[tuple[int, str]], rows: dict[str, int], published: int) -> list[int]:
+    def _link(
+        self, new: Iterable[tuple[int, str]], rows: dict[str, int], published: int
+    ) -> list[int]:
         """Link rows in order of arrival; rows below `published` may be read by others and are changed in copies."""
         parent, explicit = self._parent.raw(), self._explicit.raw()
         adopted: list[int] = []

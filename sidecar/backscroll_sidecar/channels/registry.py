@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from dataclasses import replace
 
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.view import ChannelView
@@ -73,6 +74,25 @@ class Channels:
             task.add_done_callback(_retrieve_exception)
         channel = await asyncio.shield(task)
         return channel.view() if channel.known else None
+
+    async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
+        """What one user said in any channel of the tenant, newest `limit`; None when nothing is known.
+
+        Rows of several channels stand side by side in this view, so reply edges, which are ids within one channel,
+        are left out.
+        """
+        stored = await self._reader.latest_of_user(tenant, user_id, (), limit)
+        if not stored:
+            return None
+        apart = [
+            replace(s, seq=place, analysis=replace(s.analysis, reply=None))
+            for place, s in enumerate(stored, 1)
+        ]
+        return HotChannel(ChannelKey(tenant, ""), self._codec, apart).view()
+
+    def empty_view(self, key: ChannelKey) -> ChannelView:
+        """A channel with nothing in it, not kept."""
+        return HotChannel(key, self._codec).view()
 
     def drop(self, key: ChannelKey) -> None:
         """Forget a channel in memory; the next build loads it again."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from backscroll_scoring import ChannelColumns
 from numpy.typing import NDArray
 
+from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.domain import ChannelKey
 

@@ -84,6 +84,7 @@ class BuildRequest:
     model: str = ""
     explain: bool = False
     question_label: str | None = None
+    include_names: bool = False
     visible_since_membership: bool = False
     time_left_s: float | None = None
 
@@ -130,8 +131,14 @@ class TokenCounts:
     def total(self) -> int:
         """Sum of all parts, the reserve included."""
         return (
-            self.system + self.tools + self.preferences + self.recent
-            + self.semantic + self.question + self.framing + self.reserve
+            self.system
+            + self.tools
+            + self.preferences
+            + self.recent
+            + self.semantic
+            + self.question
+            + self.framing
+            + self.reserve
         )
 
 

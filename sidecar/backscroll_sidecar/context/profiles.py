@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from backscroll_scoring import ScoreParameters, decay_per_hour
-
 from backscroll_sidecar.context.model import Overrides
 from backscroll_sidecar.errors import InvalidRequest, Reason
 
@@ -26,7 +25,8 @@ class Profile:
 
     `sources` run in this order. `recent_limit` (messages) and `window_limit`, `window_hours`, `thread_limit` bound
     them. `parameters` None means recency decides. `threshold` is compared with the score; `recent_floor` newest and,
-    with `keep_chain`, the question's ancestors are kept whatever their score. `max_chars_per_message` None: uncut.
+    with `keep_chain`, the question's ancestors are kept whatever their score. `max_messages` and
+    `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
     """
 
     name: str
@@ -41,10 +41,11 @@ class Profile:
     thread_limit: int = 15
     semantic_limit: int = 5
     recent_floor: int = 0
+    allows_floor: bool = True
     keep_chain: bool = False
     follow_inferred: bool = True
     collapse_duplicates: bool = False
-    max_chars: int | None = None
+    max_messages: int | None = None
     max_chars_per_message: int | None = None
     system_text: str = ""
 
@@ -60,7 +61,7 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "classic", ("thread", "window", "preferences"), ScoreParameters(),
-            threshold=0.3, max_context=20, follow_inferred=False,
+            threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False,
         ),
         Profile(
             "chain_recent", ("thread", "recent", "preferences"), None,
@@ -72,8 +73,44 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "naive", ("recent",), None,
-            max_context=12, recent_limit=12, max_chars_per_message=4_000, token_budget=16_384,
+            max_context=500, recent_limit=12, max_messages=12, max_chars_per_message=4_000, token_budget=16_384,
         ),
         Profile("room", ("recent", "preferences"), None, max_context=20, recent_limit=20),
     )
 }  # fmt: skip
+
+
+def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
+    """The profile with a request's overrides applied (S5-50)."""
+    changes = {
+        "max_context": overrides.max_context,
+        "window_hours": overrides.time_window_hours,
+        "threshold": overrides.relevance_threshold,
+        "max_chars_per_message": overrides.max_chars_per_message,
+        "recent_limit": overrides.recent_limit,
+        "sources": overrides.sources or None,
+        "recent_floor": overrides.recent_floor if profile.allows_floor else None,
+    }
+    kept = {name: value for name, value in changes.items() if value is not None}
+    return replace(profile, **kept) if kept else profile  # type: ignore[arg-type]
+
+
+def plain(profile: Profile, message_count: int) -> Profile:
+    """The profile with ranking switched off: the last messages, nothing else (S5-26)."""
+    return replace(
+        profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
+        max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
+    )  # fmt: skip
+
+
+def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
+    """The profile of that name, or `InvalidRequest` with the known names."""
+    if name not in profiles:
+        known = ", ".join(sorted(profiles))
+        raise InvalidRequest(
+            f"profile is none of: {known}",
+            field="profile",
+            reason=Reason.UNKNOWN_PROFILE,
+            metadata={"known": known},
+        )
+    return profiles[name]

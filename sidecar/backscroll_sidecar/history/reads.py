@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from backscroll_sidecar.domain import (
-    Author,
-    ChannelKey,
-    Member,
-    Message,
-    StoredMessage,
-    TextPart,
-)
+from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.history.ingest import LoopSlices, MessageAnalyzer
 from backscroll_sidecar.history.requests import check_id, check_item_count, check_key
-from backscroll_sidecar.history.rosters import BatchRoster
 from backscroll_sidecar.ports import ChannelInfo, HistoryReader, ListQuery
 
 MAX_PAGE = 1_000
@@ -157,8 +149,7 @@ class _Matcher:
     """Decides whether a row answers a query: all its keywords, or the query itself as part of the text."""
 
     def __init__(self, query: str, analyzer: MessageAnalyzer) -> None:
-        question = Message("", "", Author(""), (TextPart(query),), 0)
-        self._keywords = frozenset(analyzer.analyze(question, BatchRoster(None)).keywords)
+        self._keywords = frozenset(analyzer.analyze_text(query))
         self._raw = query.strip().casefold()
 
     def matches(self, stored: StoredMessage) -> bool:

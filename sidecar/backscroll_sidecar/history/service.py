@@ -1,6 +1,6 @@
 """The history service: one method for each thing that can happen to a message. What reads is in `reads`.
 
-    append: validate.check_message → analyse → AppendChange → Writer.submit → results in the order sent
+append: validate.check_message → analyse → AppendChange → Writer.submit → results in the order sent
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ MAX_RECEIVE_BYTES = 8 * MIB
 """What gRPC itself takes; above, its own RESOURCE_EXHAUSTED answers."""
 MAX_BATCH_BYTES = 4 * MIB
 """What a request may hold: below `MAX_RECEIVE_BYTES`, so that the typed error is ours."""
-MAX_TIME_MS = 253_402_214_400_000
-"""The last day of the year 9999, so that every time zone can still write it."""
+MAX_TIME_MS = 253_402_214_399_999
+"""A day before the year 10000, so that a calendar of any time zone can still show it."""
 MAX_NAME_BYTES = 512
 MAX_TOOLS_BYTES = 256 * KIB
 MAX_TOTAL_TEXT_BYTES = 256 * KIB
@@ -29,6 +29,7 @@ MAX_PARAMETERS = 100
 MAX_MENTIONS = 1_000
 MAX_SELF_IDS = 100
 MAX_SOURCES = 32
+MAX_PAYLOAD_FORMATS = 16
 MAX_ALIASES = 100
 MAX_DIMENSIONS = 8_192
 MAX_TIME_ZONE_BYTES = 128

@@ -5,7 +5,7 @@ A serialised message is the concatenation of its fields, so an answer can carry 
 
 from __future__ import annotations
 
-from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import Message
 
 VARINT, FIXED64, LENGTH = 0, 1, 2
 
@@ -25,9 +25,9 @@ def varint(value: int) -> bytes:
 _SMALL = tuple(bytes((value,)) for value in range(0x80))
 
 
-def tag(message: Descriptor, field: str, wire_type: int) -> bytes:
+def tag(message: type[Message], field: str, wire_type: int) -> bytes:
     """Encode the key of a field, its number taken from the contract."""
-    return varint(message.fields_by_name[field].number << 3 | wire_type)
+    return varint(message.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type)
 
 
 def lengthed(key: bytes, body: bytes) -> bytes:

@@ -1,1 +1,5 @@
-"""Where messages, events and records are kept, behind ports; only wiring imports it."""
+"""History kept for good: one port (`HistoryStore`), two implementations that agree by construction.
+
+`decide.py` decides what a group of changes does, without any I/O; `sqlite.py` and `memory.py` fetch what it needs to
+know and write down what it says. Nothing outside `wiring` imports this package.
+"""

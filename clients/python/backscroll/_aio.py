@@ -1,0 +1,233 @@
+"""The client for programs with an event loop: the calls of `Client`, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import grpc
+
+from backscroll import _calls
+from backscroll._calls import AnyMessage, Call, Importer, Listing, Plan, Stream, deadline_s
+from backscroll._channel import DEFAULT_TARGET, TlsConfig, metadata_for, open_calls, open_channel
+from backscroll.errors import error_from
+from backscroll.v1 import history_pb2
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _awaiting(
+    describe: Callable[P, Plan[T]],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._carry_out(describe(*args, **kwargs))
+
+    _calls.present(method, describe, "{}")
+    return method
+
+
+def _listing(
+    describe: Callable[P, Listing[T]],
+) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]:
+    def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        listing = describe(*args, **kwargs)
+        return self._list(listing, next(listing, ()))  # wrong arguments come up here, not later
+
+    _calls.present(method, describe, "AsyncIterator[{}]")
+    return method
+
+
+def _streaming(
+    describe: Callable[P, Stream[T]],
+) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]:
+    def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return self._stream(describe(*args, **kwargs))
+
+    _calls.present(method, describe, "AsyncIterator[{}]")
+    return method
+
+
+class AsyncClient:
+    """Talks to a Backscroll server from asyncio; the calls are those of `Client`, awaited.
+
+    It may be made anywhere; it connects on the first call and belongs to that event loop. What
+    lists is iterated with `async for`. Cancelling a task cancels its call.
+
+    Parameters
+    ----------
+    target, token, tls, timeout_s
+        As for `Client`.
+
+    Examples
+    --------
+    >>> async def answer() -> str:
+    ...     async with AsyncClient(address) as client:
+    ...         await client.append("room", Message("m1", "ann", "we meet at six", 1795132800000))
+    ...         context = await client.build_context("room", "when do we meet?")
+    ...         return context.messages[-1]["content"]
+    >>> asyncio.run(answer())
+    'when do we meet?'
+    """
+
+    def __init__(
+        self,
+        target: str = DEFAULT_TARGET,
+        *,
+        token: str | None = None,
+        tls: TlsConfig | None = None,
+        timeout_s: float = 10.0,
+    ) -> None:
+        self._metadata = metadata_for(target, token, tls)
+        self._timeout_s = timeout_s
+        self._target = target
+        self._tls = tls
+
+    append = _awaiting(_calls.append)
+    build_context = _awaiting(_calls.build_context)
+    edit_message = _awaiting(_calls.edit_message)
+    erase = _awaiting(_calls.erase)
+    export_messages = _streaming(_calls.export_messages)
+    get_channel = _awaiting(_calls.get_channel)
+    get_thread = _awaiting(_calls.get_thread)
+    health = _awaiting(_calls.health)
+    list_members = _awaiting(_calls.list_members)
+    list_messages = _listing(_calls.list_messages)
+    recall_message = _awaiting(_calls.recall_message)
+    search = _awaiting(_calls.search)
+    upsert_members = _awaiting(_calls.upsert_members)
+    wait_for_index = _awaiting(_calls.wait_for_index)
+
+    async def import_messages(
+        self,
+        messages: Iterable[AnyMessage | Iterable[AnyMessage]]
+        | AsyncIterable[AnyMessage | Iterable[AnyMessage]],
+        *,
+        channel: str = "",
+        progress: Callable[[int], object] | None = None,
+        timeout_s: float | None = _calls.BULK_TIMEOUT_S,
+    ) -> history_pb2.ImportMessagesResponse:
+        """Store any number of messages of any channels in one call, as fast as the server takes them.
+
+        As `Client.import_messages`; the messages may come from an asynchronous iterable as well.
+
+        Examples
+        --------
+        >>> async def load() -> int:
+        ...     async with AsyncClient(address) as client:
+        ...         lines = [
+        ...             Message(f"l{n}", "ben", f"line {n}", 1795132800000 + n) for n in (1, 2)
+        ...         ]
+        ...         return (await client.import_messages(lines, channel="cellar")).stored_count
+        >>> asyncio.run(load())
+        2
+        """
+        importer = Importer(channel)
+        call = self._rpcs["ImportMessages"](
+            timeout=deadline_s(self._timeout_s, timeout_s), metadata=self._metadata
+        )
+        try:
+            # A call that ended early refuses what is written to it; its own answer says why.
+            with contextlib.suppress(asyncio.InvalidStateError):
+                async for request in _requests(importer, messages):
+                    await call.write(request)
+                    if progress is not None:
+                        progress(importer.sent_count)
+                await call.done_writing()
+            return importer.finish(await call)
+        except grpc.RpcError as error:
+            raise error_from(error) from error
+        finally:
+            call.cancel()
+
+    async def close(self) -> None:
+        """Close the connection; calls under way are cancelled."""
+        if "_channel" in vars(self):
+            await self._channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @cached_property
+    def _channel(self) -> Any:  # noqa: ANN401
+        return open_channel(grpc.aio, self._target, self._tls)
+
+    @cached_property
+    def _rpcs(self) -> dict[str, Any]:
+        return open_calls(self._channel)
+
+    # --- how a description is carried out; `Client` has the same four --------------------------------
+
+    async def _carry_out(self, plan: Plan[T]) -> T:
+        response = None
+        while True:
+            try:
+                call = plan.send(response)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            response = await self._call(call)
+
+    async def _list(self, listing: Listing[T], step: Call | Sequence[T]) -> AsyncIterator[T]:
+        with contextlib.suppress(StopIteration):
+            while True:
+                if isinstance(step, Call):
+                    step = listing.send(await self._call(step))
+                else:
+                    for item in step:
+                        yield item
+                    step = next(listing)
+
+    async def _stream(self, stream: Stream[T]) -> AsyncIterator[T]:
+        call = stream.call
+        responses = self._rpcs[call.rpc](
+            call.request,
+            timeout=deadline_s(self._timeout_s, call.timeout_s),
+            metadata=self._metadata,
+        )
+        try:
+            async for response in responses:
+                for item in stream.unpack(response):
+                    yield item
+        except grpc.RpcError as error:
+            raise error_from(error) from error
+        finally:
+            responses.cancel()  # a dropped call would live on (grpc#43462)
+
+    async def _call(self, call: Call) -> Any:  # noqa: ANN401
+        try:
+            return await self._rpcs[call.rpc](
+                call.request,
+                timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
+                metadata=self._metadata,
+            )
+        except grpc.RpcError as error:
+            raise error_from(error) from error
+
+
+async def _requests(
+    importer: Importer,
+    messages: Iterable[AnyMessage | Iterable[AnyMessage]]
+    | AsyncIterable[AnyMessage | Iterable[AnyMessage]],
+) -> AsyncIterator[history_pb2.ImportMessagesRequest]:
+    if isinstance(messages, AsyncIterable):
+        async for given in messages:
+            for request in importer.add(given):
+                yield request
+        for request in importer.rest():
+            yield request
+    else:
+        for request in importer.requests(messages):
+            yield request

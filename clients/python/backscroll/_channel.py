@@ -1,0 +1,157 @@
+"""How a connection is made: TLS, the token, limits, keepalive and retries, the same for both clients."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf.wrappers_pb2 import Int32Value, StringValue
+
+from backscroll.v1.context_pb2_grpc import ContextServiceStub
+from backscroll.v1.history_pb2_grpc import HistoryServiceStub
+
+DEFAULT_TARGET = "127.0.0.1:7171"
+_RECEIVE_LIMIT_BYTES = 16 * 2**20
+# Attempts of a call together hold at most this much for the next attempt: a whole append fits.
+_RETRY_BUFFER_BYTES = 4 * 2**20
+
+# What is safe to repeat. Left out: Erase (the receipt of a repetition would say that nothing was
+# there), ImportMessages (too much to hold; send it again), StreamChat and Chat (they call a model).
+RETRIED: Mapping[str, tuple[str, ...]] = {
+    "backscroll.v1.ContextService": ("BuildContext",),
+    "backscroll.v1.HistoryService": (
+        "AppendMessages",
+        "EditMessage",
+        "ExportMessages",
+        "GetChannel",
+        "GetThread",
+        "ListMembers",
+        "ListMessages",
+        "RecallMessage",
+        "SearchMessages",
+        "UpsertMembers",
+        "WaitForIndex",
+    ),
+}
+_RETRY_POLICY = {
+    "maxAttempts": 4,
+    "initialBackoff": "0.1s",
+    "backoffMultiplier": 3,
+    "maxBackoff": "1s",
+    "retryableStatusCodes": ["UNAVAILABLE"],
+}
+_SERVICE_CONFIG = {
+    "methodConfig": [
+        {
+            "name": [
+                {"service": service, "method": method}
+                for service, methods in RETRIED.items()
+                for method in methods
+            ],
+            "retryPolicy": _RETRY_POLICY,
+        }
+    ]
+}
+OPTIONS = (
+    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+    ("grpc.service_config_disable_resolution", 1),
+    ("grpc.per_rpc_retry_buffer_size", _RETRY_BUFFER_BYTES),
+    ("grpc.max_receive_message_length", _RECEIVE_LIMIT_BYTES),
+    # The server takes a ping every 30 s at most and closes on more.
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    # A sidecar that restarts is back within seconds; gRPC's own waits grow to two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    # http_proxy is meant for the web, never for the process next door.
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsConfig:
+    """How to speak TLS. Each of the three is PEM text as bytes, or the path of a PEM file.
+
+    Parameters
+    ----------
+    ca
+        Certificates to trust. None: those that come with gRPC.
+    certificate, private_key
+        The client's own, where the server wants them (mutual TLS).
+    server_name
+        The name to expect in the server's certificate. None: the target's.
+
+    Examples
+    --------
+    >>> TlsConfig(ca=b"-----BEGIN CERTIFICATE-----...").server_name is None
+    True
+    """
+
+    ca: bytes | str | PathLike[str] | None = None
+    certificate: bytes | str | PathLike[str] | None = None
+    private_key: bytes | str | PathLike[str] | None = None
+    server_name: str | None = None
+
+
+def open_channel(api: Any, target: str, tls: TlsConfig | None) -> Any:  # noqa: ANN401
+    """Open a channel of `grpc` or of `grpc.aio`."""
+    if tls is None:
+        return api.insecure_channel(target, options=OPTIONS)
+    credentials = grpc.ssl_channel_credentials(
+        root_certificates=_pem(tls.ca),
+        private_key=_pem(tls.private_key),
+        certificate_chain=_pem(tls.certificate),
+    )
+    name = () if tls.server_name is None else (("grpc.ssl_target_name_override", tls.server_name),)
+    return api.secure_channel(target, credentials, options=(*OPTIONS, *name))
+
+
+def open_calls(channel: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Every RPC of the channel by its name."""
+    # The health service has a package of its own, for two messages of one field each; the wrapper
+    # types have the same bytes.
+    check = channel.unary_unary(
+        "/grpc.health.v1.Health/Check",
+        request_serializer=StringValue.SerializeToString,
+        response_deserializer=Int32Value.FromString,
+    )
+    return {
+        **vars(ContextServiceStub(channel)),
+        **vars(HistoryServiceStub(channel)),
+        "Check": check,
+    }
+
+
+def metadata_for(
+    target: str, token: str | None, tls: TlsConfig | None
+) -> tuple[tuple[str, str], ...]:
+    """Metadata of every call. A token is never sent in the clear to another machine."""
+    if token is None:
+        return ()
+    if tls is None and not _is_local(target):
+        raise ValueError(f"the token would travel to {target} unencrypted; give tls=TlsConfig(...)")
+    return (("authorization", f"Bearer {token}"),)
+
+
+def _is_local(target: str) -> bool:
+    if target.startswith(("unix:", "unix-abstract:")):
+        return True
+    address = re.sub(r"^(dns|ipv4|ipv6):(//[^/]*/)?", "", target)
+    host = re.sub(r":\d+$", "", address).strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _pem(source: bytes | str | PathLike[str] | None) -> bytes | None:
+    return source if source is None or isinstance(source, bytes) else Path(source).read_bytes()

@@ -1,0 +1,220 @@
+"""The client for programs without an event loop."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import grpc
+
+from backscroll import _calls
+from backscroll._calls import AnyMessage, Call, Importer, Listing, Plan, Stream, deadline_s
+from backscroll._channel import DEFAULT_TARGET, TlsConfig, metadata_for, open_calls, open_channel
+from backscroll.errors import error_from
+from backscroll.v1 import history_pb2
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _blocking(describe: Callable[P, Plan[T]]) -> Callable[Concatenate[Client, P], T]:
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._carry_out(describe(*args, **kwargs))
+
+    _calls.present(method, describe, "{}")
+    return method
+
+
+def _listing(describe: Callable[P, Listing[T]]) -> Callable[Concatenate[Client, P], Iterator[T]]:
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        listing = describe(*args, **kwargs)
+        return self._list(listing, next(listing, ()))  # wrong arguments come up here, not later
+
+    _calls.present(method, describe, "Iterator[{}]")
+    return method
+
+
+def _streaming(describe: Callable[P, Stream[T]]) -> Callable[Concatenate[Client, P], Iterator[T]]:
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return self._stream(describe(*args, **kwargs))
+
+    _calls.present(method, describe, "Iterator[{}]")
+    return method
+
+
+class Client:
+    """Talks to a Backscroll server. Safe to share between threads.
+
+    Every call has a deadline. What is safe to repeat is retried for about a second while the
+    server is away. Failures raise a `BackscrollError`.
+
+    Parameters
+    ----------
+    target
+        "host:port", or "unix:/path/of/the/socket".
+    token
+        The credential, sent with every call; to another machine only with `tls`.
+    tls
+        How to speak TLS. None: not at all.
+    timeout_s
+        Deadline of each call that sets none of its own; `math.inf`: none.
+
+    Examples
+    --------
+    >>> with Client(address) as client:
+    ...     client.append("room", Message("m1", "ann", "we meet at six", 1795132800000)).stored
+    1
+    """
+
+    def __init__(
+        self,
+        target: str = DEFAULT_TARGET,
+        *,
+        token: str | None = None,
+        tls: TlsConfig | None = None,
+        timeout_s: float = 10.0,
+    ) -> None:
+        self._metadata = metadata_for(target, token, tls)
+        self._timeout_s = timeout_s
+        self._channel = open_channel(grpc, target, tls)
+        self._rpcs = open_calls(self._channel)
+
+    append = _blocking(_calls.append)
+    build_context = _blocking(_calls.build_context)
+    edit_message = _blocking(_calls.edit_message)
+    erase = _blocking(_calls.erase)
+    export_messages = _streaming(_calls.export_messages)
+    get_channel = _blocking(_calls.get_channel)
+    get_thread = _blocking(_calls.get_thread)
+    health = _blocking(_calls.health)
+    list_members = _blocking(_calls.list_members)
+    list_messages = _listing(_calls.list_messages)
+    recall_message = _blocking(_calls.recall_message)
+    search = _blocking(_calls.search)
+    upsert_members = _blocking(_calls.upsert_members)
+    wait_for_index = _blocking(_calls.wait_for_index)
+
+    def import_messages(
+        self,
+        messages: Iterable[AnyMessage | Iterable[AnyMessage]],
+        *,
+        channel: str = "",
+        progress: Callable[[int], object] | None = None,
+        timeout_s: float | None = _calls.BULK_TIMEOUT_S,
+    ) -> history_pb2.ImportMessagesResponse:
+        """Store any number of messages of any channels in one call, as fast as the server takes them.
+
+        What was sent before a failure stays stored: import the same again.
+
+        Parameters
+        ----------
+        messages
+            Messages or batches of them; read on the caller's thread, bit by bit.
+        channel
+            Where messages without a channel of their own belong.
+        progress
+            Called with the number of messages handed over so far, after each thousand or so.
+        timeout_s
+            Deadline of the whole import, ten minutes; `math.inf`: none.
+
+        Examples
+        --------
+        >>> lines = [Message(f"l{n}", "ben", f"line {n}", 1795132800000 + n) for n in range(3)]
+        >>> client.import_messages(lines, channel="attic", progress=print).stored_count
+        3
+        3
+        """
+        importer = Importer(channel)
+        outgoing: queue.Queue[history_pb2.ImportMessagesRequest | None] = queue.Queue(maxsize=2)
+        call = self._rpcs["ImportMessages"].future(
+            iter(outgoing.get, None),  # gRPC's own thread takes from the queue
+            timeout=deadline_s(self._timeout_s, timeout_s),
+            metadata=self._metadata,
+        )
+        try:
+            for request in importer.requests(messages):
+                if not _put(outgoing, request, call):
+                    break
+                if progress is not None:
+                    progress(importer.sent_count)
+            _put(outgoing, None, call)
+            return importer.finish(call.result())
+        except grpc.RpcError as error:
+            raise error_from(error) from error
+        finally:
+            call.cancel()
+            with contextlib.suppress(queue.Full):  # if it is full, nobody waits for it
+                outgoing.put_nowait(None)
+
+    def close(self) -> None:
+        """Close the connection; calls under way are cancelled."""
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # --- how a description is carried out; `AsyncClient` has the same three -------------------------
+
+    def _carry_out(self, plan: Plan[T]) -> T:
+        response = None
+        while True:
+            try:
+                call = plan.send(response)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            response = self._call(call)
+
+    def _list(self, listing: Listing[T], step: Call | Sequence[T]) -> Iterator[T]:
+        with contextlib.suppress(StopIteration):
+            while True:
+                if isinstance(step, Call):
+                    step = listing.send(self._call(step))
+                else:
+                    yield from step
+                    step = next(listing)
+
+    def _stream(self, stream: Stream[T]) -> Iterator[T]:
+        call = stream.call
+        responses = self._rpcs[call.rpc](
+            call.request,
+            timeout=deadline_s(self._timeout_s, call.timeout_s),
+            metadata=self._metadata,
+        )
+        try:
+            for response in responses:
+                yield from stream.unpack(response)
+        except grpc.RpcError as error:
+            raise error_from(error) from error
+        finally:
+            responses.cancel()  # a dropped call would live on (grpc#43462)
+
+    def _call(self, call: Call) -> Any:  # noqa: ANN401
+        try:
+            return self._rpcs[call.rpc](
+                call.request,
+                timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
+                metadata=self._metadata,
+            )
+        except grpc.RpcError as error:
+            raise error_from(error) from error
+
+
+def _put(outgoing: queue.Queue[Any], item: object, call: Any) -> bool:  # noqa: ANN401
+    """Put into a bounded queue; false if the call ended and nobody takes from it any more."""
+    while not call.done():
+        with contextlib.suppress(queue.Full):
+            outgoing.put(item, timeout=0.05)
+            return True
+    return False

@@ -1,0 +1,160 @@
+"""What the calls return where the bare protobuf message would be less than handy."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from backscroll._encode import enum_name
+from backscroll.v1 import context_pb2, history_pb2, message_pb2
+
+_OUTCOME = history_pb2.AppendOutcome
+_PROBLEMS = (_OUTCOME.APPEND_OUTCOME_CONFLICT, _OUTCOME.APPEND_OUTCOME_REFUSED)
+
+
+def text_of(message: message_pb2.Message) -> str:
+    r"""Text parts of a message, one a line.
+
+    Examples
+    --------
+    >>> from backscroll import Message
+    >>> text_of(Message("m1", "ann", "hello", parts=["there"]).to_proto())
+    'hello\nthere'
+    """
+    return "\n".join(part.text.text for part in message.parts if part.HasField("text"))
+
+
+@dataclass(frozen=True)
+class Context:
+    """The context of one question.
+
+    Attributes
+    ----------
+    raw : backscroll.v1.context_pb2.BuildContextResponse
+        Everything the server said.
+
+    Examples
+    --------
+    >>> context = client.build_context("room", "when do we meet?", asker="ann")
+    >>> [text_of(item.message) for item in context.items]
+    ['we meet at six']
+    >>> context.messages[-1]
+    {'role': 'user', 'content': 'when do we meet?'}
+    >>> context.payload["model"]
+    'gpt-4o-mini'
+    """
+
+    raw: context_pb2.BuildContextResponse
+
+    @property
+    def id(self) -> str:
+        """Name of this build in usage records and feedback."""
+        return self.raw.context_id
+
+    @property
+    def items(self) -> Sequence[context_pb2.Item]:
+        """Messages that were selected, in time order, each with its rank, score and sources."""
+        return self.raw.items
+
+    @cached_property
+    def messages(self) -> list[dict[str, str]]:
+        """Neutral messages of the layout, the question last: a role and a content each."""
+        roles = message_pb2.Role.DESCRIPTOR
+        return [
+            {"role": enum_name(roles, message.role), "content": message.content}
+            for message in self.raw.messages
+        ]
+
+    @property
+    def payload_bytes(self) -> bytes:
+        """Body of a request to the vendor's API, JSON in UTF-8, to be posted unchanged.
+
+        Raises
+        ------
+        LookupError
+            If the request asked for no payload.
+        """
+        if not self.raw.payloads:
+            raise LookupError("this context was built without a payload (payload_formats='none')")
+        return self.raw.payloads[0].body
+
+    @cached_property
+    def payload(self) -> dict[str, Any]:
+        """The same body as a dict: `openai.chat.completions.create(**context.payload)`."""
+        body: dict[str, Any] = json.loads(self.payload_bytes)
+        return body
+
+    @property
+    def text(self) -> str:
+        """Context as plain text, without the question."""
+        return self.raw.text
+
+    @property
+    def tokens(self) -> context_pb2.TokenCounts:
+        """Where the tokens of the payload went."""
+        return self.raw.tokens
+
+    @property
+    def degradations(self) -> Sequence[context_pb2.Degradation]:
+        """Every part that failed and cost only itself; empty: nothing did."""
+        return self.raw.degradations
+
+    @property
+    def explanation(self) -> context_pb2.Explanation | None:
+        """Every candidate with its scores and fate, if the request asked with `explain`."""
+        return self.raw.explanation if self.raw.HasField("explanation") else None
+
+    def __repr__(self) -> str:
+        rung = enum_name(context_pb2.Rung.DESCRIPTOR, self.raw.rung)
+        return (
+            f"<Context {self.id}: {len(self.items)} items, {self.tokens.total} tokens, {rung}"
+            f"{', degraded' if self.degradations else ''}>"
+        )
+
+
+@dataclass(frozen=True)
+class AppendReport:
+    """What became of each message of an append.
+
+    Attributes
+    ----------
+    results : tuple of backscroll.v1.history_pb2.AppendResult
+        One a message, in the order sent.
+
+    Examples
+    --------
+    >>> report = client.append("room", [Message("m1", "ann", "we meet at six", 1795132800000)])
+    >>> report.stored, report.duplicates, report.problems
+    (1, 0, ())
+    """
+
+    results: tuple[history_pb2.AppendResult, ...]
+
+    @cached_property
+    def _counts(self) -> Counter[int]:
+        return Counter(result.outcome for result in self.results)
+
+    @property
+    def stored(self) -> int:
+        """Number of messages that were new and are durable now."""
+        return self._counts[_OUTCOME.APPEND_OUTCOME_STORED]
+
+    @property
+    def duplicates(self) -> int:
+        """Number of messages that were there already."""
+        return self._counts[_OUTCOME.APPEND_OUTCOME_DUPLICATE]
+
+    @property
+    def problems(self) -> tuple[history_pb2.AppendResult, ...]:
+        """Results that are refused, or in conflict with what is stored."""
+        return tuple(result for result in self.results if result.outcome in _PROBLEMS)
+
+    def __repr__(self) -> str:
+        return (
+            f"<AppendReport: {len(self.results)} messages, {self.stored} stored, "
+            f"{self.duplicates} duplicates, {len(self.problems)} problems>"
+        )

@@ -1,0 +1,10 @@
+"""Neutral messages to one vendor's payload and back. Pure, no SDK; one file a vendor."""
+
+from collections.abc import Mapping
+
+from backscroll_sidecar.adapters.base import Adapter
+from backscroll_sidecar.adapters.openai_chat import OpenAIChat
+
+ADAPTERS: Mapping[str, Adapter] = {OpenAIChat.name: OpenAIChat()}
+
+__all__ = ["ADAPTERS", "Adapter", "OpenAIChat"]

@@ -1,0 +1,40 @@
+"""What every vendor's adapter offers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from backscroll_sidecar.domain import NeutralMessage, Part
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """A model's answer in neutral form, ready to be stored (S3-04)."""
+
+    parts: tuple[Part, ...]
+    finish_reason: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Adapter(Protocol):
+    """Translates both ways. Pure."""
+
+    @property
+    def name(self) -> str:
+        """The payload format's name."""
+
+    def payload(
+        self,
+        messages: Sequence[NeutralMessage],
+        *,
+        model: str,
+        tools_json: str = "",
+        with_names: bool = False,
+    ) -> bytes:
+        """A request body to be posted unchanged."""
+
+    def parse_reply(self, body: bytes) -> ModelReply:
+        """The vendor's answer; raises ValueError when it is none."""

@@ -1,0 +1,90 @@
+"""OpenAI Chat Completions: neutral messages out (S1-12, S1-18, S3-03), a completion in (S3-04)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from backscroll_sidecar.adapters.base import ModelReply
+from backscroll_sidecar.domain import NeutralMessage, Part, Role, TextPart, ToolCallPart
+
+ROLE_NAME = {
+    Role.USER: "user",
+    Role.ASSISTANT: "assistant",
+    Role.SYSTEM: "system",
+    Role.TOOL: "tool",
+}
+_NOT_ALLOWED_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
+MAX_NAME_CHARS = 64
+
+
+class OpenAIChat:
+    """The format of OpenAI and of everything compatible with it."""
+
+    name = "openai_chat"
+
+    def payload(
+        self,
+        messages: Sequence[NeutralMessage],
+        *,
+        model: str,
+        tools_json: str = "",
+        with_names: bool = False,
+    ) -> bytes:
+        """``{"model", "messages"}``, and ``"tools"`` where there are any."""
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": [_message(message, with_names=with_names) for message in messages],
+        }
+        if tools_json:
+            body["tools"] = orjson.Fragment(tools_json)
+        return orjson.dumps(body)
+
+    def parse_reply(self, body: bytes) -> ModelReply:
+        """The first choice of a completion as parts: its text, then its tool calls."""
+        try:
+            completion = orjson.loads(body)
+            choice = completion["choices"][0]
+            message = choice["message"]
+        except (orjson.JSONDecodeError, KeyError, IndexError, TypeError) as error:
+            raise ValueError("not a chat completion") from error
+        parts: list[Part] = []
+        if message.get("content"):
+            parts.append(TextPart(message["content"]))
+        for call in message.get("tool_calls") or ():
+            function = call["function"]
+            parts.append(ToolCallPart(call["id"], function["name"], function["arguments"]))
+        usage = completion.get("usage") or {}
+        return ModelReply(
+            tuple(parts),
+            choice.get("finish_reason") or "",
+            usage.get("prompt_tokens", 0),
+            usage.get("completion_tokens", 0),
+        )
+
+
+def safe_name(name: str) -> str:
+    """A name as the API accepts it: letters, digits, ``_`` and ``-``, at most 64; empty when nothing is left (N-07)."""
+    return _NOT_ALLOWED_IN_NAME.sub("_", name).strip("_")[:MAX_NAME_CHARS]
+
+
+def _message(message: NeutralMessage, *, with_names: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {"role": ROLE_NAME[message.role], "content": message.content}
+    name = safe_name(message.name) if with_names and message.name else ""
+    if name:
+        out["name"] = name
+    if message.tool_calls:
+        out["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments_json},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id:
+        out["tool_call_id"] = message.tool_call_id
+    return out

@@ -1,0 +1,35 @@
+"""Message to features: keywords, mentions, reply, type, tokens. Pure: no I/O, no clock; runs once, at ingest."""
+
+from __future__ import annotations
+
+from backscroll_sidecar.analyze.analyzer import Analyzer, is_addressed
+from backscroll_sidecar.analyze.keywords import keywords, segmenter_name
+from backscroll_sidecar.analyze.mentions import Roster, StaticRoster, mention_ids
+from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
+from backscroll_sidecar.analyze.tokens import TokenCounter, token_counter
+from backscroll_sidecar.analyze.types import classify
+from backscroll_sidecar.domain import AuthorKind
+
+__all__ = [
+    "Analyzer",
+    "Roster",
+    "StaticRoster",
+    "TokenCounter",
+    "classify",
+    "clean_text",
+    "has_nul",
+    "is_addressed",
+    "keywords",
+    "mention_ids",
+    "segmenter_name",
+    "token_counter",
+    "warm",
+]
+
+
+def warm() -> None:
+    """Load the Chinese dictionary and the token tables now, so that no request pays for it (about 0.1 s)."""
+    line = "预热 analysis，明天去北京大学吗"
+    keywords(line)
+    token_counter().count(line)
+    classify(line, is_reply=False, parent_is_question=None, author_kind=AuthorKind.HUMAN)

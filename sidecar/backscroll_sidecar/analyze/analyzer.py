@@ -1,0 +1,87 @@
+"""A message becomes features, once, at ingest; a question becomes keywords (S5-01 to S5-05, S2-18)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backscroll_sidecar.analyze.keywords import keywords
+from backscroll_sidecar.analyze.mentions import mention_ids
+from backscroll_sidecar.analyze.tokens import TokenCounter, token_counter
+from backscroll_sidecar.analyze.types import classify
+from backscroll_sidecar.domain import Analysis, AuthorKind, Reply, ReplyKind, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from backscroll_sidecar.analyze.mentions import Roster
+    from backscroll_sidecar.domain import Message
+
+
+class Analyzer:
+    """Message to features. Pure and deterministic: no I/O, no clock. Stateless, safe from any thread."""
+
+    def __init__(self, counter: TokenCounter | None = None) -> None:
+        self._counter = counter or token_counter()
+
+    def analyze(
+        self,
+        message: Message,
+        roster: Roster,
+        *,
+        parent_is_question: Callable[[str], bool | None] | None = None,
+    ) -> Analysis:
+        """What there is to know about one message.
+
+        `roster` is the channel as it was before this message. `parent_is_question` looks up, by message id, whether
+        the message answered is a question; without it only the text tells answers from discussion.
+        """
+        text = message.text
+        ids = mention_ids(text, message.mentions, roster)
+        reply = _reply(message, ids, roster)
+        asked = parent_is_question(reply.message_id) if reply and parent_is_question else None
+        own = message.role is Role.ASSISTANT  # the caller's bot converses; other bots notify
+        return Analysis(
+            text=text,
+            message_type=classify(
+                text,
+                is_reply=reply is not None,
+                parent_is_question=asked,
+                author_kind=AuthorKind.HUMAN if own else message.author.kind,
+            ),
+            mention_ids=ids,
+            keywords=keywords(text),
+            token_count=self._counter.count(text + "\n"),
+            reply=reply,
+        )
+
+    def analyze_text(self, text: str) -> tuple[str, ...]:
+        """The keywords of a question, comparable with those of stored messages."""
+        return keywords(text)
+
+
+def is_addressed(
+    analysis_mention_ids: Collection[str],
+    reply_parent_author_id: str | None,
+    self_ids: frozenset[str],
+) -> bool:
+    """Whether a message speaks to the bot: it mentions one of the bot's ids, or replies to its message (S2-18)."""
+    return bool(
+        (reply_parent_author_id and reply_parent_author_id in self_ids)
+        or any(user_id in self_ids for user_id in analysis_mention_ids)
+    )
+
+
+def _reply(message: Message, ids: tuple[str, ...], roster: Roster) -> Reply | None:
+    """The sender's edge; else one inferred to the newest message of the person mentioned first, marked inferred.
+
+    An edge to nothing or to the message itself is no edge. Mentioning oneself infers none.
+    """
+    sent = message.reply
+    if sent is not None and sent.message_id and sent.message_id != message.id:
+        return sent
+    if not ids or ids[0] == message.author.id:
+        return None
+    parent = roster.last_message_id(ids[0])
+    if not parent or parent == message.id:
+        return None
+    return Reply(parent, ReplyKind.MENTION, inferred=True)

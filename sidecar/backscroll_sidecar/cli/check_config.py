@@ -1,0 +1,109 @@
+"""`backscroll check-config`: what serve forgives, this does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.console import CommandError, err, out, print_json
+from backscroll_sidecar.settings import Settings
+from backscroll_sidecar.settings_sources import ConfigFileError, Loaded, Problem, load
+
+EPILOG = "Example: backscroll check-config --config /etc/backscroll.toml"
+
+
+def check_config(config: options.Config = None, as_json: options.Json = False) -> None:
+    """Check the settings that serve would use here, and print each with where it comes from.
+
+    Exit code 1 if a name is unknown or a value wrong; serve would start with the default and a warning.
+    """
+    loaded = loaded_or_refuse(config=config)
+    wrong = [problem for problem in loaded.problems if problem.kind != "no effect"]
+    if as_json:
+        print_json(
+            {
+                "ok": not wrong,
+                "problems": [_as_dict(problem) for problem in loaded.problems],
+                "settings": {
+                    name: {"value": _plain(value), "origin": origin}
+                    for name, value, origin in effective(loaded)
+                },
+            }
+        )
+    else:
+        _print(loaded)
+    if wrong:
+        raise typer.Exit(1)
+
+
+def loaded_or_refuse(
+    flags: Mapping[str, object] | None = None, *, config: Path | None = None
+) -> Loaded:
+    """The settings, or the error that the file of settings deserves."""
+    try:
+        return load(flags, config=config)
+    except ConfigFileError as error:
+        raise CommandError(
+            str(error), "correct the file, or name another with --config", exit_code=2
+        ) from None
+
+
+def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
+    """Each setting with its value and its origin, S5's last."""
+    settings = loaded.settings
+    for name in Settings.model_fields:
+        if name != "memory":
+            value = settings.database_path if name == "database" else getattr(settings, name)
+            yield name, value, loaded.origins[name]
+    for name in type(settings.memory).model_fields:
+        yield f"memory.{name}", getattr(settings.memory, name), loaded.origins[f"memory.{name}"]
+
+
+def _print(loaded: Loaded) -> None:
+    table = Table("setting", "value", "from", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, value, origin in effective(loaded):
+        shown = _plain(value)
+        words = (
+            "unset"
+            if shown is None
+            else ", ".join(shown)
+            if isinstance(shown, list)
+            else str(shown)
+        )
+        table.add_row(
+            name, escape(words), escape(origin), style="dim" if origin == "default" else ""
+        )
+    out().print(table)
+    for problem in loaded.problems:
+        colour = "yellow" if problem.kind == "no effect" else "red"
+        err().print(f"[{colour}]{problem.kind}:[/] {escape(str(problem))}")
+    if not loaded.problems:
+        err().print("[green]nothing wrong[/]")
+
+
+def _as_dict(problem: Problem) -> dict[str, object]:
+    return {
+        "kind": problem.kind,
+        "name": problem.name,
+        "origin": problem.origin,
+        "message": problem.message,
+        "refuses_to_start": problem.fatal,
+    }
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """A value as JSON has it."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return value.model_dump() if hasattr(value, "model_dump") else value

@@ -1,0 +1,61 @@
+"""What every command shares: where it writes, how it fails, how it prints JSON.
+
+Standard output carries the answer and nothing else, so that it can be piped; everything said beside it goes to
+standard error. Exit codes: 0 done, 1 failed, 2 called wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Final, NoReturn
+
+from rich.console import Console
+from rich.markup import escape
+
+FAILURE: Final = 1
+USAGE: Final = 2
+NARROW: Final = 120
+"""Columns where the output is no terminal and says nothing about its width."""
+
+
+class CommandError(Exception):
+    """A command cannot go on. `advice` says what to do about it; `exit_code` is 1, or 2 for a wrong call."""
+
+    def __init__(self, message: str, advice: str = "", *, exit_code: int = FAILURE) -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+        self.exit_code = exit_code
+
+
+def usage(message: str, advice: str = "") -> NoReturn:
+    """Refuse a wrong call."""
+    raise CommandError(message, advice, exit_code=USAGE)
+
+
+def out() -> Console:
+    """The console of the answer."""
+    return Console(width=None if sys.stdout.isatty() else NARROW, highlight=False, soft_wrap=False)
+
+
+def err() -> Console:
+    """The console of everything else."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(value: object, *, indent: int | None = 2) -> None:
+    """Print one JSON document. Without an indent: one line, for programs that read lines."""
+    print(json.dumps(value, ensure_ascii=False, indent=indent), flush=True)
+
+
+def print_error(error: CommandError, *, as_json: bool) -> None:
+    """Say what went wrong and what to do."""
+    if as_json:
+        body: dict[str, Any] = {"error": error.message, "advice": error.advice}
+        print(json.dumps(body, ensure_ascii=False), file=sys.stderr, flush=True)
+        return
+    console = err()
+    console.print(f"[red bold]error:[/] {escape(error.message)}")
+    if error.advice:
+        console.print(escape(error.advice))

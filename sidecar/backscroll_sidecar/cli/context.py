@@ -1,0 +1,151 @@
+"""`backscroll context`: build one context and show how it came about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from backscroll import Client, Context, Overrides
+from backscroll.errors import BackscrollError
+from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.connect import connected
+from backscroll_sidecar.cli.console import out, print_json, usage
+from backscroll_sidecar.cli.render import (
+    SHOWN_OTHERS,
+    Spoken,
+    as_dict,
+    score_table,
+    spoken,
+    summary_line,
+    unknown_ids,
+)
+
+EPILOG = 'Example: backscroll context my-group "which one did you mean?" --asker u17'
+PAGE = 1_000
+
+
+class LayoutChoice(StrEnum):
+    """The layouts by name."""
+
+    TURNS = "turns"
+    CONTEXT_AND_QUESTION = "context_and_question"
+    SINGLE_USER = "single_user"
+    SYSTEM_AND_USER = "system_and_user"
+
+
+def context(
+    channel: Annotated[str, typer.Argument(help="Channel the question is asked in.")],
+    question: Annotated[
+        str, typer.Argument(help="The question; may be left out with --trigger.")
+    ] = "",
+    asker: Annotated[str | None, typer.Option(help="User id of who asks.")] = None,
+    trigger: Annotated[
+        str | None, typer.Option(help="Id of the stored message that holds the question.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Profile to pick with.")] = None,
+    layout: Annotated[LayoutChoice | None, typer.Option(help="Layout of the messages.")] = None,
+    max_context: Annotated[
+        int | None, typer.Option(help="Most messages to take.", min=1, max=500)
+    ] = None,
+    token_budget: Annotated[
+        int | None, typer.Option(help="Most tokens of the whole payload.", min=1)
+    ] = None,
+    asked_at: Annotated[
+        str | None, typer.Option(help="When it is asked: milliseconds, or ISO 8601 with an offset.")
+    ] = None,
+    payload: Annotated[
+        bool, typer.Option("--payload", help="Print the request body and nothing else.")
+    ] = False,
+    others: Annotated[
+        int, typer.Option(help="How many messages that were not taken to show.", min=0)
+    ] = SHOWN_OTHERS,
+    server: options.Server = options.DEFAULT_SERVER,
+    token: options.Token = None,
+    tls_ca: options.TlsCa = None,
+    as_json: options.Json = False,
+) -> None:
+    """Build the context of one question and show which messages were taken, which were not, and why.
+
+    Each row has its shares of the score. Nothing is stored.
+    """
+    when = _milliseconds(asked_at)
+    with connected(server, token, tls_ca) as client:
+        built = client.build_context(
+            channel,
+            question,
+            asker=asker,
+            trigger_message_id=trigger,
+            profile=profile,
+            layout=layout.value if layout else None,
+            overrides=Overrides(max_context=max_context) if max_context else None,
+            token_budget=token_budget,
+            asked_at=when,
+            explain=not payload,
+        )
+        said = {} if payload or as_json else texts(client, channel, built)
+    if payload:
+        sys.stdout.buffer.write(built.payload_bytes + b"\n")
+    elif as_json:
+        print_json(as_dict(built.raw))
+    else:
+        show(channel, built, said, others)
+
+
+def texts(client: Client, channel: str, built: Context) -> Mapping[str, Spoken]:
+    """What the candidates say that were not taken; without it the table shows their ids."""
+    ids = unknown_ids(built.raw)
+    said: dict[str, Spoken] = {}
+    try:
+        for start in range(0, len(ids), PAGE):
+            page = client.list_messages(
+                channel, message_ids=ids[start : start + PAGE], page_size=PAGE
+            )
+            said.update((one.message.id, spoken(one.message)) for one in page)
+    except BackscrollError:
+        return said
+    return said
+
+
+def show(channel: str, built: Context, said: Mapping[str, Spoken], others: int) -> None:
+    """Print the build: one line about it, its table, where the tokens went."""
+    console = out()
+    response = built.raw
+    if not response.channel_known:
+        console.print(
+            f"[yellow]the channel {escape(channel)} has no messages yet; the context is empty[/]"
+        )
+    console.print(summary_line(response))
+    console.print(score_table(response, said, others=others))
+    if response.HasField("explanation") and response.explanation.weights:
+        explanation = response.explanation
+        weights = ", ".join(
+            f"{name.replace('_', ' ')} {weight:g}"
+            for name, weight in zip(explanation.factors, explanation.weights, strict=False)
+        )
+        console.print(
+            f"[dim]shares are weight × factor; weights: {escape(weights)}; "
+            f"threshold {explanation.threshold:g}; link {explanation.link}[/]"
+        )
+
+
+def _milliseconds(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if text.isdecimal():
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        usage(
+            f"--asked-at {text} is no time",
+            "for example 2026-11-21T09:30:00+08:00, or milliseconds",
+        )
+    if at.tzinfo is None:
+        usage(f"--asked-at {text} has no offset from UTC", "for example 2026-11-21T09:30:00+08:00")
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,37 @@
+"""Options that several commands share, under one name and one help text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Server = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        envvar="BACKSCROLL_SERVER",
+        help="Address of the server: host:port or unix:path.",
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option("--token", envvar="BACKSCROLL_TOKEN", help="Token, where the server wants one."),
+]
+TlsCa = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-ca", help="Speak TLS and trust the authorities in this PEM file.", dir_okay=False
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="TOML file of settings. Default: backscroll.toml here, if there is one.",
+        dir_okay=False,
+    ),
+]
+DEFAULT_SERVER = "127.0.0.1:7171"

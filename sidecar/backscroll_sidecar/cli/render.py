@@ -1,0 +1,207 @@
+"""A built context as a table for a terminal: what was taken, what was not, and why (P-01). Prints nothing itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf import json_format
+from rich import box
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from backscroll.v1 import context_pb2, message_pb2
+
+SHOWN_FACTORS = 5
+SHOWN_OTHERS = 8
+TEXT_CHARS = 300
+SOURCES: Mapping[int, str] = {
+    number: name.removeprefix("SOURCE_").lower() for name, number in context_pb2.Source.items()
+}
+FATES: Mapping[int, str] = {
+    number: name.removeprefix("FATE_").lower() for name, number in context_pb2.Fate.items()
+}
+WHY: Mapping[int, str] = {
+    context_pb2.FATE_THRESHOLD: "below the threshold",
+    context_pb2.FATE_LIMIT: "enough better ones",
+    context_pb2.FATE_BUDGET: "over the token budget",
+    context_pb2.FATE_DUPLICATE: "same text again",
+    context_pb2.FATE_DIVERSITY: "too similar to one taken",
+    context_pb2.FATE_VISIBILITY: "asker could not see it",
+    context_pb2.FATE_RECALLED: "taken back",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Who said what, for a row of the table."""
+
+    who: str
+    text: str
+    sent_at_ms: int
+
+
+def spoken(message: message_pb2.Message) -> Spoken:
+    """The one line of a message that fits a table."""
+    pieces = [
+        part.text.text if part.HasField("text") else f"[{part.WhichOneof('content') or 'empty'}]"
+        for part in message.parts
+    ]
+    text = " ".join(" ".join(pieces).split())
+    return Spoken(message.author.name or message.author.id, text[:TEXT_CHARS], message.sent_at_ms)
+
+
+def age(then_ms: int, now_ms: int) -> str:
+    """How long ago, in at most four characters, or with a plus for the future."""
+    seconds = (now_ms - then_ms) / 1000
+    sign = "+" if seconds < 0 else ""
+    seconds = abs(seconds)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= length:
+            return f"{sign}{int(seconds // length)}{unit}"
+    return f"{sign}{int(seconds)}s"
+
+
+def score_table(
+    response: context_pb2.BuildContextResponse,
+    said: Mapping[str, Spoken],
+    *,
+    marked: Collection[str] = (),
+    others: int = SHOWN_OTHERS,
+) -> RenderableType:
+    """The candidates in time order: all that were taken and the best `others` that were not.
+
+    `said` holds the text of messages that are no items; `marked` ids get a star.
+    """
+    if not response.HasField("explanation"):
+        return Text("The server gave no explanation.")
+    explanation = response.explanation
+    texts = {**said, **{item.message.id: spoken(item.message) for item in response.items}}
+    shown, hidden = _shown(explanation.candidates, others)
+    columns = _columns(explanation, shown)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("ago", justify="right", no_wrap=True)
+    table.add_column("who", no_wrap=True, overflow="ellipsis", max_width=14)
+    table.add_column("message", no_wrap=True, overflow="ellipsis", ratio=1)
+    for _, name in columns:
+        table.add_column(name, justify="right", width=max(map(len, name.split())) if name else 4)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("found by", overflow="fold", max_width=14)
+    table.add_column("why", max_width=13)
+    for candidate in shown:
+        _add_row(
+            table, candidate, texts, columns, response.asked_at_ms, candidate.message_id in marked
+        )
+    lines: list[RenderableType] = [table]
+    if hidden:
+        lines.append(Text(f"and {hidden} more that were not taken", style="dim"))
+    return Group(*lines)
+
+
+def summary_line(response: context_pb2.BuildContextResponse) -> str:
+    """One line, with markup, about the whole build."""
+    tokens, rung = (
+        response.tokens,
+        context_pb2.Rung.Name(response.rung).removeprefix("RUNG_").lower(),
+    )
+    count = response.diagnostics.candidate_count
+    stages = sum(response.diagnostics.stage_microseconds.values())
+    pieces = [
+        f"profile [bold]{escape(response.profile)}[/]",
+        f"{len(response.items)} of {count} messages",
+        f"{tokens.total:,} of {tokens.budget:,} tokens",
+    ]
+    if stages:
+        pieces.append(f"{stages / 1000:.1f} ms")
+    if rung != "ranked":
+        pieces.append(f"[yellow]fell back to: {rung}[/]")
+    for lost in response.degradations:
+        words = " ".join(filter(None, (lost.stage, lost.source, lost.reason)))
+        pieces += [f"[yellow]degraded: {escape(words)}[/]"]
+    return " · ".join(pieces)
+
+
+def as_dict(response: context_pb2.BuildContextResponse) -> dict[str, Any]:
+    """The response as JSON, each payload as the JSON it is."""
+    value = json_format.MessageToDict(response, preserving_proto_field_name=True)
+    for payload, body in zip(value.get("payloads", ()), response.payloads, strict=True):
+        payload["body"] = json.loads(body.body)
+    return value
+
+
+def unknown_ids(response: context_pb2.BuildContextResponse) -> list[str]:
+    """Candidates whose text the response does not hold."""
+    held = {item.message.id for item in response.items}
+    return [one.message_id for one in response.explanation.candidates if one.message_id not in held]
+
+
+def _shown(
+    candidates: Sequence[context_pb2.CandidateExplanation], others: int
+) -> tuple[list[context_pb2.CandidateExplanation], int]:
+    """Those to show, in the order given, and how many are left out."""
+    lost = [one for one in candidates if one.fate != context_pb2.FATE_SELECTED]
+    best = sorted(range(len(lost)), key=lambda at: (-lost[at].score, -at))[:others]
+    kept = {lost[at].message_id for at in best}
+    shown = [
+        one for one in candidates if one.fate == context_pb2.FATE_SELECTED or one.message_id in kept
+    ]
+    return shown, len(candidates) - len(shown)
+
+
+def _columns(
+    explanation: context_pb2.Explanation, shown: Sequence[context_pb2.CandidateExplanation]
+) -> list[tuple[int, str]]:
+    """The factors that moved most, by index and heading; -1 stands for the sum of the rest."""
+    totals = [
+        sum(abs(one.shares[at]) for one in shown if at < len(one.shares))
+        for at in range(len(explanation.factors))
+    ]
+    if len(totals) <= SHOWN_FACTORS:
+        chosen = list(range(len(totals)))
+    else:
+        chosen = sorted(sorted(range(len(totals)), key=lambda at: -totals[at])[:SHOWN_FACTORS])
+    columns = [(at, explanation.factors[at].replace("_", " ")) for at in chosen]
+    if len(totals) > len(chosen):
+        columns.append((-1, "all others"))
+    return columns
+
+
+def _add_row(
+    table: Table,
+    candidate: context_pb2.CandidateExplanation,
+    texts: Mapping[str, Spoken],
+    columns: Sequence[tuple[int, str]],
+    now_ms: int,
+    marked: bool,
+) -> None:
+    line = texts.get(candidate.message_id, Spoken("", candidate.message_id, now_ms))
+    taken = candidate.fate == context_pb2.FATE_SELECTED
+    named = {at for at, _ in columns}
+    rest = sum(share for at, share in enumerate(candidate.shares) if at not in named)
+    shares = [rest if at < 0 else _at(candidate.shares, at) for at, _ in columns]
+    sources = [
+        SOURCES.get(one, str(one)) for one in candidate.sources if one != context_pb2.SOURCE_OWN
+    ]
+    reason = (
+        candidate.decided_by if taken else WHY.get(candidate.fate, FATES.get(candidate.fate, ""))
+    )
+    table.add_row(
+        f"{'★' if marked else ''}{candidate.rank if taken else '–'}",
+        age(line.sent_at_ms, now_ms),
+        Text(line.who),
+        Text(line.text),
+        *(f"{share:.2f}" if share else "·" for share in shares),
+        f"{candidate.score:.2f}",
+        " ".join([*sources, *candidate.own_sources]),
+        reason,
+        style="" if taken else "dim",
+    )
+
+
+def _at(shares: Sequence[float], at: int) -> float:
+    return shares[at] if at < len(shares) else 0.0

@@ -1,0 +1,22 @@
+"""`backscroll version`."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version as installed
+
+from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.console import print_json
+
+EPILOG = "Example: backscroll version --json"
+
+
+def version(as_json: options.Json = False) -> None:
+    """Print the version of Backscroll and of what its answers depend on."""
+    names = ("backscroll", "grpcio", "protobuf", "numpy", "numba")
+    versions = {name: installed(name) for name in names} | {"python": platform.python_version()}
+    if as_json:
+        print_json(versions)
+        return
+    for name, number in versions.items():
+        print(name, number)

@@ -1,0 +1,183 @@
+"""Fit the parts into the token budget: by bounds line by line, then recounted as final text (law 3). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from backscroll_sidecar.analyze import TokenCounter, token_counter
+from backscroll_sidecar.context.compress import Compressor, Limits, LineCost
+from backscroll_sidecar.context.layouts import Assembled, Assembler, Parts
+from backscroll_sidecar.context.lines import Line, LineStyle, speaker, time_mark
+from backscroll_sidecar.context.model import TokenCounts
+from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
+from backscroll_sidecar.errors import BudgetTooSmall
+
+MESSAGE_TOKENS = 4
+"""Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""
+NAME_TOKENS = 1
+PRIMING_TOKENS = 3
+"""What the API adds once, to begin the reply."""
+TITLE_TOKENS = 24
+"""Upper bound for both section titles with their separators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a payload carries besides the lines, and how it is counted."""
+
+    budget: int
+    reserve: int
+    tools_json: str
+    layout: Layout
+    include_system: bool
+    with_names: bool
+    tokenizer: TokenizerName
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A context inside its budget. `dropped` says what became of lines that had to go, by place."""
+
+    assembled: Assembled
+    lines: tuple[Line, ...]
+    tokens: TokenCounts
+    original_count: int
+    was_cut: bool
+    dropped: Mapping[int, Fate]
+    preferences_dropped: bool = False
+
+
+def fit(
+    parts: Parts, limits: Limits, frame: Frame, compressor: Compressor, assembler: Assembler
+) -> Fitted:
+    """Cut `parts.lines` until the rendered payload fits.
+
+    Raises
+    ------
+    BudgetTooSmall
+        When the question and the fixed parts alone do not fit; it names the least that would do.
+    """
+    counter = token_counter(frame.tokenizer)
+
+    def assemble(lines: Sequence[Line], preferences: Sequence[str]) -> tuple[Assembled, int]:
+        made = assembler.assemble(
+            replace(parts, lines=lines, preferences=preferences),
+            frame.layout,
+            include_system=frame.include_system,
+        )
+        return made, payload_tokens(made.payload_messages, frame, counter)
+
+    bare, least = assemble((), ())
+    if least > frame.budget:
+        raise BudgetTooSmall(frame.budget, least)
+    preferences = parts.preferences
+    made, total = assemble((), preferences) if preferences else (bare, least)
+    preferences_dropped = total > frame.budget
+    if preferences_dropped:
+        preferences, made, total = (), bare, least
+    room = frame.budget - total - TITLE_TOKENS
+    cost = line_cost(parts.style, frame, counter)
+    compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room), cost)
+    lines, dropped = list(compressed.lines), dict(compressed.dropped)
+    if lines:
+        made, total = assemble(lines, preferences)
+    while lines and total > frame.budget:
+        worst = max(lines, key=lambda line: line.rank)
+        lines.remove(worst)
+        dropped[worst.place] = Fate.BUDGET
+        made, total = assemble(lines, preferences)
+    tokens = _by_part(
+        made, total, replace(parts, lines=lines, preferences=preferences), frame, counter
+    )
+    cut = compressed.was_cut or len(lines) < compressed.original_count
+    return Fitted(
+        made, tuple(lines), tokens, compressed.original_count, cut, dropped, preferences_dropped
+    )
+
+
+def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, counter: TokenCounter) -> int:
+    """Tokens of the whole payload as rendered, tools and reserve included."""
+    tokens = PRIMING_TOKENS + frame.reserve + _static_tokens(frame.tools_json, frame.tokenizer)
+    for message in messages:
+        tokens += message_tokens(message, frame, counter)
+    return tokens
+
+
+def message_tokens(message: NeutralMessage, frame: Frame, counter: TokenCounter) -> int:
+    """Tokens of one message with its framing."""
+    tokens = MESSAGE_TOKENS + counter.count(message.content)
+    if frame.with_names and message.name:
+        tokens += NAME_TOKENS + counter.count(message.name)
+    return tokens
+
+
+def line_cost(style: LineStyle, frame: Frame, counter: TokenCounter) -> LineCost:
+    """An upper bound for what a line adds: its stored count, its speaker and time, its framing.
+
+    BPE counts of pieces add up to at least the count of the whole for such joins; the recount in `fit` has the last
+    word anyway.
+    """
+    framing = MESSAGE_TOKENS if frame.layout is Layout.TURNS else 0
+    exact = frame.tokenizer is TokenizerName.O200K
+
+    def cost(line: Line) -> int:
+        stored = exact and not line.truncated and line.token_count > 0
+        text = line.token_count if stored else counter.count(line.text + "\n")
+        prefix = f"{time_mark(line.sent_at_ms, style)}{speaker(line, style)}: "
+        name = (
+            NAME_TOKENS + _static_tokens(line.author_name, frame.tokenizer)
+            if frame.with_names
+            else 0
+        )
+        breaks = line.text.count("\n")
+        return text + _static_tokens(prefix, frame.tokenizer) + framing + name + breaks
+
+    return cost
+
+
+def _by_part(
+    made: Assembled, total: int, parts: Parts, frame: Frame, counter: TokenCounter
+) -> TokenCounts:
+    """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
+    count = {section.part: counter.count(section.text) for section in made.sections}
+    if frame.layout is Layout.TURNS and "recent" in count:
+        recent = {line.message_id for line in parts.lines if line.category is Category.RECENT}
+        count["recent"] = sum(
+            message_tokens(message, frame, counter)
+            for message in made.payload_messages
+            if len(message.message_ids) == 1 and message.message_ids[0] in recent
+        )
+    last = made.payload_messages[-1].content
+    labelled = (
+        last
+        if frame.layout in (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
+        else (parts.question_label + parts.question)
+    )
+    system = _static_tokens(parts.system, frame.tokenizer)
+    out = TokenCounts(
+        tokenizer=frame.tokenizer,
+        budget=frame.budget,
+        system=system + MESSAGE_TOKENS if parts.system else 0,
+        tools=_static_tokens(frame.tools_json, frame.tokenizer),
+        preferences=count.get("preferences", 0),
+        recent=count.get("recent", 0),
+        semantic=count.get("semantic", 0),
+        question=counter.count(labelled) + MESSAGE_TOKENS,
+        reserve=frame.reserve,
+    )
+    framing = total - out.total
+    if framing >= 0:
+        return replace(out, framing=framing)
+    # Pieces can count more than their join: the largest piece gives the difference back.
+    name = max(
+        ("recent", "semantic", "preferences", "question"), key=lambda part: getattr(out, part)
+    )
+    return replace(out, **{name: getattr(out, name) + framing})
+
+
+@lru_cache(maxsize=4_096)
+def _static_tokens(text: str, tokenizer: TokenizerName) -> int:
+    """Tokens of a text that comes again and again: system texts, tools, speakers."""
+    return token_counter(tokenizer).count(text) if text else 0

@@ -1,0 +1,304 @@
+"""BuildContext, top to bottom: route, open, question, pick, fit, adapt, record."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from backscroll_sidecar.adapters import ADAPTERS, Adapter
+from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.budget import Fitted, Frame, fit
+from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
+from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.events import compression_events
+from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
+from backscroll_sidecar.context.lines import LineStyle
+from backscroll_sidecar.context.model import (
+    BuildRequest,
+    BuiltContext,
+    Payload,
+)
+from backscroll_sidecar.context.parts import lines_of, question_text, speaker_style
+from backscroll_sidecar.context.picking import Picked, Picker, nothing
+from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
+from backscroll_sidecar.context.question import Question, resolve_question
+from backscroll_sidecar.context.result import Opened, built_context, log_built
+from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.context.stopwatch import Stopwatch
+from backscroll_sidecar.context.system_text import system_text
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Degradation,
+    Event,
+    Fate,
+)
+from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
+from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
+from backscroll_sidecar.strategies import Strategy, StrategyQuery
+
+log = structlog.get_logger(__name__)
+
+
+class Provider(Protocol):
+    """Where a build gets the channel from: the only part of the path that does I/O (S3-07)."""
+
+    def hot_view(self, key: ChannelKey) -> ChannelView | None:
+        """The channel if it is in memory."""
+
+    async def view(self, key: ChannelKey) -> ChannelView | None:
+        """The channel, loaded if need be; None when it was never heard of. Raises `StoreUnavailable`."""
+
+    async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
+        """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
+
+    def empty_view(self, key: ChannelKey) -> ChannelView:
+        """A channel with nothing in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What a request resolves to before anything is read."""
+
+    profile: Profile
+    zone: tzinfo
+    model: str
+
+
+class ContextBuilder:
+    """Builds contexts. Safe to call from any task of the event loop; keeps nothing between calls.
+
+    Parameters
+    ----------
+    provider, compressor, assembler : the three interfaces of design S3, each replaceable alone (S3-01).
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        store: HistoryReader,
+        strategies: Mapping[str, Strategy],
+        analyzer: Analyzer,
+        settings: ContextSettings,
+        clock: Clock,
+        events: EventSink,
+        *,
+        compressor: Compressor | None = None,
+        assembler: Assembler | None = None,
+        adapters: Mapping[str, Adapter] = ADAPTERS,
+        picker: Picker | None = None,
+    ) -> None:
+        self._provider = provider
+        self._store = store
+        self._analyzer = analyzer
+        self._settings = settings
+        self._clock = clock
+        self._events = events
+        self._compressor = compressor or SimpleCompressor()
+        self._assembler = assembler or StandardAssembler()
+        self._adapters = adapters
+        self._picker = picker or Picker(
+            strategies,
+            fallback_on_error=settings.fallback_on_error,
+            fallback_messages=settings.fallback_messages,
+            now_us=lambda: clock.monotonic_s() * 1e6,
+        )
+
+    async def build(self, request: BuildRequest) -> BuiltContext:
+        """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
+        watch = Stopwatch(self._clock)
+        deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
+        route = self._route(request)
+        watch.lap("route")
+        opened = await self._open(request, route, deadline)
+        watch.lap("open")
+        question = resolve_question(request, opened.view, self._analyzer, self._clock.now_ms())
+        watch.lap("question")
+        picked = await self._pick(request, route, opened, question, deadline)
+        watch.lap("pick")
+        context_id = uuid.uuid4().hex
+        parts, limits = self._parts(request, route, opened.view, question, picked)
+        fitted, lost = self._fit(request, route, parts, limits)
+        watch.lap("fit")
+        payloads, not_adapted = self._payloads(request, route, fitted)
+        watch.lap("adapt")
+        events = self._record(request, context_id, fitted, limits)
+        degradations = (*opened.degradations, *picked.degradations, *lost, *not_adapted)
+        watch.lap("record")
+        built = built_context(
+            request, context_id, opened, question, picked, parts, fitted, payloads, events,
+            degradations, watch,
+        )  # fmt: skip
+        log_built(built)
+        return built
+
+    def _route(self, request: BuildRequest) -> Route:
+        """Profile: the request's, else the bot's, else the channel's, else the server's; then overrides, switches."""
+        settings = self._settings
+        bot = settings.bots.get(request.self_ids[0]) if request.self_ids else None
+        name = (
+            request.profile
+            or (bot.profile if bot else "")
+            or settings.channel_profiles.get(request.key.channel, "")
+            or settings.default_profile
+        )
+        profile = find_profile(settings.profiles, name)
+        if settings.max_context is not None:
+            profile = replace(profile, max_context=settings.max_context)
+        profile = with_overrides(profile, request.overrides)
+        wanted = request.overrides.use_intelligent_context
+        if not (settings.intelligent if wanted is None else wanted):
+            profile = plain(profile, settings.plain_messages)
+        return Route(profile, ZoneInfo(request.time_zone), request.model or settings.default_model)
+
+    async def _open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
+        """The channel as of now; an empty one, with the reason, when it cannot be had."""
+        hot = self._provider.hot_view(request.key) if request.key.channel else None
+        if hot is not None:
+            return Opened(hot, known=True, cache_hit=True)
+        empty = self._provider.empty_view(request.key)
+        try:
+            view = await deadline.bound(self._load(request, route))
+        except (TimeoutError, StoreUnavailable) as error:
+            if not request.question.strip():
+                raise StoreUnavailable("the history cannot be read now") from error
+            reason = "TIMEOUT" if isinstance(error, TimeoutError) else error.reason.value
+            log.warning("history unavailable", reason=reason)
+            return Opened(empty, True, False, (Degradation("gather", reason, "history"),))
+        return Opened(view or empty, known=view is not None, cache_hit=False)
+
+    async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
+        if request.key.channel:
+            return await self._provider.view(request.key)
+        if request.asker is None:
+            return None
+        limit = max(route.profile.recent_limit, route.profile.window_limit)
+        return await self._provider.view_of_user(request.key.tenant, request.asker.id, limit)
+
+    async def _pick(
+        self,
+        request: BuildRequest,
+        route: Route,
+        opened: Opened,
+        question: Question,
+        deadline: Deadline,
+    ) -> Picked:
+        profile, view = route.profile, opened.view
+        if opened.degradations:
+            return nothing(profile)
+        query = StrategyQuery(
+            store=self._store,
+            key=request.key,
+            view=view,
+            end=question.end,
+            eligible=question.eligible(view, request.thread_id),
+            user_id=question.asker.id if question.asker else "",
+            question=question.text,
+            asked_at_ms=question.asked_at_ms,
+            parent_row=question.parent_row
+            if profile.follow_inferred
+            else question.explicit_parent_row,
+            preferences=request.preferences,
+            recent_limit=profile.recent_limit,
+            window_limit=profile.window_limit,
+            window_hours=profile.window_hours,
+            thread_limit=profile.thread_limit,
+            semantic_limit=profile.semantic_limit,
+            follow_inferred=profile.follow_inferred,
+        )
+        return await self._picker.pick(
+            query, question, profile, deadline, membership_only=request.visible_since_membership
+        )
+
+    def _parts(
+        self,
+        request: BuildRequest,
+        route: Route,
+        view: ChannelView,
+        question: Question,
+        picked: Picked,
+    ) -> tuple[Parts, Limits]:
+        lines = lines_of(request, view, picked)
+        style = LineStyle(
+            speaker_style(request, question, lines),
+            request.time_style,
+            question.asked_at_ms,
+            route.zone,
+        )
+        label = request.question_label
+        parts = Parts(
+            question=question_text(question, style),
+            lines=lines,
+            system=system_text(request, self._settings, route.profile, question, route.zone),
+            preferences=picked.gathered.preferences,
+            style=style,
+            question_label=QUESTION_LABEL if label is None else label,
+            question_name=question.asker.name or question.asker.id if question.asker else "",
+        )
+        profile = picked.profile
+        return parts, Limits(profile.max_messages, profile.max_chars_per_message)
+
+    def _fit(
+        self, request: BuildRequest, route: Route, parts: Parts, limits: Limits
+    ) -> tuple[Fitted, tuple[Degradation, ...]]:
+        """Inside the budget; a compressor that breaks costs the history, not the answer."""
+        frame = Frame(
+            budget=route.profile.token_budget
+            if request.token_budget is None
+            else request.token_budget,
+            reserve=request.reserve_tokens,
+            tools_json=request.tools_json,
+            layout=request.layout,
+            include_system=request.include_system,
+            with_names=request.include_names,
+            tokenizer=request.tokenizer,
+        )
+        try:
+            fitted = fit(parts, limits, frame, self._compressor, self._assembler)
+        except BackscrollError:
+            raise
+        except Exception as error:  # law 5
+            log.warning("compressing failed", error=type(error).__name__, exc_info=True)
+            bare = replace(parts, lines=())
+            fitted = fit(bare, limits, frame, SimpleCompressor(), StandardAssembler())
+            fitted = replace(fitted, dropped={line.place: Fate.BUDGET for line in parts.lines})
+            return fitted, (Degradation("compress", "ERROR"),)
+        if fitted.preferences_dropped:
+            return fitted, (Degradation("compress", "BUDGET", "preferences"),)
+        return fitted, ()
+
+    def _payloads(
+        self, request: BuildRequest, route: Route, fitted: Fitted
+    ) -> tuple[tuple[Payload, ...], tuple[Degradation, ...]]:
+        payloads: list[Payload] = []
+        lost: list[Degradation] = []
+        for name in request.payload_formats:
+            try:
+                body = self._adapters[name].payload(
+                    fitted.assembled.payload_messages,
+                    model=route.model,
+                    tools_json=request.tools_json,
+                    with_names=request.include_names,
+                )
+                payloads.append(Payload(name, body))
+            except Exception as error:  # one vendor's format costs only itself (law 5)
+                log.warning(
+                    "adapter failed", format=name, error=type(error).__name__, exc_info=True
+                )
+                lost.append(Degradation("adapt", "ERROR", name))
+        return tuple(payloads), tuple(lost)
+
+    def _record(
+        self, request: BuildRequest, context_id: str, fitted: Fitted, limits: Limits
+    ) -> tuple[Event, ...]:
+        if not fitted.was_cut:
+            return ()
+        events = compression_events(context_id, self._clock.now_ms(), fitted, limits)
+        self._events.emit(request.key, context_id, events)
+        return events

@@ -1,0 +1,103 @@
+"""Fewer or shorter messages: the last so many, each cut to a length, all together inside a token budget. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import regex
+
+from backscroll_sidecar.context.lines import Line
+from backscroll_sidecar.domain import Fate
+
+CUT_MARK = "…"
+_GRAPHEME = regex.compile(r"\X")
+
+LineCost = Callable[[Line], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What must be kept to. None: no limit.
+
+    `max_messages` keeps the newest; `max_chars_per_message` counts Unicode code points, the mark included;
+    `max_tokens` keeps the best ranked lines whose costs fit.
+    """
+
+    max_messages: int | None = None
+    max_chars_per_message: int | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """Lines in time order, and what became of those left out, by place."""
+
+    lines: tuple[Line, ...]
+    original_count: int
+    dropped: Mapping[int, Fate] = field(default_factory=dict)
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether anything was left out or shortened: only then is there an event (S3-11, S3-16)."""
+        return len(self.lines) < self.original_count or any(line.truncated for line in self.lines)
+
+
+class Compressor(Protocol):
+    """Reduces what goes to the model. Must be a pure function of its arguments (S3-05)."""
+
+    def compress(self, lines: Sequence[Line], limits: Limits, cost: LineCost) -> Compressed:
+        """Keep to `limits`; lines come and go in time order."""
+
+
+class SimpleCompressor:
+    """Design S3's compressor, with a token budget."""
+
+    def compress(self, lines: Sequence[Line], limits: Limits, cost: LineCost) -> Compressed:
+        """Newest messages, then shorter ones, then the best ranked that fit. O(n log n)."""
+        dropped: dict[int, Fate] = {}
+        kept = list(lines)
+        if limits.max_messages is not None and len(kept) > limits.max_messages:
+            first = len(kept) - limits.max_messages
+            dropped.update((line.place, Fate.LIMIT) for line in kept[:first])
+            kept = kept[first:]
+        if limits.max_chars_per_message is not None:
+            kept = [shorten(line, limits.max_chars_per_message) for line in kept]
+        if limits.max_tokens is not None:
+            kept, over = _fitting(kept, limits.max_tokens, cost)
+            dropped.update((line.place, Fate.BUDGET) for line in over)
+        return Compressed(tuple(kept), len(lines), dropped)
+
+
+def _fitting(
+    lines: Sequence[Line], max_tokens: int, cost: LineCost
+) -> tuple[list[Line], list[Line]]:
+    """Walk from the best rank down; what does not fit is left out and the walk goes on with the next."""
+    left = max_tokens
+    taken: set[int] = set()
+    for line in sorted(lines, key=lambda line: line.rank):
+        tokens = cost(line)
+        if tokens <= left:
+            left -= tokens
+            taken.add(line.place)
+    return [x for x in lines if x.place in taken], [x for x in lines if x.place not in taken]
+
+
+def shorten(line: Line, max_chars: int) -> Line:
+    """The line cut to `max_chars` code points, mark included, never inside a grapheme (S3-10)."""
+    if len(line.text) <= max_chars:
+        return line
+    return replace(line, text=cut_text(line.text, max_chars), truncated=True)
+
+
+def cut_text(text: str, max_chars: int) -> str:
+    """At most `max_chars` code points of `text`, its mark included."""
+    room = max_chars - len(CUT_MARK)
+    end = 0
+    # A grapheme that crosses the limit is left out whole; only a window around the limit is looked at.
+    for match in _GRAPHEME.finditer(text, 0, min(len(text), room + 64)):
+        if match.end() > room:
+            break
+        end = match.end()
+    return text[:end] + CUT_MARK

@@ -1,0 +1,44 @@
+"""How much time a build has, and when a stage must be given up (DESIGN 4, N-09)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from backscroll_sidecar.ports import Clock
+
+RESERVE_S = 0.005
+RESERVE_SHARE = 0.2
+
+T = TypeVar("T")
+
+
+class Deadline:
+    """The time one build may take: the caller's and the server's limit, less a reserve for the answer.
+
+    The reserve is 5 ms or 20 % of the caller's time, whichever is less. Awaits are cut off at the deadline; a stage
+    of pure computation is skipped when `allows` says that its usual cost no longer fits.
+    """
+
+    __slots__ = ("_clock", "_end_s")
+
+    def __init__(self, clock: Clock, timeout_s: float, time_left_s: float | None) -> None:
+        self._clock = clock
+        usable_s = timeout_s
+        if time_left_s is not None:
+            usable_s = min(timeout_s, time_left_s - min(RESERVE_S, RESERVE_SHARE * time_left_s))
+        self._end_s = clock.monotonic_s() + max(0.0, usable_s)
+
+    def left_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self._end_s - self._clock.monotonic_s())
+
+    def allows(self, cost_us: float) -> bool:
+        """Whether work that usually takes this long still fits."""
+        return cost_us * 1e-6 <= self._end_s - self._clock.monotonic_s()
+
+    async def bound(self, work: Awaitable[T]) -> T:
+        """Await `work` for as long as is left; raises `TimeoutError` after that."""
+        async with asyncio.timeout(self.left_s()):
+            return await work

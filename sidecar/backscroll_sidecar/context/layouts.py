@@ -1,0 +1,168 @@
+"""Parts to neutral messages, in the layouts of design S1, by name (S1-10, S1-13 to S1-16, S1-22). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from backscroll_sidecar.context.lines import (
+    PLAIN,
+    Line,
+    LineStyle,
+    indent,
+    render_line,
+    render_turn,
+)
+from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role
+
+RECENT_TITLE = "Conversation (recent):"
+SEMANTIC_TITLE = "Relevant reference (semantic):"
+PREFERENCES_LABEL = "User Preferences: "
+SYSTEM_LABEL = "System: "
+QUESTION_LABEL = "用户提问: "
+DEFAULT_LAYOUT = Layout.TURNS
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything a model is to see. Empty means absent. `question` is the question as it is to be written."""
+
+    question: str
+    lines: Sequence[Line] = ()
+    system: str = ""
+    preferences: Sequence[str] = ()
+    style: LineStyle = PLAIN
+    question_label: str = QUESTION_LABEL
+    question_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A piece of the context: which part it is, its text, and the messages in it."""
+
+    part: str
+    text: str
+    message_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A context in one layout.
+
+    `messages` is the neutral list as asked for, `payload_messages` the same with the system text wherever the
+    layout lacks it, `text` the context without the question (S1-20).
+    """
+
+    messages: tuple[NeutralMessage, ...]
+    payload_messages: tuple[NeutralMessage, ...]
+    text: str
+    sections: tuple[Section, ...]
+
+
+class Assembler(Protocol):
+    """Puts parts together. Must be a pure function of its arguments (S3-06)."""
+
+    def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
+        """Neutral messages in the order system, history, question (S3-13)."""
+
+
+class StandardAssembler:
+    """The four layouts."""
+
+    def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
+        """See `Assembler`."""
+        sections = context_sections(parts)
+        context = _join([section.text for section in sections])
+        label = SYSTEM_LABEL + indent(parts.system) if include_system and parts.system else ""
+        text = _join(filter(None, (label, context)))
+        system = _message(Role.SYSTEM, parts.system) if parts.system else ()
+        body = LAYOUTS[layout](
+            parts, sections, context if layout is Layout.SYSTEM_AND_USER else text
+        )
+        if layout is Layout.SYSTEM_AND_USER or (layout is Layout.TURNS and include_system):
+            return Assembled((*system, *body), (*system, *body), text, sections)
+        in_body = bool(label) and layout is not Layout.TURNS
+        return Assembled(body, body if in_body else (*system, *body), text, sections)
+
+
+def context_sections(parts: Parts) -> tuple[Section, ...]:
+    """Preferences, recent, semantic; empty ones absent (S1-10)."""
+    sections = []
+    if parts.preferences:
+        sections.append(Section("preferences", preferences_line(parts.preferences)))
+    for part, title, category in (
+        ("recent", RECENT_TITLE, Category.RECENT),
+        ("semantic", SEMANTIC_TITLE, Category.SEMANTIC),
+    ):
+        lines = [line for line in parts.lines if line.category is category]
+        if lines:
+            text = "\n".join([title, *(render_line(line, parts.style) for line in lines)])
+            sections.append(Section(part, text, tuple(line.message_id for line in lines)))
+    return tuple(sections)
+
+
+def preferences_line(preferences: Sequence[str]) -> str:
+    """``User Preferences: …``, the prefix never doubled (S1-08)."""
+    label = PREFERENCES_LABEL.strip()
+    lines = [line.strip().removeprefix(label).strip() for line in preferences]
+    return PREFERENCES_LABEL + indent("\n".join(lines))
+
+
+def _turns(parts: Parts, sections: Sequence[Section], text: str) -> tuple[NeutralMessage, ...]:
+    """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
+    del text
+    recent = [
+        NeutralMessage(
+            line.rendered_role,
+            render_turn(line, parts.style),
+            "" if line.is_own or line.role is Role.SYSTEM else line.author_name or line.author_id,
+            (line.message_id,),
+        )
+        for line in parts.lines
+        if line.category is Category.RECENT
+    ]
+    rest = [section for section in sections if section.part != "recent"]
+    reference = _message(Role.USER, _join(s.text for s in rest), _ids(rest)) if rest else ()
+    question = NeutralMessage(Role.USER, parts.question, parts.question_name)
+    return (*recent, *reference, question)
+
+
+def _context_and_question(
+    parts: Parts, sections: Sequence[Section], text: str
+) -> tuple[NeutralMessage, ...]:
+    """S1-14: the context in one message, the question in another."""
+    context = _message(Role.USER, text, _ids(sections)) if text else ()
+    return (*context, NeutralMessage(Role.USER, parts.question))
+
+
+def _single_user(
+    parts: Parts, sections: Sequence[Section], text: str
+) -> tuple[NeutralMessage, ...]:
+    """S1-15: context, blank line, labelled question in one message."""
+    question = parts.question_label + parts.question
+    return _message(Role.USER, _join(filter(None, (text, question))), _ids(sections))
+
+
+Builder = Callable[[Parts, Sequence[Section], str], tuple[NeutralMessage, ...]]
+
+LAYOUTS: dict[Layout, Builder] = {
+    Layout.TURNS: _turns,
+    Layout.CONTEXT_AND_QUESTION: _context_and_question,
+    Layout.SINGLE_USER: _single_user,
+    Layout.SYSTEM_AND_USER: _single_user,
+}
+
+
+def _message(
+    role: Role, content: str, message_ids: tuple[str, ...] = ()
+) -> tuple[NeutralMessage, ...]:
+    return (NeutralMessage(role, content, "", message_ids),)
+
+
+def _join(texts: Iterable[str]) -> str:
+    return "\n\n".join(texts)
+
+
+def _ids(sections: Sequence[Section]) -> tuple[str, ...]:
+    return tuple(message_id for section in sections for message_id in section.message_ids)

@@ -1,0 +1,185 @@
+"""One message as one line, and back (S1-04, S1-21, N-07, P-24). Pure.
+
+A line begins with who speaks and ends before the next line; a text can forge neither. Line breaks inside a text are
+followed by two spaces, so only a real line begins in the first column; names and ids are escaped, so that a name
+cannot look like an id, a role or a time.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+
+from backscroll_sidecar.domain import AuthorKind, Category, Role, SpeakerStyle, TimeStyle
+
+MS_PER_DAY = 86_400_000
+ROLE_LABEL = {
+    Role.USER: "User",
+    Role.ASSISTANT: "Assistant",
+    Role.SYSTEM: "System",
+    Role.TOOL: "User",
+}
+LABEL_ROLE = {"User": Role.USER, "Assistant": Role.ASSISTANT, "System": Role.SYSTEM}
+BOT_MARK = " [bot]"
+
+_BREAK = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])")
+_INDENTED = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])  ")
+_SPECIAL = re.compile(r"[\\<>:\[\]]")
+_LINE = re.compile(
+    r"(?P<time>\[[^\]\n]*\] )?(?P<name>(?:[^\\<>:\[\]]|\\.)*?)"
+    r"(?: ?<(?P<id>(?:[^\\<>]|\\.)*)>(?P<bot> \[bot\])?)?: (?P<text>.*)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One selected message, ready to be written. `is_own`: a line of the bot the context is for."""
+
+    message_id: str
+    role: Role
+    is_own: bool
+    author_id: str
+    author_name: str
+    kind: AuthorKind
+    text: str
+    sent_at_ms: int
+    rank: int
+    category: Category = Category.RECENT
+    place: int = 0
+    token_count: int = 0
+    truncated: bool = False
+
+    @property
+    def rendered_role(self) -> Role:
+        """The role it has for the model: another bot's line is not the model's own (DESIGN 6)."""
+        if self.role is Role.SYSTEM:
+            return Role.SYSTEM
+        return Role.ASSISTANT if self.is_own else Role.USER
+
+
+@dataclass(frozen=True, slots=True)
+class LineStyle:
+    """How lines are written. `time` None: the date on lines more than 24 h before `asked_at_ms`."""
+
+    speaker: SpeakerStyle = SpeakerStyle.ROLE
+    time: TimeStyle | None = TimeStyle.NONE
+    asked_at_ms: int = 0
+    zone: tzinfo = UTC
+
+
+PLAIN = LineStyle()
+"""Role labels and no times: the lines of design S1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLine:
+    """What `parse_lines` finds in a line. `author_id` is empty in role style and on the bot's own lines."""
+
+    role: Role
+    text: str
+    author_name: str = ""
+    author_id: str = ""
+    time_mark: str = ""
+
+
+def indent(text: str) -> str:
+    """Line breaks followed by two spaces: a continuation can never pass for a line. Undone by `unindent`."""
+    return _BREAK.sub(r"\1  ", text)
+
+
+def unindent(text: str) -> str:
+    """The text `indent` was given."""
+    return _INDENTED.sub(r"\1", text)
+
+
+def escape_name(name: str) -> str:
+    r"""A name or id as it may stand in a line: control, format and break characters as ``\u{…}``, marks escaped."""
+    return "".join(
+        f"\\u{{{ord(c):x}}}" if unicodedata.category(c)[0] == "C" or _BREAK.match(c) else c
+        for c in _SPECIAL.sub(r"\\\g<0>", name)
+    )
+
+
+def unescape_name(name: str) -> str:
+    """The name `escape_name` was given."""
+    return re.sub(
+        r"\\(?:u\{([0-9a-f]+)\}|(.))", lambda m: chr(int(m[1], 16)) if m[1] else m[2], name
+    )
+
+
+def speaker(line: Line, style: LineStyle) -> str:
+    """Who speaks, without the colon."""
+    if style.speaker is SpeakerStyle.ROLE or line.is_own or line.role is Role.SYSTEM:
+        return ROLE_LABEL[line.rendered_role]
+    name = escape_name(line.author_name)
+    mark = BOT_MARK if line.kind is AuthorKind.BOT else ""
+    return (
+        f"{name} <{escape_name(line.author_id)}>{mark}"
+        if name
+        else f"<{escape_name(line.author_id)}>{mark}"
+    )
+
+
+def time_mark(sent_at_ms: int, style: LineStyle) -> str:
+    """``[2026-11-20] ``, ``[5 minutes ago] `` or nothing."""
+    age_ms = style.asked_at_ms - sent_at_ms
+    kind = style.time or (TimeStyle.ISO_DATE if age_ms > MS_PER_DAY else TimeStyle.NONE)
+    if kind is TimeStyle.NONE:
+        return ""
+    if kind is TimeStyle.RELATIVE:
+        return f"[{relative(age_ms)}] "
+    return f"[{iso_date(sent_at_ms, style.zone)}] "
+
+
+def iso_date(at_ms: int, zone: tzinfo) -> str:
+    """The calendar day of a moment in a time zone; out of the calendar's range: the nearest end."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, zone).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return "9999-12-31" if at_ms > 0 else "0001-01-01"
+
+
+def relative(age_ms: int) -> str:
+    """How long ago, in the largest unit that fits."""
+    for unit, unit_ms in (("day", MS_PER_DAY), ("hour", 3_600_000), ("minute", 60_000)):
+        count = age_ms // unit_ms
+        if count >= 1:
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"
+
+
+def render_line(line: Line, style: LineStyle) -> str:
+    """The line of the text form: time, speaker, text."""
+    return f"{time_mark(line.sent_at_ms, style)}{speaker(line, style)}: {indent(line.text)}"
+
+
+def render_turn(line: Line, style: LineStyle) -> str:
+    """The content of a message of its own: the role stands outside, so plain style leaves the text as it is."""
+    mark = time_mark(line.sent_at_ms, style)
+    if style.speaker is SpeakerStyle.ROLE or line.is_own or line.role is Role.SYSTEM:
+        return mark + line.text
+    return f"{mark}{speaker(line, style)}: {indent(line.text)}"
+
+
+def parse_lines(block: str) -> list[ParsedLine]:
+    """The messages of a block of lines, as `render_line` wrote them (S1-21)."""
+    out = []
+    for raw in re.split(r"\n(?!  )", block):
+        match = _LINE.fullmatch(raw)
+        if match is None:
+            continue
+        name, author_id = unescape_name(match["name"] or ""), match["id"]
+        tagged = author_id is not None
+        out.append(
+            ParsedLine(
+                role=Role.USER if tagged else LABEL_ROLE.get(name, Role.USER),
+                text=unindent(match["text"]),
+                author_name=name.removesuffix(" ") if tagged else "",
+                author_id=unescape_name(author_id) if tagged else "",
+                time_mark=(match["time"] or "")[1:-2],
+            )
+        )
+    return out

@@ -1,0 +1,149 @@
+"""The ladder: ranked context, else the last messages, else nothing (law 5, S5-24). Each rung is a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.gather import Gathered, gather
+from backscroll_sidecar.context.profiles import Profile, plain
+from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.rank import Ranked, rank, rank_by_recency
+from backscroll_sidecar.context.select import Selection, select
+from backscroll_sidecar.domain import Degradation, Rung
+from backscroll_sidecar.strategies import BUILTIN, Strategy, StrategyQuery
+
+log = structlog.get_logger(__name__)
+
+Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picked:
+    """What a rung came up with."""
+
+    rung: Rung
+    gathered: Gathered
+    ranked: Ranked
+    selection: Selection
+    profile: Profile
+    degradations: tuple[Degradation, ...] = ()
+
+
+class RankCost:
+    """What ranking has cost lately, so that it can be skipped when the time left is too short."""
+
+    def __init__(self) -> None:
+        self._us_per_row = 0.05
+        self._fixed_us = 50.0
+
+    def estimate_us(self, row_count: int) -> float:
+        """Usual microseconds for so many candidates."""
+        return self._fixed_us + self._us_per_row * row_count
+
+    def observe(self, row_count: int, took_us: float) -> None:
+        """Learn from one ranking; slow outliers fade with the next fast ones."""
+        per_row = max(0.0, took_us - self._fixed_us) / max(1, row_count)
+        self._us_per_row += 0.1 * (per_row - self._us_per_row)
+
+
+class OutOfTime(Exception):
+    """A stage was skipped because its usual cost no longer fits."""
+
+
+class Picker:
+    """Picks the candidates of one question. Safe to call from any task of the loop."""
+
+    def __init__(
+        self,
+        strategies: Mapping[str, Strategy],
+        *,
+        ranker: Ranker = rank,
+        fallback_on_error: bool = True,
+        fallback_messages: int = 20,
+        now_us: Callable[[], float],
+    ) -> None:
+        self._strategies = strategies
+        self._ranker = ranker
+        self._fallback_on_error = fallback_on_error
+        self._fallback_messages = fallback_messages
+        self._now_us = now_us
+        self._cost = RankCost()
+
+    async def pick(
+        self,
+        query: StrategyQuery,
+        question: Question,
+        profile: Profile,
+        deadline: Deadline,
+        *,
+        membership_only: bool,
+    ) -> Picked:
+        """The best rung that works. Raises nothing."""
+        view = query.view
+        try:
+            gathered = await gather(profile.sources, self._strategies, query, deadline)
+            ranked = self._rank(view, question, gathered, profile, deadline)
+            selection = select(
+                view, question, gathered, ranked, profile, membership_only=membership_only
+            )
+            return Picked(Rung.RANKED, gathered, ranked, selection, profile, gathered.degradations)
+        except OutOfTime:
+            lost = Degradation("rank", "DEADLINE")
+        except Exception as error:  # whatever broke, the bot gets an answer (law 5)
+            log.warning("context ranking failed", error=type(error).__name__, exc_info=True)
+            lost = Degradation("rank", "ERROR")
+        if self._fallback_on_error:
+            try:
+                return await self._recent(query, question, profile, deadline, lost, membership_only)
+            except Exception as error:
+                log.warning("recent fallback failed", error=type(error).__name__, exc_info=True)
+        return nothing(profile, lost)
+
+    def _rank(
+        self,
+        view: ChannelView,
+        question: Question,
+        gathered: Gathered,
+        profile: Profile,
+        deadline: Deadline,
+    ) -> Ranked:
+        count = len(gathered.rows)
+        if not deadline.allows(self._cost.estimate_us(count)):
+            raise OutOfTime
+        started_us = self._now_us()
+        ranked = self._ranker(view, question, gathered.rows, profile)
+        self._cost.observe(count, self._now_us() - started_us)
+        return ranked
+
+    async def _recent(
+        self,
+        query: StrategyQuery,
+        question: Question,
+        profile: Profile,
+        deadline: Deadline,
+        lost: Degradation,
+        membership_only: bool,
+    ) -> Picked:
+        """Rung two: the last messages and the preferences, unranked."""
+        last = plain(profile, self._fallback_messages)
+        query = replace(query, recent_limit=self._fallback_messages)
+        gathered = await gather(last.sources, BUILTIN, query, deadline)
+        ranked = rank_by_recency(gathered.rows)
+        selection = select(
+            query.view, question, gathered, ranked, last, membership_only=membership_only
+        )
+        return Picked(Rung.RECENT, gathered, ranked, selection, last, (lost,))
+
+
+def nothing(profile: Profile, *lost: Degradation) -> Picked:
+    """Rung three: no history."""
+    none = np.empty(0, np.int32)
+    gathered = Gathered(none, none.astype(np.uint32), none.astype(np.bool_), profile.sources)
+    return Picked(Rung.EMPTY, gathered, rank_by_recency(none), Selection([], [], []), profile, lost)

@@ -1,0 +1,200 @@
+"""What is asked, by whom, when, and where it stands in the channel. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import QueryFeatures
+from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType
+from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
+
+SAME_TEXT_WINDOW_MS = 60_000
+NO_ROW = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """The question of a build.
+
+    Attributes
+    ----------
+    end : int
+        Rows of the view before it were there when the question was asked.
+    trigger_row : int
+        The row that holds the question itself, never part of its context; -1 when it is not stored.
+    parent_row, explicit_parent_row : int
+        The row it replies to, by any edge and by the platform's own; -1 none.
+    """
+
+    text: str
+    asker: Author | None
+    asked_at_ms: int
+    end: int
+    trigger_row: int
+    parent_row: int
+    explicit_parent_row: int
+    mentioned: tuple[str, ...]
+    keywords: tuple[str, ...]
+    message_type: MessageType
+    addressed: bool
+
+    def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
+        """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
+        people = view.people.index
+        return QueryFeatures(
+            time_ms=self.asked_at_ms,
+            author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
+            parent=self.parent_row if follow_inferred else self.explicit_parent_row,
+            keyword_ids=_known_or_negative(self.keywords, view.keyword_ids),
+            mention_ids=_known_or_negative(self.mentioned, people),
+        )
+
+    def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
+        """bool[end]: rows that may be candidates: not the trigger and, if asked for, of one thread."""
+        if thread_id is None:
+            out = np.ones(self.end, np.bool_)
+        else:
+            out = view.thread[: self.end] == view.thread_ids.get(thread_id, NO_ROW)
+        if 0 <= self.trigger_row < self.end:
+            out[self.trigger_row] = False
+        return out
+
+
+def resolve_question(
+    request: BuildRequest, view: ChannelView, analyzer: Analyzer, now_ms: int
+) -> Question:
+    """Find the trigger, the time, the asker and the edges of a request's question.
+
+    Raises
+    ------
+    NotFound, Gone
+        When `trigger_message_id` names no live message and there is no question text to go on with.
+    InvalidRequest
+        When there is neither a question nor a trigger.
+    """
+    trigger_row = _named_trigger(request, view)
+    times = view.columns.time_ms
+    if request.asked_at_ms is not None:
+        asked_at_ms = request.asked_at_ms
+    elif trigger_row >= 0:
+        asked_at_ms = int(times[trigger_row])
+    else:
+        asked_at_ms = max(now_ms, int(times[-1])) if view.count else now_ms
+    end = int(np.searchsorted(times, asked_at_ms, side="right"))
+    if trigger_row >= 0 and request.asked_at_ms is None:
+        end = trigger_row
+    text = request.question.strip()
+    if trigger_row < 0 and request.asker and text:
+        trigger_row = _line_with_same_text(view, request.asker.id, text, asked_at_ms, end)
+    if trigger_row >= 0:
+        text = text or view.texts[trigger_row].strip()
+    asker = request.asker or (_author_of(view, trigger_row) if trigger_row >= 0 else None)
+    mentioned = _mentioned(request, view, trigger_row, text)
+    parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
+    return Question(
+        text=text,
+        asker=asker,
+        asked_at_ms=asked_at_ms,
+        end=end,
+        trigger_row=trigger_row,
+        parent_row=parent_row,
+        explicit_parent_row=explicit_row,
+        mentioned=mentioned,
+        keywords=analyzer.analyze_text(text) if text else (),
+        message_type=classify(
+            text,
+            is_reply=explicit_row >= 0,
+            parent_is_question=_is_question(view, explicit_row),
+            author_kind=asker.kind if asker else AuthorKind.HUMAN,
+        ),
+        addressed=is_addressed(
+            mentioned,
+            view.author_id(explicit_row) if explicit_row >= 0 else None,
+            frozenset(request.self_ids),
+        ),
+    )
+
+
+def _named_trigger(request: BuildRequest, view: ChannelView) -> int:
+    if not request.trigger_message_id:
+        if not request.question.strip():
+            raise InvalidRequest(
+                "question is blank and trigger_message_id is unset",
+                field="question",
+                reason=Reason.QUESTION_MISSING,
+            )
+        return NO_ROW
+    row = view.row_of(request.trigger_message_id)
+    if request.question.strip() or (row >= 0 and view.state[row] == MessageState.LIVE):
+        return row
+    if row >= 0:
+        raise Gone("trigger_message_id names a recalled message", field="trigger_message_id")
+    raise NotFound(
+        "trigger_message_id names no message of the channel and question is blank",
+        field="trigger_message_id",
+        reason=Reason.MESSAGE_NOT_FOUND,
+    )
+
+
+def _line_with_same_text(
+    view: ChannelView, asker_id: str, text: str, asked_at_ms: int, end: int
+) -> int:
+    """The newest line of the asker with equal text within 60 s: the question itself (law 3)."""
+    author = view.people.index.get(asker_id, NO_ROW)
+    start = int(np.searchsorted(view.columns.time_ms[:end], asked_at_ms - SAME_TEXT_WINDOW_MS))
+    own = np.flatnonzero(view.columns.author[start:end] == author)
+    for row in (own[::-1] + start).tolist():
+        if view.texts[row].strip() == text:
+            return int(row)
+    return NO_ROW
+
+
+def _author_of(view: ChannelView, row: int) -> Author:
+    return Author(view.author_id(row), view.author_name(row), AuthorKind(int(view.kind[row])))
+
+
+def _mentioned(
+    request: BuildRequest, view: ChannelView, trigger_row: int, text: str
+) -> tuple[str, ...]:
+    if request.mentions or trigger_row < 0:
+        return mention_ids(text, request.mentions, view.people)
+    columns = view.columns
+    first, last = columns.mention_offsets[trigger_row : trigger_row + 2].tolist()
+    return tuple(view.people.ids[i] for i in columns.mention_ids[first:last].tolist())
+
+
+def _parents(
+    request: BuildRequest,
+    view: ChannelView,
+    trigger_row: int,
+    mentioned: tuple[str, ...],
+    end: int,
+) -> tuple[int, int]:
+    """Parent by any edge, parent by the platform's edge: the request's, else the trigger's, else by a mention."""
+    if request.reply is not None:
+        row = view.row_of(request.reply.message_id)
+        row = row if row < end else NO_ROW
+        return row, NO_ROW if request.reply.inferred else row
+    if trigger_row >= 0:
+        return int(view.columns.parent[trigger_row]), int(view.explicit_columns.parent[trigger_row])
+    if mentioned and mentioned[0] in view.people.index:
+        theirs = np.flatnonzero(view.columns.author[:end] == view.people.index[mentioned[0]])
+        if len(theirs):
+            return int(theirs[-1]), NO_ROW
+    return NO_ROW, NO_ROW
+
+
+def _is_question(view: ChannelView, row: int) -> bool | None:
+    return bool(view.message_type[row] == MessageType.QUESTION) if row >= 0 else None
+
+
+def _known_or_negative(words: tuple[str, ...], table: Mapping[str, int]) -> NDArray[np.int32]:
+    ids = {table.get(word, NO_ROW - 1 - place) for place, word in enumerate(words)}
+    return np.array(sorted(ids), np.int32)

@@ -1,0 +1,113 @@
+"""Everything a build found out, as its answer and as its log line. Pure but for the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.budget import Fitted
+from backscroll_sidecar.context.explain import explain
+from backscroll_sidecar.context.layouts import Parts
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Item, Payload
+from backscroll_sidecar.context.picking import Picked
+from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.stopwatch import Stopwatch
+from backscroll_sidecar.domain import Degradation, Event, Rung
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """The channel a build reads, and what was lost on the way to it."""
+
+    view: ChannelView
+    known: bool
+    cache_hit: bool
+    degradations: tuple[Degradation, ...] = ()
+
+
+def built_context(
+    request: BuildRequest,
+    context_id: str,
+    opened: Opened,
+    question: Question,
+    picked: Picked,
+    parts: Parts,
+    fitted: Fitted,
+    payloads: tuple[Payload, ...],
+    events: tuple[Event, ...],
+    degradations: tuple[Degradation, ...],
+    watch: Stopwatch,
+) -> BuiltContext:
+    """Put the answer together; what the fit had to drop gets its fate here."""
+    view, selection = opened.view, picked.selection
+    for place, fate in fitted.dropped.items():
+        selection.drop(place, fate, "compress")
+    ranks = {place: rank for rank, place in enumerate(selection.order, 1)}
+    rung = Rung.EMPTY if opened.degradations else picked.rung
+    return BuiltContext(
+        context_id=context_id,
+        channel_known=opened.known,
+        asked_at_ms=question.asked_at_ms,
+        profile=picked.profile.name,
+        items=_items(view, picked, fitted, ranks),
+        messages=fitted.assembled.messages,
+        payloads=payloads,
+        text=fitted.assembled.text,
+        tokens=fitted.tokens,
+        stable_prefix_tokens=fitted.tokens.system + fitted.tokens.tools,
+        rung=rung,
+        degradations=degradations,
+        layout=request.layout,
+        speaker_style=parts.style.speaker,
+        diagnostics=Diagnostics(
+            watch.laps_us, opened.cache_hit, view.generation, True, len(picked.gathered.rows)
+        ),
+        trigger_fragment=view.fragments[question.trigger_row]
+        if question.trigger_row >= 0
+        else None,
+        addressed=question.addressed,
+        question_type=question.message_type,
+        events=events,
+        explanation=explain(view, picked.gathered, picked.ranked, selection, picked.profile, ranks)
+        if request.explain
+        else None,
+    )
+
+
+def _items(
+    view: ChannelView, picked: Picked, fitted: Fitted, ranks: Mapping[int, int]
+) -> tuple[Item, ...]:
+    rows, scores = picked.gathered.rows, picked.ranked.scores
+    return tuple(
+        Item(
+            message_id=line.message_id,
+            fragment=view.fragments[int(rows[line.place])],
+            role=line.rendered_role,
+            rank=ranks[line.place],
+            score=float(scores[line.place]),
+            sources=picked.gathered.sources_of(line.place),
+            category=line.category,
+            token_count=line.token_count,
+            truncated=line.truncated,
+        )
+        for line in fitted.lines
+    )
+
+
+def log_built(built: BuiltContext) -> None:
+    """The path taken and the number of messages, no texts (S5-52)."""
+    write = log.debug if built.rung is Rung.RANKED else log.warning
+    write(
+        "context built",
+        context_id=built.context_id,
+        profile=built.profile,
+        rung=built.rung.name,
+        messages=len(built.items),
+        tokens=built.tokens.total,
+        degradations=[f"{d.stage}:{d.source}:{d.reason}" for d in built.degradations],
+    )

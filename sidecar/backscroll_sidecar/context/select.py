@@ -1,0 +1,143 @@
+"""Which candidates are taken, and in which order of preference. Pure.
+
+The order is a ranking that can be cut anywhere: a smaller maximum selects a prefix of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import ancestors, top_order
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.gather import Gathered
+from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.rank import Ranked
+from backscroll_sidecar.domain import Fate, MessageState
+
+THRESHOLD_TOLERANCE = 1e-6
+HEAD = 3
+"""This many best scores come before floors and chain: the likeliest parents stay in front (balanced, irc_dev)."""
+
+
+@dataclass(slots=True, eq=False)
+class Selection:
+    """What became of every candidate.
+
+    Attributes
+    ----------
+    order : list of places
+        The chosen candidates (indices into the gathered rows), best first.
+    fates : list of Fate
+        One per candidate.
+    decided_by : list of str
+        The stage that decided, one per candidate.
+    """
+
+    order: list[int]
+    fates: list[Fate]
+    decided_by: list[str]
+
+    def drop(self, place: int, fate: Fate, stage: str) -> None:
+        """Take a chosen candidate out again (budget, compressor)."""
+        self.order.remove(place)
+        self.fates[place], self.decided_by[place] = fate, stage
+
+
+def select(
+    view: ChannelView,
+    question: Question,
+    gathered: Gathered,
+    ranked: Ranked,
+    profile: Profile,
+    *,
+    membership_only: bool,
+) -> Selection:
+    """Apply visibility, threshold, floors, duplicates and the maximum, in this order."""
+    rows = gathered.rows
+    fates = [Fate.LIMIT] * len(rows)
+    decided = ["limit"] * len(rows)
+
+    def reject(places: NDArray[np.intp], fate: Fate) -> None:
+        for place in places.tolist():
+            fates[place], decided[place] = fate, fate.value
+
+    recalled = view.state[rows] == MessageState.RECALLED
+    hidden = _hidden(view, question, rows) if membership_only else np.zeros(len(rows), np.bool_)
+    kept_anyway = _protected(view, question, rows, recalled, profile)
+    weak = (ranked.scores < profile.threshold - THRESHOLD_TOLERANCE) & ~kept_anyway
+    reject(np.flatnonzero(weak), Fate.THRESHOLD)
+    reject(np.flatnonzero(hidden), Fate.VISIBILITY)
+    reject(np.flatnonzero(recalled), Fate.RECALLED)
+    places = np.flatnonzero(~(weak | hidden | recalled))
+    order, lifted = _order(places, ranked.scores, kept_anyway)
+    if profile.collapse_duplicates:
+        order, copies = _without_copies(view, rows, order)
+        reject(np.array(copies, np.intp), Fate.DUPLICATE)
+    chosen = order[: profile.max_context]
+    for place in chosen:
+        fates[place] = Fate.SELECTED
+        decided[place] = "floor" if place in lifted else "score"
+    return Selection(chosen, fates, decided)
+
+
+def _order(
+    places: NDArray[np.intp], scores: NDArray[np.float64], kept_anyway: NDArray[np.bool_]
+) -> tuple[list[int], set[int]]:
+    """Best scores first; what floors and chain keep comes right after the first few, and is named."""
+    by_score = places[top_order(scores[places])].tolist()
+    tail = by_score[HEAD:]
+    lifted = [p for p in tail if kept_anyway[p]]
+    return by_score[:HEAD] + lifted + [p for p in tail if not kept_anyway[p]], set(lifted)
+
+
+def _protected(
+    view: ChannelView,
+    question: Question,
+    rows: NDArray[np.int32],
+    recalled: NDArray[np.bool_],
+    profile: Profile,
+) -> NDArray[np.bool_]:
+    """bool[m]: the newest `recent_floor` live candidates and the ancestors of the question."""
+    out = np.zeros(len(rows), np.bool_)
+    if profile.recent_floor:
+        out[np.flatnonzero(~recalled)[-profile.recent_floor :]] = True
+    parent = question.parent_row if profile.follow_inferred else question.explicit_parent_row
+    if profile.keep_chain and parent >= 0:
+        edges = view.columns if profile.follow_inferred else view.explicit_columns
+        chain = np.append(ancestors(edges.parent, parent, profile.thread_limit), parent)
+        out |= np.isin(rows, chain)
+    return out
+
+
+def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """bool[m]: said before the asker joined or after the asker left (P-04)."""
+    hidden = np.zeros(len(rows), np.bool_)
+    if question.asker is None:
+        return hidden
+    index = view.people.index.get(question.asker.id, -1)
+    times = view.columns.time_ms[rows]
+    joined, left = view.people.joined_at_ms.get(index), view.people.left_at_ms.get(index)
+    if joined is not None:
+        hidden |= times < joined
+    if left is not None and (joined is None or left > joined):
+        hidden |= times >= left
+    return hidden
+
+
+def _without_copies(
+    view: ChannelView, rows: NDArray[np.int32], order: list[int]
+) -> tuple[list[int], list[int]]:
+    """Of equal texts by one author the best ranked stays."""
+    seen: set[tuple[int, str]] = set()
+    kept: list[int] = []
+    copies: list[int] = []
+    for place in order:
+        row = int(rows[place])
+        mark = (int(view.columns.author[row]), view.texts[row].strip())
+        (copies if mark in seen else kept).append(place)
+        seen.add(mark)
+    return kept, copies

@@ -1,0 +1,65 @@
+"""The bot's instruction: whose wins, and templates with parameters of the message (S1-11, S5-51). Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, tzinfo
+
+from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
+from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.errors import InvalidRequest
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+
+
+def system_text(
+    request: BuildRequest,
+    settings: ContextSettings,
+    profile: Profile,
+    question: Question,
+    zone: tzinfo,
+) -> str:
+    """The request's text, else the bot's, else the server's, else the profile's."""
+    if request.system is not None:
+        return fill(request.system, _parameters(request, question, zone))
+    bot = settings.bots.get(request.self_ids[0]) if request.self_ids else None
+    if bot is not None and bot.system_text is not None:
+        return bot.system_text
+    return profile.system_text if settings.system_text is None else settings.system_text
+
+
+def fill(prompt: SystemPrompt, parameters: dict[str, str]) -> str:
+    """Replace ``{{name}}``; an unknown name is an error, so that no model ever reads a placeholder."""
+    if not prompt.is_template:
+        return prompt.text
+    known = {**prompt.parameters, **parameters}
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in known:
+            raise InvalidRequest(
+                "system.text uses a placeholder that is no parameter", field="system.text"
+            )
+        return known[match[1]]
+
+    return _PLACEHOLDER.sub(value, prompt.text)
+
+
+def _parameters(request: BuildRequest, question: Question, zone: tzinfo) -> dict[str, str]:
+    asker = question.asker
+    try:
+        asked_at = datetime.fromtimestamp(question.asked_at_ms / 1000, zone).isoformat(
+            "T", "seconds"
+        )
+    except (OverflowError, ValueError, OSError):
+        asked_at = ""
+    return {
+        "asker_id": asker.id if asker else "",
+        "asker_name": (asker.name or asker.id) if asker else "",
+        "channel": request.key.channel,
+        "thread_id": request.thread_id or "",
+        "session_id": request.session_id,
+        "question": question.text,
+        "asked_at": asked_at,
+    }

@@ -1,0 +1,212 @@
+"""Who is known in a channel, so that analysis finds the people a text names (P-27).
+
+A roster is a cache of the store: loaded once a channel (one load at a time), kept right by what the writer publishes,
+dropped when it is the least recently used or when keeping it right would cost more than loading it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backscroll_sidecar.analyze.mentions import Roster, StaticRoster
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Member,
+    Message,
+    MessageState,
+    MessageType,
+    StoredMessage,
+)
+from backscroll_sidecar.ports import Applied, HistoryReader
+
+__all__ = ["BatchRoster", "ChannelRoster", "Roster", "Rosters"]
+
+MAX_ROSTERS = 1_000
+RECENT_TYPES = 256
+
+
+class ChannelRoster(StaticRoster):
+    """The people of one channel as committed. Changed by the writer's task only; others look names up.
+
+    `newest_ms` is the time of the channel's newest row when the rest was read: a row not older than that is its
+    author's newest for sure.
+    """
+
+    def __init__(
+        self,
+        members: Iterable[Member] = (),
+        last_message_ids: Mapping[str, str] | None = None,
+        newest_ms: int = 0,
+    ) -> None:
+        super().__init__(members, last_message_ids)
+        self._newest_ms = newest_ms
+        self._last_ms: dict[str, int] = {}
+        self._questions: dict[str, bool] = {}
+
+    def is_question(self, message_id: str) -> bool | None:
+        """Whether a message asks something; None when it is not among the last ones seen here."""
+        return self._questions.get(message_id)
+
+    def note_type(self, message_id: str, message_type: MessageType) -> None:
+        """Remember whether a message asks something, for those that answer it; the oldest is forgotten."""
+        self._questions.pop(message_id, None)
+        self._questions[message_id] = message_type is MessageType.QUESTION
+        if len(self._questions) > RECENT_TYPES:
+            del self._questions[next(iter(self._questions))]
+
+    def knows(self, name: str) -> bool:
+        """Whether anybody has that name, be it one or several."""
+        return name.casefold() in self._user_ids
+
+    def take(self, applied: Applied) -> bool:
+        """Learn from a committed change; False when this roster can no longer tell what is true.
+
+        An explicit update of people may have taken aliases away, and an erasure people: those are read again.
+        """
+        for member in applied.members:
+            for name in (member.name, *member.former_names, *member.aliases):
+                self._learn(name, member.user_id)
+        certain = not applied.erased_ids and bool(applied.stored or not applied.members)
+        for row in applied.stored:
+            certain &= self._take_row(row)
+        return certain
+
+    def _take_row(self, row: StoredMessage) -> bool:
+        author = row.message.author
+        self.note_type(row.message.id, row.analysis.message_type)
+        last_id = self._last.get(author.id)
+        if row.state is not MessageState.LIVE:
+            return last_id != row.message.id
+        known_ms = self._last_ms.get(author.id)
+        if known_ms is None and last_id not in {None, row.message.id}:
+            if row.rank_time_ms < self._newest_ms:
+                return False  # older or newer than the author's last one? Only the store knows.
+            known_ms = self._newest_ms
+        if known_ms is None or row.rank_time_ms >= known_ms:
+            self.note_author(author, row.message.id)
+            self._last_ms[author.id] = row.rank_time_ms
+        else:
+            self._learn(author.name, author.id)
+        return True
+
+
+class BatchRoster(ChannelRoster):
+    """A channel's roster and, on top of it, what the batch being analysed says itself; dies with the batch."""
+
+    def __init__(self, base: ChannelRoster | None) -> None:
+        super().__init__()
+        self._base = base or ChannelRoster()
+        self.longest_name_chars = self._base.longest_name_chars
+
+    def user_for_name(self, name: str) -> str | None:
+        if not self.knows(name):
+            return self._base.user_for_name(name)
+        mine = super().user_for_name(name)
+        agreed = not self._base.knows(name) or mine == self._base.user_for_name(name)
+        return mine if agreed else None
+
+    def last_message_id(self, user_id: str) -> str | None:
+        return super().last_message_id(user_id) or self._base.last_message_id(user_id)
+
+    def is_question(self, message_id: str) -> bool | None:
+        mine = super().is_question(message_id)
+        return self._base.is_question(message_id) if mine is None else mine
+
+    def note(self, message: Message, message_type: MessageType) -> None:
+        """Learn from a message of the batch that was just analysed."""
+        self.note_author(message.author, message.id)
+        self.note_type(message.id, message_type)
+
+
+@dataclass(slots=True, eq=False)
+class _Load:
+    """A load under way, and what was committed meanwhile."""
+
+    task: asyncio.Task[ChannelRoster]
+    missed: list[Applied] = field(default_factory=list)
+
+
+class Rosters:
+    """The rosters in use, at most `max_rosters`. A `ChannelPublisher`; belongs to one event loop."""
+
+    def __init__(self, reader: HistoryReader, *, max_rosters: int = MAX_ROSTERS) -> None:
+        self._reader = reader
+        self._max_rosters = max_rosters
+        self._rosters: OrderedDict[ChannelKey, ChannelRoster] = OrderedDict()
+        self._loads: dict[ChannelKey, _Load] = {}
+        self.loads = 0
+
+    def __len__(self) -> int:
+        return len(self._rosters)
+
+    async def get(self, key: ChannelKey) -> ChannelRoster:
+        """The roster of a channel; of one never heard of an empty one.
+
+        Raises
+        ------
+        StoreUnavailable
+            It is not in memory and cannot be loaded.
+        """
+        roster = self._rosters.get(key)
+        if roster is not None:
+            self._rosters.move_to_end(key)
+            return roster
+        load = self._loads.get(key)
+        if load is None:
+            load = _Load(asyncio.create_task(self._load(key)))
+            self._loads[key] = load
+        return await asyncio.shield(load.task)  # the load serves others, too
+
+    async def for_batch(self, key: ChannelKey, messages: Sequence[Message]) -> BatchRoster:
+        """A roster to analyse these messages with; it knows the messages they reply to.
+
+        Raises
+        ------
+        StoreUnavailable
+            Something of it has to be read and cannot be.
+        """
+        roster = BatchRoster(await self.get(key))
+        own_ids = {message.id for message in messages}
+        parents = dict.fromkeys(
+            message.reply.message_id for message in messages if message.reply is not None
+        )
+        unknown = [
+            one for one in parents if one not in own_ids and roster.is_question(one) is None
+        ][:RECENT_TYPES]
+        if unknown:
+            for id, row in (await self._reader.get_messages(key, unknown)).items():
+                roster.note_type(id, row.analysis.message_type)
+        return roster
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        load = self._loads.get(key)
+        if load is not None:
+            load.missed.append(applied)
+        roster = self._rosters.get(key)
+        if roster is not None and not roster.take(applied):
+            del self._rosters[key]
+
+    async def _load(self, key: ChannelKey) -> ChannelRoster:
+        self.loads += 1
+        try:
+            newest = await self._reader.latest(key, 1)
+            members = await self._reader.members(key)
+            last_message_ids = await self._reader.last_message_ids(key)
+        except BaseException:
+            del self._loads[key]
+            raise
+        newest_ms = newest[-1].rank_time_ms if newest else 0
+        roster = ChannelRoster(members, last_message_ids, newest_ms)
+        # From here on nothing awaits: no commit can slip between these lines.
+        load = self._loads.pop(key)
+        certain = True
+        for applied in load.missed:
+            certain &= roster.take(applied)
+        if certain:
+            self._rosters[key] = roster
+            while len(self._rosters) > self._max_rosters:
+                self._rosters.popitem(last=False)
+        return roster

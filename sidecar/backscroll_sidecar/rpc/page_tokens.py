@@ -1,0 +1,55 @@
+"""Page tokens: where the next page starts, bound to the question it was made for. Opaque, versioned, not secret."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+from hashlib import blake2b
+
+from backscroll.v1 import history_pb2 as pb
+from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.rpc.checks import invalid
+
+VERSION = 1
+_BODY = struct.Struct(">BQ")
+_DIGEST_BYTES = 8
+
+
+def page_token(request: pb.ListMessagesRequest, position: int) -> str:
+    """Make the token of the page that starts after `position`."""
+    body = _BODY.pack(VERSION, position)
+    return base64.urlsafe_b64encode(body + _digest(request, body)).decode().rstrip("=")
+
+
+def page_position(request: pb.ListMessagesRequest) -> int | None:
+    """Read the token of a request; None without one.
+
+    Raises
+    ------
+    InvalidRequest
+        The token is none of ours, or of another question: all but `limit` must be as it was.
+    """
+    token = request.page_token
+    if not token:
+        return None
+    try:
+        raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        version, position = _BODY.unpack(raw[:-_DIGEST_BYTES])
+    except (ValueError, binascii.Error, struct.error):
+        raise _bad() from None
+    if version != VERSION or raw[-_DIGEST_BYTES:] != _digest(request, raw[:-_DIGEST_BYTES]):
+        raise _bad()
+    return int(position)
+
+
+def _bad() -> InvalidRequest:
+    return invalid("page_token", "is no token of this question")
+
+
+def _digest(request: pb.ListMessagesRequest, body: bytes) -> bytes:
+    question = pb.ListMessagesRequest()
+    question.CopyFrom(request)
+    question.ClearField("page_token")
+    question.ClearField("limit")
+    return blake2b(body + question.SerializeToString(deterministic=True), digest_size=8).digest()

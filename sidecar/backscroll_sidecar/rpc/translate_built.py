@@ -1,0 +1,207 @@
+"""A built context as the bytes of BuildContextResponse.
+
+Stored fragments are joined, not encoded again: an answer is a concatenation of fields (`wire`). The items are put
+together by hand from the contract's field numbers, the rest by protobuf.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.context.model import (
+    BuiltContext,
+    CandidateExplanation,
+    Diagnostics,
+    Explanation,
+    Item,
+    TokenCounts,
+)
+from backscroll_sidecar.domain import Event, NeutralMessage
+from backscroll_sidecar.rpc.enums import (
+    CATEGORY_NUMBERS,
+    FATE_NUMBERS,
+    LAYOUT_NUMBERS,
+    MESSAGE_TYPE_NUMBERS,
+    PAYLOAD_FORMAT_NUMBERS,
+    ROLE_NUMBERS,
+    RUNG_NUMBERS,
+    SOURCE_NUMBERS,
+    SPEAKER_STYLE_NUMBERS,
+    TOKENIZER_NUMBERS,
+)
+from backscroll_sidecar.rpc.wire import FIXED64, LENGTH, VARINT, lengthed, tag, varint
+
+_TRIGGER = tag(pb.BuildContextResponse, "trigger", LENGTH)
+_ITEMS = tag(pb.BuildContextResponse, "items", LENGTH)
+_MESSAGE = tag(pb.Item, "message", LENGTH)
+_ROLE = {
+    role: tag(pb.Item, "role", VARINT) + varint(number) for role, number in ROLE_NUMBERS.items()
+}
+_RANK = tag(pb.Item, "rank", VARINT)
+_SCORE = tag(pb.Item, "score", FIXED64)
+_CATEGORY = {
+    category: tag(pb.Item, "category", VARINT) + varint(number)
+    for category, number in CATEGORY_NUMBERS.items()
+}
+_TOKEN_COUNT = tag(pb.Item, "token_count", VARINT)
+_TRUNCATED = tag(pb.Item, "truncated", VARINT) + varint(1)
+_double = struct.Struct("<d").pack
+
+
+def encode_built(built: BuiltContext, server_version: str) -> bytes:
+    """Serialise the answer to one build."""
+    pieces = [_rest(built, server_version).SerializeToString()]
+    if built.trigger_fragment is not None:
+        pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
+    pieces.extend(map(encode_item, built.items))
+    return b"".join(pieces)
+
+
+def encode_item(item: Item) -> bytes:
+    """Serialise one item as a field of the answer, its message as it was encoded when it came in."""
+    body = b"".join(
+        (
+            _MESSAGE,
+            varint(len(item.fragment)),
+            item.fragment,
+            _ROLE[item.role],
+            _RANK,
+            varint(item.rank),
+            _SCORE,
+            _double(item.score),
+            _sources(item.sources),
+            _CATEGORY[item.category],
+            _TOKEN_COUNT,
+            varint(item.token_count),
+            _TRUNCATED if item.truncated else b"",
+        )
+    )
+    return lengthed(_ITEMS, body)
+
+
+@lru_cache(maxsize=1_024)
+def _sources(names: tuple[str, ...]) -> bytes:
+    """The fields that tell the sources; few combinations occur."""
+    known, own = _split_sources(names)
+    return pb.Item(sources=known, own_sources=own).SerializeToString()
+
+
+def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
+    """Tell the sources the contract names from an operator's own, which share one number."""
+    listed = list(names)
+    own = [name for name in listed if name not in SOURCE_NUMBERS]
+    numbers = (SOURCE_NUMBERS.get(name, pb.SOURCE_OWN) for name in listed)
+    return list(dict.fromkeys(numbers)), own
+
+
+def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
+    """Everything but the items and the trigger."""
+    question_type = built.question_type
+    return pb.BuildContextResponse(
+        context_id=built.context_id,
+        channel_known=built.channel_known,
+        asked_at_ms=built.asked_at_ms,
+        profile=built.profile,
+        messages=map(_rendered, built.messages),
+        payloads=[
+            pb.Payload(format=PAYLOAD_FORMAT_NUMBERS[payload.format], body=payload.body)
+            for payload in built.payloads
+        ],
+        text=built.text,
+        tokens=_tokens(built.tokens),
+        stable_prefix_tokens=built.stable_prefix_tokens,
+        rung=RUNG_NUMBERS[built.rung],
+        degradations=[
+            pb.Degradation(stage=one.stage, source=one.source, reason=one.reason)
+            for one in built.degradations
+        ],
+        addressed=built.addressed,
+        question_type=None if question_type is None else MESSAGE_TYPE_NUMBERS[question_type],
+        summary=built.summary,
+        events=map(_event, built.events),
+        explanation=None if built.explanation is None else _explanation(built.explanation),
+        diagnostics=_diagnostics(built.diagnostics, server_version),
+        speaker_style=SPEAKER_STYLE_NUMBERS[built.speaker_style],
+        layout=LAYOUT_NUMBERS[built.layout],
+    )
+
+
+def _rendered(message: NeutralMessage) -> pb.RenderedMessage:
+    return pb.RenderedMessage(
+        role=ROLE_NUMBERS[message.role], content=message.content, message_ids=message.message_ids
+    )
+
+
+def _tokens(tokens: TokenCounts) -> pb.TokenCounts:
+    return pb.TokenCounts(
+        system=tokens.system,
+        tools=tokens.tools,
+        preferences=tokens.preferences,
+        recent=tokens.recent,
+        semantic=tokens.semantic,
+        question=tokens.question,
+        framing=tokens.framing,
+        reserve=tokens.reserve,
+        total=tokens.total,
+        budget=tokens.budget,
+        tokenizer=TOKENIZER_NUMBERS[tokens.tokenizer],
+    )
+
+
+def _diagnostics(diagnostics: Diagnostics, server_version: str) -> pb.Diagnostics:
+    return pb.Diagnostics(
+        stage_microseconds=diagnostics.stage_us,
+        cache_hit=diagnostics.cache_hit,
+        channel_generation=diagnostics.channel_generation,
+        exhaustive_search=diagnostics.exhaustive_search,
+        candidate_count=diagnostics.candidate_count,
+        server_version=server_version,
+    )
+
+
+def _event(event: Event) -> pb.Event:
+    return pb.Event(
+        id=event.id,
+        type=event.type,
+        level=event.level,
+        parent_id=event.parent_id,
+        at_ms=event.at_ms,
+        payload=_as_text(event.payload),
+    )
+
+
+def _as_text(payload: Mapping[str, int | float | str | bool]) -> dict[str, str]:
+    """Numbers as JSON writes them, so that every language reads them back."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in payload.items()
+    }
+
+
+def _explanation(explanation: Explanation) -> pb.Explanation:
+    return pb.Explanation(
+        profile=explanation.profile,
+        factors=explanation.factors,
+        weights=explanation.weights,
+        threshold=explanation.threshold,
+        link=explanation.link,
+        candidates=map(_candidate, explanation.candidates),
+    )
+
+
+def _candidate(candidate: CandidateExplanation) -> pb.CandidateExplanation:
+    known, own = _split_sources(candidate.sources)
+    return pb.CandidateExplanation(
+        message_id=candidate.message_id,
+        sources=known,
+        own_sources=own,
+        shares=candidate.shares,
+        linear=candidate.linear,
+        score=candidate.score,
+        decided_by=candidate.decided_by,
+        fate=FATE_NUMBERS[candidate.fate],
+        rank=candidate.rank,
+    )

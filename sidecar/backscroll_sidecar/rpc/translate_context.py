@@ -1,0 +1,224 @@
+"""BuildContextRequest to domain: every field, with its bounds. What is wrong is named in dotted form."""
+
+from __future__ import annotations
+
+import math
+import zoneinfo
+from collections.abc import Iterable
+from functools import lru_cache
+
+import orjson
+
+from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.rpc import limits
+from backscroll_sidecar.rpc.checks import (
+    check_count,
+    check_id,
+    check_range,
+    check_text,
+    check_time,
+    enum_value,
+    invalid,
+    required_id,
+    text_size,
+    too_large,
+)
+from backscroll_sidecar.rpc.enums import (
+    LAYOUT_WORDS,
+    PAYLOAD_FORMAT_WORDS,
+    SPEAKER_STYLE_WORDS,
+    TIME_STYLE_WORDS,
+    TOKENIZER_WORDS,
+)
+from backscroll_sidecar.rpc.translate_messages import (
+    checked_author,
+    checked_embedding,
+    checked_mentions,
+    checked_reply,
+)
+
+_PLAIN = Overrides()
+
+
+def build_request(
+    request: pb.BuildContextRequest, tenant: str, time_left_s: float | None
+) -> BuildRequest:
+    """Translate the question of one build.
+
+    Raises
+    ------
+    InvalidRequest
+        QUESTION_MISSING, TOO_LARGE, MISSING_FIELD or INVALID_FIELD, with the field.
+    """
+    _check_question(request)
+    has = request.HasField
+    check_count(len(request.mentions), "mentions", limits.MAX_MENTIONS)
+    return BuildRequest(
+        key=ChannelKey(tenant, check_id(request.channel, "channel")),
+        question=request.question,
+        asker=checked_author(request.asker, "asker") if has("asker") else None,
+        trigger_message_id=check_id(request.trigger_message_id, "trigger_message_id"),
+        asked_at_ms=check_time(request.asked_at_ms, "asked_at_ms") if has("asked_at_ms") else None,
+        reply=checked_reply(request.reply) if has("reply") else None,
+        mentions=checked_mentions(request.mentions) if request.mentions else (),
+        thread_id=check_id(request.thread_id, "thread_id") if has("thread_id") else None,
+        session_id=check_id(request.session_id, "session_id"),
+        self_ids=_ids(request.self_ids, "self_ids", limits.MAX_SELF_IDS),
+        profile=check_id(request.profile, "profile"),
+        overrides=_overrides(request.overrides) if has("overrides") else _PLAIN,
+        layout=enum_value(LAYOUT_WORDS, request.layout, "layout"),
+        speaker_style=enum_value(SPEAKER_STYLE_WORDS, request.speaker_style, "speaker_style"),
+        time_style=enum_value(TIME_STYLE_WORDS, request.time_style, "time_style"),
+        time_zone=_time_zone(request.time_zone),
+        system=_system(request.system) if has("system") else None,
+        include_system=request.include_system,
+        tools_json=_tools(request.tools_json),
+        reserve_tokens=request.reserve_tokens,
+        preferences=_preferences(request.preferences),
+        query_embedding=(
+            checked_embedding(request.query_embedding, "query_embedding")
+            if has("query_embedding")
+            else None
+        ),
+        token_budget=_budget(request.token_budget) if has("token_budget") else None,
+        tokenizer=enum_value(TOKENIZER_WORDS, request.tokenizer, "tokenizer"),
+        payload_formats=_formats(request.payload_formats),
+        model=check_id(request.model, "model"),
+        explain=request.explain,
+        question_label=(
+            check_text(request.question_label, "question_label", limits.MAX_LABEL_BYTES)
+            if has("question_label")
+            else None
+        ),
+        visible_since_membership=request.visible_since_membership,
+        time_left_s=time_left_s,
+    )
+
+
+# --- texts -----------------------------------------------------------------------------------------
+
+
+def _check_question(request: pb.BuildContextRequest) -> None:
+    question = check_text(request.question, "question", limits.MAX_TEXT_BYTES)
+    if not request.trigger_message_id and not question.strip():
+        raise InvalidRequest(
+            "question is blank and there is no trigger_message_id",
+            field="question",
+            reason=Reason.QUESTION_MISSING,
+        )
+
+
+def _system(system: pb.SystemPrompt) -> SystemPrompt:
+    check_text(system.text, "system.text", limits.MAX_TEXT_BYTES)
+    check_count(len(system.parameters), "system.parameters", limits.MAX_PARAMETERS)
+    parameters = dict(system.parameters)
+    for name, value in parameters.items():
+        required_id(name, "system.parameters")
+        check_text(value, "system.parameters", limits.MAX_TEXT_BYTES)
+    _check_total(parameters.values(), "system.parameters")
+    return SystemPrompt(system.text, system.is_template, parameters)
+
+
+def _preferences(lines: Iterable[str]) -> tuple[str, ...]:
+    preferences = tuple(lines)
+    check_count(len(preferences), "preferences", limits.MAX_PREFERENCES)
+    for i, line in enumerate(preferences):
+        check_text(line, f"preferences[{i}]", limits.MAX_TEXT_BYTES)
+    _check_total(preferences, "preferences")
+    return preferences
+
+
+def _check_total(texts: Iterable[str], field: str) -> None:
+    if sum(map(text_size, texts)) > limits.MAX_TOTAL_TEXT_BYTES:
+        raise too_large(field, limits.MAX_TOTAL_TEXT_BYTES)
+
+
+def _tools(tools_json: str) -> str:
+    if not tools_json:
+        return ""
+    check_text(tools_json, "tools_json", limits.MAX_TOOLS_BYTES)
+    try:
+        tools = orjson.loads(tools_json)
+    except ValueError:
+        raise invalid("tools_json", "is no JSON") from None
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise invalid("tools_json", "is no array of objects")
+    return tools_json
+
+
+# --- small things ----------------------------------------------------------------------------------
+
+
+def _ids(ids: Iterable[str], field: str, most: int) -> tuple[str, ...]:
+    found = tuple(ids)
+    check_count(len(found), field, most)
+    for i, one in enumerate(found):
+        required_id(one, f"{field}[{i}]")
+    return found
+
+
+def _overrides(overrides: pb.Overrides) -> Overrides:
+    def number(field: str, low: int, high: int) -> int | None:
+        if not overrides.HasField(field):
+            return None
+        return check_range(getattr(overrides, field), f"overrides.{field}", low, high)
+
+    threshold = overrides.relevance_threshold if overrides.HasField("relevance_threshold") else None
+    if threshold is not None and not (math.isfinite(threshold) and 0 <= threshold <= 1):
+        raise invalid("overrides.relevance_threshold", "is not between 0 and 1")
+    plain = overrides.HasField("use_intelligent_context")
+    return Overrides(
+        use_intelligent_context=overrides.use_intelligent_context if plain else None,
+        max_context=number("max_context", 1, 500),
+        time_window_hours=number("time_window_hours", 1, 87_600),
+        relevance_threshold=threshold,
+        sources=_ids(overrides.sources, "overrides.sources", limits.MAX_SOURCES),
+        max_chars_per_message=number("max_chars_per_message", 16, 65_536),
+        recent_limit=number("recent_limit", 0, 500),
+        recent_floor=number("recent_floor", 0, 100),
+    )
+
+
+def _budget(token_budget: int) -> int:
+    if not token_budget:
+        raise invalid("token_budget", "is zero; leave it unset for the profile's")
+    return token_budget
+
+
+def _formats(formats: Iterable[int]) -> tuple[str, ...]:
+    """None named: the default; ``NONE`` alone: no payload; a format named twice is made once."""
+    numbers = tuple(formats)
+    if not numbers:
+        return ("openai_chat",)
+    check_count(len(numbers), "payload_formats", limits.MAX_PAYLOAD_FORMATS)
+    if pb.PAYLOAD_FORMAT_NONE in numbers:
+        if set(numbers) != {pb.PAYLOAD_FORMAT_NONE}:
+            raise invalid("payload_formats", "asks for no payload and for one")
+        return ()
+    words = (
+        enum_value(PAYLOAD_FORMAT_WORDS, number, f"payload_formats[{i}]")
+        for i, number in enumerate(numbers)
+    )
+    return tuple(dict.fromkeys(words))
+
+
+def _time_zone(name: str) -> str:
+    if not name or name == "UTC":
+        return "UTC"
+    check_text(name, "time_zone", limits.MAX_TIME_ZONE_BYTES)
+    if not _is_time_zone(name):
+        raise invalid("time_zone", "is no IANA time zone")
+    return name
+
+
+@lru_cache(maxsize=1_024)
+def _is_time_zone(name: str) -> bool:
+    """Whether the calendar knows `name`; remembered, since looking for an unknown one reads the disk."""
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True

@@ -1,0 +1,217 @@
+"""HistoryService's requests and answers between protobuf and domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from backscroll.v1 import history_pb2 as pb
+from backscroll_sidecar.domain import (
+    AppendOutcome,
+    AppendResult,
+    Member,
+    StoredMessage,
+)
+from backscroll_sidecar.history.importing import ImportReport
+from backscroll_sidecar.ports import ChannelInfo, ListQuery
+from backscroll_sidecar.rpc.checks import (
+    batch_too_large,
+    check_count,
+    check_id,
+    check_range,
+    check_text,
+    check_time,
+    enum_value,
+    invalid,
+    missing,
+    required_id,
+)
+from backscroll_sidecar.rpc.enums import (
+    AUTHOR_KIND_NUMBERS,
+    AUTHOR_KIND_WORDS,
+    OUTCOME_NUMBERS,
+    REFUSAL_NUMBERS,
+    WARNING_NUMBERS,
+)
+from backscroll_sidecar.rpc.limits import (
+    DEFAULT_PAGE_ITEMS,
+    MAX_ALIASES,
+    MAX_BATCH_ITEMS,
+    MAX_NAME_BYTES,
+    MAX_PAGE_ITEMS,
+)
+
+LimitedRequest = pb.ListMessagesRequest | pb.GetThreadRequest | pb.SearchMessagesRequest
+
+# --- requests --------------------------------------------------------------------------------------
+
+
+def limit_of(
+    request: LimitedRequest, default: int = DEFAULT_PAGE_ITEMS, most: int = MAX_PAGE_ITEMS
+) -> int:
+    """How many items the caller wants."""
+    if not request.HasField("limit"):
+        return default
+    return check_range(request.limit, "limit", 1, most)
+
+
+def check_list(request: pb.ListMessagesRequest) -> None:
+    """Check the conditions of a page, whichever kind of page it asks for."""
+    if not request.channel and not request.author_id:
+        raise missing("channel")
+    check_id(request.channel, "channel")
+    check_id(request.author_id, "author_id")
+    check_id(request.thread_id, "thread_id")
+    for field in ("channels", "message_ids"):
+        ids: Sequence[str] = getattr(request, field)
+        check_count(len(ids), field, MAX_PAGE_ITEMS)
+        for i, one in enumerate(ids):
+            required_id(one, f"{field}[{i}]")
+    if request.message_ids and not request.channel:
+        raise missing("channel")
+    if request.channel:
+        return
+    # Across channels there is no order of arrival to page along.
+    for field in ("page_token", "thread_id", "include_recalled"):
+        if getattr(request, field):
+            raise invalid(field, "needs a channel")
+    for field in ("since_ms", "until_ms"):
+        if request.HasField(field):
+            raise invalid(field, "needs a channel")
+
+
+def list_query(request: pb.ListMessagesRequest, limit: int, position: int | None) -> ListQuery:
+    """Translate the conditions of a page that goes on after `position`."""
+    return ListQuery(
+        limit=limit,
+        newest_first=request.newest_first,
+        before_seq=position if request.newest_first else None,
+        after_seq=None if request.newest_first else position,
+        since_ms=request.since_ms if request.HasField("since_ms") else None,
+        until_ms=request.until_ms if request.HasField("until_ms") else None,
+        author_id=request.author_id,
+        thread_id=request.thread_id,
+        include_recalled=request.include_recalled,
+    )
+
+
+def members_from_proto(members: Sequence[pb.Member]) -> list[Member]:
+    """Translate people; `former_names` are the server's to tell and are ignored."""
+    if len(members) > MAX_BATCH_ITEMS:
+        raise batch_too_large("members", MAX_BATCH_ITEMS, "items")
+    return [_member(member, f"members[{i}]") for i, member in enumerate(members)]
+
+
+def _member(member: pb.Member, field: str) -> Member:
+    required_id(member.user_id, f"{field}.user_id")
+    check_text(member.name, f"{field}.name", MAX_NAME_BYTES)
+    check_count(len(member.aliases), f"{field}.aliases", MAX_ALIASES)
+    for i, alias in enumerate(member.aliases):
+        check_text(alias, f"{field}.aliases[{i}]", MAX_NAME_BYTES)
+    joined = member.joined_at_ms if member.HasField("joined_at_ms") else None
+    left = member.left_at_ms if member.HasField("left_at_ms") else None
+    return Member(
+        user_id=member.user_id,
+        name=member.name,
+        aliases=tuple(member.aliases),
+        kind=enum_value(AUTHOR_KIND_WORDS, member.kind, f"{field}.kind"),
+        joined_at_ms=None if joined is None else check_time(joined, f"{field}.joined_at_ms"),
+        left_at_ms=None if left is None else check_time(left, f"{field}.left_at_ms"),
+    )
+
+
+def check_erase(request: pb.EraseRequest) -> None:
+    """Check what is to be erased, and that it is said once."""
+    required_id(request.channel, "channel")
+    check_id(request.user_id, "user_id")
+    if len(request.message_ids) > MAX_BATCH_ITEMS:
+        raise batch_too_large("message_ids", MAX_BATCH_ITEMS, "items")
+    for i, message_id in enumerate(request.message_ids):
+        required_id(message_id, f"message_ids[{i}]")
+    named = bool(request.message_ids) + bool(request.user_id) + request.whole_channel
+    if not named:
+        raise missing("message_ids")
+    if named > 1:
+        raise invalid("message_ids", "excludes user_id and whole_channel, and these each other")
+
+
+# --- answers ---------------------------------------------------------------------------------------
+
+
+def result_to_proto(result: AppendResult) -> pb.AppendResult:
+    """Translate the answer to one item."""
+    return pb.AppendResult(
+        message_id=result.message_id,
+        outcome=OUTCOME_NUMBERS[result.outcome],
+        warnings=[WARNING_NUMBERS[warning] for warning in result.warnings],
+        refusal=None if result.refusal is None else REFUSAL_NUMBERS[result.refusal],
+        field=result.field,
+        duplicate_of=result.duplicate_of,
+        sequence=result.seq,
+    )
+
+
+def import_to_proto(
+    report: ImportReport, refused_count: int, problems: Iterable[AppendResult]
+) -> pb.ImportMessagesResponse:
+    """Translate the sum of an import; `refused_count` counts what the edge refused itself."""
+    outcomes = report.outcomes
+    return pb.ImportMessagesResponse(
+        stored_count=outcomes[AppendOutcome.STORED],
+        duplicate_count=outcomes[AppendOutcome.DUPLICATE],
+        conflict_count=outcomes[AppendOutcome.CONFLICT],
+        gone_count=outcomes[AppendOutcome.GONE],
+        refused_count=outcomes[AppendOutcome.REFUSED] + refused_count,
+        warning_count=report.warned_count,
+        problems=map(result_to_proto, problems),
+    )
+
+
+def channel_to_proto(info: ChannelInfo) -> pb.GetChannelResponse:
+    """Translate where a channel stands."""
+    return pb.GetChannelResponse(
+        channel=info.key.channel,
+        newest_message_id=info.newest_message_id,
+        newest_sent_at_ms=info.newest_sent_at_ms,
+        message_count=info.message_count,
+        last_sequence=info.last_seq,
+        unembedded_count=info.unembedded_count,
+    )
+
+
+def member_to_proto(member: Member) -> pb.Member:
+    """Translate one person; times nobody told stay unset."""
+    return pb.Member(
+        user_id=member.user_id,
+        name=member.name,
+        aliases=member.aliases,
+        kind=AUTHOR_KIND_NUMBERS[member.kind],
+        joined_at_ms=member.joined_at_ms,
+        left_at_ms=member.left_at_ms,
+        former_names=member.former_names,
+    )
+
+
+def receipt_to_proto(counts: Mapping[str, int]) -> pb.EraseResponse:
+    """Translate the receipt of an erasure."""
+    return pb.EraseResponse(erased_count_by_store=counts)
+
+
+def root_of(tree: Sequence[StoredMessage], message_id: str) -> str:
+    """The message a reply tree starts with, seen from one of its messages.
+
+    Follows the edges as sent, not the inferred ones, to the last message that is stored. A circle ends where it
+    would close.
+    """
+    parents = {
+        row.message.id: row.message.reply.message_id
+        for row in tree
+        if row.message.reply is not None and not row.message.reply.inferred
+    }
+    known = {row.message.id for row in tree}
+    root = message_id if message_id in known else tree[0].message.id
+    seen = {root}
+    while (parent := parents.get(root)) in known and parent not in seen:
+        assert parent is not None
+        seen.add(parent)
+        root = parent
+    return root

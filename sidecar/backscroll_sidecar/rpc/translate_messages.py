@@ -1,0 +1,243 @@
+"""Messages between protobuf and domain, both ways.
+
+What a batch may hold is judged by `history/`, item by item; here only what the domain has no value for is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+
+from backscroll.v1 import message_pb2 as pb
+from backscroll_sidecar.domain import (
+    Author,
+    Embedding,
+    MediaPart,
+    Mention,
+    Message,
+    Part,
+    Reply,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.rpc.checks import (
+    check_id,
+    check_text,
+    enum_value,
+    invalid,
+    missing,
+    required_id,
+    under,
+)
+from backscroll_sidecar.rpc.enums import (
+    AUTHOR_KIND_NUMBERS,
+    AUTHOR_KIND_WORDS,
+    REPLY_KIND_NUMBERS,
+    REPLY_KIND_WORDS,
+    ROLE_NUMBERS,
+    ROLE_WORDS,
+)
+from backscroll_sidecar.rpc.limits import MAX_DIMENSIONS, MAX_NAME_BYTES
+
+# --- from the wire ---------------------------------------------------------------------------------
+
+
+def message_from_proto(message: pb.Message, channel: str) -> Message:
+    """Translate a message of a batch; `channel` is the one it belongs to unless it names one.
+
+    Raises
+    ------
+    InvalidRequest
+        For an enum out of range: no code of a single item says that.
+    """
+    parts = parts_from_proto(message.parts)
+    role = enum_value(ROLE_WORDS, message.role, "role")
+    if not message.role and any(isinstance(part, ToolResultPart) for part in parts):
+        role = Role.TOOL
+    return Message(
+        id=message.id,
+        channel=message.channel or channel,
+        author=author_from_proto(message.author),
+        parts=parts,
+        sent_at_ms=message.sent_at_ms,
+        role=role,
+        thread_id=message.thread_id,
+        session_id=message.session_id,
+        reply=reply_from_proto(message.reply) if message.HasField("reply") else None,
+        mentions=mentions_from_proto(message.mentions) if message.mentions else (),
+        embeddings=tuple(map(_lenient_embedding, message.embeddings)) if message.embeddings else (),
+        dedupe_key=message.dedupe_key,
+    )
+
+
+def author_from_proto(author: pb.Author) -> Author:
+    """Translate an author, unchecked but for its kind."""
+    return Author(author.id, author.name, enum_value(AUTHOR_KIND_WORDS, author.kind, "author.kind"))
+
+
+def reply_from_proto(reply: pb.Reply) -> Reply:
+    """Translate an edge, unchecked but for its kind."""
+    kind = enum_value(REPLY_KIND_WORDS, reply.kind, "reply.kind")
+    return Reply(reply.message_id, kind, reply.inferred)
+
+
+def mentions_from_proto(mentions: Iterable[pb.Mention]) -> tuple[Mention, ...]:
+    """Translate mentions, unchecked."""
+    return tuple(Mention(m.user_id, m.name, m.start, m.end) for m in mentions)
+
+
+def parts_from_proto(parts: Iterable[pb.Part]) -> tuple[Part, ...]:
+    """Translate parts, unchecked; a part with no content is left out."""
+    return tuple(found for part in parts if (found := _part(part)) is not None)
+
+
+def _part(part: pb.Part) -> Part | None:
+    match part.WhichOneof("content"):
+        case "text":
+            return TextPart(part.text.text)
+        case "media":
+            media = part.media
+            return MediaPart(media.kind or "media", media.uri, media.alt_text, media.mime)
+        case "tool_call":
+            call = part.tool_call
+            return ToolCallPart(call.id, call.name, call.arguments_json or "{}")
+        case "tool_result":
+            result = part.tool_result
+            return ToolResultPart(result.call_id, result.name, result.text, result.is_error)
+    return None
+
+
+def _lenient_embedding(embedding: pb.Embedding) -> Embedding:
+    """Translate a vector of a batch; one of odd length has no floats and is refused as empty."""
+    size = len(embedding.values)
+    if size % 4 or size > 4 * MAX_DIMENSIONS:
+        return Embedding(embedding.embedder_id, ())
+    return Embedding(embedding.embedder_id, struct.unpack(f"<{size // 4}f", embedding.values))
+
+
+# --- from the wire, checked: what a build or an edit says --------------------------------------------
+
+
+def checked_author(author: pb.Author, field: str) -> Author:
+    """Translate an author whose id must be set."""
+    required_id(author.id, f"{field}.id")
+    check_text(author.name, f"{field}.name", MAX_NAME_BYTES)
+    return Author(
+        author.id, author.name, enum_value(AUTHOR_KIND_WORDS, author.kind, f"{field}.kind")
+    )
+
+
+def checked_reply(reply: pb.Reply) -> Reply:
+    """Translate an edge whose message id must be set."""
+    required_id(reply.message_id, "reply.message_id")
+    return reply_from_proto(reply)
+
+
+def checked_mentions(mentions: Iterable[pb.Mention]) -> tuple[Mention, ...]:
+    """Translate mentions whose user ids must be set."""
+    for i, mention in enumerate(mentions):
+        required_id(mention.user_id, f"mentions[{i}].user_id")
+        check_text(mention.name, f"mentions[{i}].name", MAX_NAME_BYTES)
+        if mention.end < mention.start:
+            raise invalid(f"mentions[{i}].end", "lies before the start")
+    return mentions_from_proto(mentions)
+
+
+def checked_embedding(embedding: pb.Embedding, field: str) -> Embedding:
+    """Translate a vector that can be compared: finite, not zero, of a named model."""
+    if not embedding.embedder_id:
+        raise missing(f"{field}.embedder_id")
+    check_id(embedding.embedder_id, f"{field}.embedder_id")
+    size = len(embedding.values)
+    if not size or size % 4:
+        raise invalid(f"{field}.values", "is no sequence of 4-byte floats")
+    if size > 4 * MAX_DIMENSIONS:
+        raise invalid(f"{field}.values", f"has more than {MAX_DIMENSIONS} dimensions")
+    values = struct.unpack(f"<{size // 4}f", embedding.values)
+    # 0 for the zero vector; inf or NaN as soon as one value is.
+    if not 0 < math.hypot(*values) < math.inf:
+        raise invalid(f"{field}.values", "is zero or not finite")
+    return Embedding(embedding.embedder_id, values)
+
+
+def item_from_proto(message: pb.Message, channel: str, position: int) -> Message:
+    """Translate one item of a batch; an error names its field from the request."""
+    try:
+        return message_from_proto(message, channel)
+    except InvalidRequest as error:
+        raise under(f"messages[{position}].", error) from None
+
+
+# --- to the wire -----------------------------------------------------------------------------------
+
+
+def message_to_proto(message: Message) -> pb.Message:
+    """Translate a message; what is not set stays unset."""
+    out = pb.Message(
+        id=message.id,
+        channel=message.channel,
+        author=pb.Author(
+            id=message.author.id,
+            name=message.author.name,
+            kind=AUTHOR_KIND_NUMBERS[message.author.kind],
+        ),
+        role=ROLE_NUMBERS[message.role],
+        parts=map(part_to_proto, message.parts),
+        sent_at_ms=message.sent_at_ms,
+    )
+    if message.thread_id:
+        out.thread_id = message.thread_id
+    if message.session_id:
+        out.session_id = message.session_id
+    if message.reply is not None:
+        out.reply.CopyFrom(reply_to_proto(message.reply))
+    if message.mentions:
+        out.mentions.extend(
+            pb.Mention(user_id=m.user_id, name=m.name, start=m.start, end=m.end)
+            for m in message.mentions
+        )
+    if message.embeddings:
+        out.embeddings.extend(map(_embedding_to_proto, message.embeddings))
+    if message.dedupe_key:
+        out.dedupe_key = message.dedupe_key
+    return out
+
+
+def reply_to_proto(reply: Reply) -> pb.Reply:
+    """Translate an edge."""
+    return pb.Reply(
+        message_id=reply.message_id, kind=REPLY_KIND_NUMBERS[reply.kind], inferred=reply.inferred
+    )
+
+
+def part_to_proto(part: Part) -> pb.Part:
+    """Translate one part."""
+    match part:
+        case TextPart():
+            return pb.Part(text=pb.TextPart(text=part.text))
+        case MediaPart():
+            media = pb.MediaPart(
+                kind=part.kind, uri=part.uri, alt_text=part.alt_text, mime=part.mime
+            )
+            return pb.Part(media=media)
+        case ToolCallPart():
+            return pb.Part(tool_call=tool_call_to_proto(part))
+        case ToolResultPart():
+            result = pb.ToolResultPart(
+                call_id=part.call_id, name=part.name, text=part.text, is_error=part.is_error
+            )
+            return pb.Part(tool_result=result)
+
+
+def tool_call_to_proto(call: ToolCallPart) -> pb.ToolCallPart:
+    """Translate a call of a tool."""
+    return pb.ToolCallPart(id=call.id, name=call.name, arguments_json=call.arguments_json)
+
+
+def _embedding_to_proto(embedding: Embedding) -> pb.Embedding:
+    values = struct.pack(f"<{len(embedding.values)}f", *embedding.values)
+    return pb.Embedding(embedder_id=embedding.embedder_id, values=values)

@@ -1,0 +1,252 @@
+"""What a run of changes does, decided once for every store (laws 1 and 5). Pure: facts in, plan out.
+
+A store looks up `needs_of(run)`, calls `decide`, writes down the plan. Later changes of a run see earlier ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from backscroll_sidecar.domain import (
+    Analysis,
+    AppendOutcome,
+    AppendResult,
+    Author,
+    Event,
+    Member,
+    Message,
+    MessageState,
+    StoredMessage,
+    WarningCode,
+)
+from backscroll_sidecar.errors import BackscrollError, Gone, NotFound, Reason
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Applied,
+    Change,
+    EditChange,
+    EraseChange,
+    EventsChange,
+    MembersChange,
+    RecallChange,
+)
+from backscroll_sidecar.store import people
+from backscroll_sidecar.store.facts import (
+    Facts,
+    Holder,
+    Named,
+    Person,
+    Place,
+    Plan,
+    Record,
+    bare,
+    place,
+)
+from backscroll_sidecar.store.replies import ReplyWatch
+from backscroll_sidecar.store.revisions import emptied, is_known_edit, judge_known
+
+EDITED = "message.edited"
+RECALLED = "message.recalled"
+_NOTHING = Applied()
+
+
+def decide(changes: Sequence[Change], facts: Facts) -> Plan:
+    """What these changes do.
+
+    Parameters
+    ----------
+    changes : sequence of Change
+        A run without erasures, in the order in which they came.
+    facts : Facts
+        Everything `needs_of(changes)` asked for, as it stands before the run.
+
+    Returns
+    -------
+    Plan
+        One `Applied` a change, and what to write. A change that is refused writes nothing.
+    """
+    run = _Run(facts)
+    for change in changes:
+        run.plan.applied.append(run.apply(change))
+    return run.plan
+
+
+class _Run:
+    """The facts of one run, brought forward change by change, and the plan that grows with them."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.plan = Plan()
+        self._facts = facts
+        self._records = dict(facts.records)
+        self._holders = dict(facts.holders)
+        self._people = dict(facts.people)
+        self._last_seqs = dict(facts.last_seqs)
+        self._replies = ReplyWatch(facts, self._records)
+
+    def apply(self, change: Change) -> Applied:
+        match change:
+            case AppendChange():
+                return self._append(change)
+            case EditChange():
+                return self._edit(change)
+            case RecallChange():
+                return self._recall(change)
+            case MembersChange():
+                return self._members(change)
+            case EventsChange():
+                here = place(change.key)
+                self.plan.events += [(here, change.context_id, "", e) for e in change.events]
+                return _NOTHING
+            case EraseChange():
+                raise ValueError("an erasure is a run of its own")
+
+    # --- append ------------------------------------------------------------------------------
+
+    def _append(self, change: AppendChange) -> Applied:
+        results: list[AppendResult] = []
+        stored: list[StoredMessage] = []
+        changed: dict[str, Member] = {}
+        items = zip(change.messages, change.analyses, change.rank_times_ms, strict=True)
+        for message, analysis, rank_time_ms in items:
+            result = self._refusal(change, message)
+            if result is None:
+                record = self._store(change, message, analysis, rank_time_ms)
+                stored.append(record.stored)
+                result = AppendResult(
+                    message.id,
+                    AppendOutcome.STORED,
+                    self._replies.look(place(change.key), message),
+                    seq=record.stored.seq,
+                )
+                member = self._see(place(change.key), message.author, rank_time_ms)
+                if member is not None:
+                    changed[member.user_id] = member
+            results.append(result)
+        return Applied(tuple(results), tuple(stored), members=tuple(changed.values()))
+
+    def _refusal(self, change: AppendChange, message: Message) -> AppendResult | None:
+        """Why this item is not stored; None: it is new."""
+        named = (change.key.tenant, change.key.channel, message.id)
+        if (record := self._records.get(named)) is not None:
+            return judge_known(message, record)
+        if named in self._facts.erased:
+            return AppendResult(message.id, AppendOutcome.GONE)
+        if not message.dedupe_key:
+            return None
+        holder = self._holders.get((change.key.tenant, change.key.channel, message.dedupe_key))
+        if holder is None:
+            return None
+        held = self._records.get((change.key.tenant, change.key.channel, holder.message_id))
+        gone = holder.gone if held is None else held.stored.state is MessageState.RECALLED
+        return AppendResult(
+            message.id,
+            AppendOutcome.GONE if gone else AppendOutcome.DUPLICATE,
+            (WarningCode.DEDUPE_KEY_SEEN,),
+            duplicate_of=holder.message_id,
+        )
+
+    def _store(
+        self, change: AppendChange, message: Message, analysis: Analysis, rank_time_ms: int
+    ) -> Record:
+        tenant, channel = here = place(change.key)
+        seq = self._last_seqs.get(here, 0) + 1
+        self._last_seqs[here] = self.plan.last_seqs[here] = seq
+        stored = StoredMessage(bare(message, channel), analysis, seq, rank_time_ms)
+        record = Record(stored, change.received_at_ms, message.sent_at_ms)
+        named = (tenant, channel, message.id)
+        self._records[named] = self.plan.inserted[named] = record
+        if message.dedupe_key:
+            self._holders[tenant, channel, message.dedupe_key] = Holder(message.id, gone=False)
+        if message.embeddings:
+            self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
+        return record
+
+    # --- edit and recall ---------------------------------------------------------------------
+
+    def _edit(self, change: EditChange) -> Applied:
+        named = (change.key.tenant, change.key.channel, change.message.id)
+        record = self._records.get(named)
+        if record is None or record.stored.state is MessageState.RECALLED:
+            return Applied(error=self._missing(named))
+        stored, edit = record.stored, change.message
+        if is_known_edit(record, change):
+            return _NOTHING
+        revision = stored.revision + 1
+        replaced = next(record.contents())
+        edited = replace(
+            stored,
+            message=replace(stored.message, parts=edit.parts, mentions=edit.mentions),
+            analysis=change.analysis,
+            revision=revision,
+        )
+        older = (*record.older, replaced)
+        self._change(named, Record(edited, record.received_at_ms, change.edited_at_ms, older))
+        self.plan.old_revisions.setdefault(named, []).append(replaced)
+        if edit.embeddings:
+            vectors = self.plan.vectors.setdefault(named, [])
+            vectors += [(revision, embedding) for embedding in edit.embeddings]
+        self._tell(named, EDITED, revision, change.edited_at_ms)
+        return Applied(stored=(edited,))
+
+    def _recall(self, change: RecallChange) -> Applied:
+        named = (change.key.tenant, change.key.channel, change.message_id)
+        record = self._records.get(named)
+        if record is None:
+            return Applied(error=self._missing(named))
+        if record.stored.state is MessageState.RECALLED:
+            return _NOTHING
+        recalled = emptied(record)
+        self._change(named, recalled)
+        if new := self.plan.old_revisions.get(named):
+            self.plan.old_revisions[named] = list(recalled.older[-len(new) :])
+        self.plan.vectors.pop(named, None)
+        self.plan.emptied[named] = None
+        self._tell(named, RECALLED, recalled.stored.revision, change.recalled_at_ms)
+        return Applied(stored=(recalled.stored,))
+
+    def _missing(self, named: Named) -> BackscrollError:
+        if named in self._records or named in self._facts.erased:
+            return Gone("the message was recalled or erased")
+        return NotFound("no such message in this channel", reason=Reason.MESSAGE_NOT_FOUND)
+
+    def _change(self, named: Named, record: Record) -> None:
+        self._records[named] = record
+        kept = self.plan.inserted if named in self.plan.inserted else self.plan.updated
+        kept[named] = record
+
+    def _tell(self, named: Named, type_: str, revision: int, at_ms: int) -> None:
+        tenant, channel, message_id = named
+        event = Event(
+            id=f"{type_}:{message_id}:{revision}",
+            type=type_,
+            level="agent",
+            at_ms=at_ms,
+            payload={"message_id": message_id, "revision": revision},
+        )
+        self.plan.events.append(((tenant, channel), "", message_id, event))
+
+    # --- people ------------------------------------------------------------------------------
+
+    def _members(self, change: MembersChange) -> Applied:
+        here = place(change.key)
+        self.plan.last_seqs[here] = self._last_seqs.setdefault(here, 0)
+        changed: dict[str, Member] = {}
+        for given in change.members:
+            person = self._people.get((*here, given.user_id))
+            member = self._put(here, person, people.upserted(person, given, change.at_ms))
+            if member is not None:
+                changed[member.user_id] = member
+        return Applied(members=tuple(changed.values()))
+
+    def _see(self, here: Place, author: Author, at_ms: int) -> Member | None:
+        person = self._people.get((*here, author.id))
+        return self._put(here, person, people.seen_writing(person, author, at_ms))
+
+    def _put(self, here: Place, before: Person | None, after: Person) -> Member | None:
+        """Keep the person; return the member if others can see a difference."""
+        if after == before:
+            return None
+        named = (*here, after.member.user_id)
+        self._people[named] = self.plan.people[named] = after
+        return after.member if before is None or before.member != after.member else None

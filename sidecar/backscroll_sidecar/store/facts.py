@@ -1,0 +1,194 @@
+"""The words between deciding and storing: what must be looked up, what is known, what is to be written. No I/O."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Embedding,
+    Event,
+    Member,
+    Mention,
+    Message,
+    Part,
+    StoredMessage,
+)
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Applied,
+    Change,
+    EditChange,
+    EraseChange,
+    MembersChange,
+    RecallChange,
+)
+
+Place = tuple[str, str]
+"""(tenant, channel)."""
+
+Named = tuple[str, str, str]
+"""(tenant, channel, name): the name is a message id, a user id or a dedupe key, as said where it is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class OldRevision:
+    """The content an edit replaced. After a recall it is empty."""
+
+    revision: int
+    parts: tuple[Part, ...]
+    mentions: tuple[Mention, ...]
+    edited_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A stored message with what only the store knows of it. `edited_at_ms` belongs to the current revision."""
+
+    stored: StoredMessage
+    received_at_ms: int
+    edited_at_ms: int
+    older: tuple[OldRevision, ...] = ()
+
+    def contents(self) -> Iterator[OldRevision]:
+        """The current content, then the replaced ones."""
+        message = self.stored.message
+        yield OldRevision(self.stored.revision, message.parts, message.mentions, self.edited_at_ms)
+        yield from self.older
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A member and when `member.name` was last seen to be the name."""
+
+    member: Member
+    named_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The message a dedupe key belongs to. `gone`: recalled or erased."""
+
+    message_id: str
+    gone: bool
+
+
+@dataclass(slots=True)
+class Needs:
+    """What a run of changes must know. Dictionaries serve as sets that keep their order.
+
+    `replying` are appended ids with an edge of their own; `late` says that one of them is named as a parent earlier in
+    the run, so that its edge may close a circle even where the store knows no child of it.
+    """
+
+    places: dict[Place, None] = field(default_factory=dict)
+    ids: dict[Named, None] = field(default_factory=dict)
+    parents: dict[Named, None] = field(default_factory=dict)
+    replying: dict[Named, None] = field(default_factory=dict)
+    dedupe_keys: dict[Named, None] = field(default_factory=dict)
+    people: dict[Named, None] = field(default_factory=dict)
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the store knows of the things a run of changes names, at the time the run begins.
+
+    `parents` are the parents that have a row in their own channel, `strangers` those with a row in another channel of
+    the tenant. `children` are the replying ids that some stored row names as its parent; where there are any (or
+    `Needs.late`), `edges` holds the stored edges on the way up from the parents.
+    """
+
+    last_seqs: dict[Place, int] = field(default_factory=dict)
+    records: dict[Named, Record] = field(default_factory=dict)
+    erased: set[Named] = field(default_factory=set)
+    holders: dict[Named, Holder] = field(default_factory=dict)
+    parents: set[Named] = field(default_factory=set)
+    strangers: set[Named] = field(default_factory=set)
+    children: set[Named] = field(default_factory=set)
+    edges: dict[Named, str] = field(default_factory=dict)
+    people: dict[Named, Person] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a run of changes does: one `Applied` a change, and what to write, each thing once and as it ends up."""
+
+    applied: list[Applied] = field(default_factory=list)
+    last_seqs: dict[Place, int] = field(default_factory=dict)
+    inserted: dict[Named, Record] = field(default_factory=dict)
+    updated: dict[Named, Record] = field(default_factory=dict)
+    old_revisions: dict[Named, list[OldRevision]] = field(default_factory=dict)
+    emptied: dict[Named, None] = field(default_factory=dict)
+    vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
+    people: dict[Named, Person] = field(default_factory=dict)
+    events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
+    """(place, context id, message id, event)."""
+
+
+def place(key: ChannelKey) -> Place:
+    """The key as a plain tuple: hashed in C."""
+    return (key.tenant, key.channel)
+
+
+def bare(message: Message, channel: str) -> Message:
+    """The message as it is kept: vectors live in a table of their own and are read on their own."""
+    if message.embeddings or message.channel != channel:
+        return replace(message, channel=channel, embeddings=())
+    return message
+
+
+def dedupe_digest(dedupe_key: str) -> str:
+    """What is kept of the dedupe key of an erased message: enough to know it again."""
+    return hashlib.blake2b(dedupe_key.encode(), digest_size=16).hexdigest() if dedupe_key else ""
+
+
+def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+    """Split a group so that every erasure stands alone: what it hits is only known once the others are written."""
+    start = 0
+    for at, change in enumerate(changes):
+        if isinstance(change, EraseChange):
+            if at > start:
+                yield changes[start:at]
+            yield changes[at : at + 1]
+            start = at + 1
+    if start < len(changes):
+        yield changes[start:]
+
+
+def needs_of(changes: Iterable[Change]) -> Needs:
+    """What `decide` must know to decide these changes."""
+    needs = Needs()
+    for change in changes:
+        tenant, channel = here = place(change.key)
+        match change:
+            case AppendChange():
+                needs.places[here] = None
+                for message in change.messages:
+                    _need_for_append(needs, here, message)
+            case EditChange():
+                needs.ids[tenant, channel, change.message.id] = None
+            case RecallChange():
+                needs.ids[tenant, channel, change.message_id] = None
+            case MembersChange():
+                needs.places[here] = None
+                for member in change.members:
+                    needs.people[tenant, channel, member.user_id] = None
+            case _:
+                pass
+    return needs
+
+
+def _need_for_append(needs: Needs, here: Place, message: Message) -> None:
+    tenant, channel = here
+    named = (tenant, channel, message.id)
+    needs.ids[named] = None
+    needs.people[tenant, channel, message.author.id] = None
+    if message.dedupe_key:
+        needs.dedupe_keys[tenant, channel, message.dedupe_key] = None
+    if message.reply is not None and message.reply.message_id != message.id:
+        needs.late = needs.late or named in needs.parents
+        needs.replying[named] = None
+        needs.parents[tenant, channel, message.reply.message_id] = None

@@ -1,0 +1,62 @@
+"""Who is called what: how messages and explicit updates change a member. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backscroll_sidecar.domain import Author, Member
+from backscroll_sidecar.store.facts import Person
+
+
+def seen_writing(person: Person | None, author: Author, at_ms: int) -> Person:
+    """The person after a message of theirs, sent at `at_ms`, showed this author.
+
+    A message newer than the name we have renames; an older one (an import of what was before) only adds a former name.
+    """
+    if person is None:
+        return Person(Member(author.id, author.name, kind=author.kind), at_ms)
+    member = person.member
+    if at_ms < person.named_at_ms:
+        return replace(person, member=_with_older_name(member, author.name))
+    if author.kind != member.kind:
+        member = replace(member, kind=author.kind)
+    return Person(renamed(member, author.name), at_ms if author.name else person.named_at_ms)
+
+
+def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
+    """The person after an explicit update: aliases, kind and leaving as given, an empty name or joining keeps."""
+    if person is None:
+        former = tuple(dict.fromkeys(name for name in given.former_names if name != given.name))
+        return Person(replace(given, former_names=former), at_ms)
+    known = person.member
+    if at_ms < person.named_at_ms:
+        member, named_at_ms = _with_older_name(known, given.name), person.named_at_ms
+    else:
+        member, named_at_ms = renamed(known, given.name), at_ms
+    for name in given.former_names:
+        member = _with_older_name(member, name)
+    member = replace(
+        member,
+        aliases=given.aliases,
+        kind=given.kind,
+        joined_at_ms=known.joined_at_ms if given.joined_at_ms is None else given.joined_at_ms,
+        left_at_ms=given.left_at_ms,
+    )
+    return Person(member, named_at_ms)
+
+
+def renamed(member: Member, name: str) -> Member:
+    """The member under this name; the name before becomes the newest of the former ones."""
+    if name in ("", member.name):
+        return member
+    former = [member.name] if member.name else []
+    former += [old for old in member.former_names if old not in (name, member.name)]
+    return replace(member, name=name, former_names=tuple(former))
+
+
+def _with_older_name(member: Member, name: str) -> Member:
+    if not member.name:
+        return renamed(member, name)
+    if not name or name == member.name or name in member.former_names:
+        return member
+    return replace(member, former_names=(*member.former_names, name))

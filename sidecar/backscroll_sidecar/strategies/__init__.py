@@ -1,0 +1,21 @@
+"""Sources of candidates. Each proposes rows of the channel (or preferences); none decides what is taken."""
+
+from backscroll_sidecar.strategies.base import (
+    Empty,
+    Messages,
+    Preferences,
+    Strategy,
+    StrategyQuery,
+    StrategyResult,
+)
+from backscroll_sidecar.strategies.builtin import BUILTIN
+
+__all__ = [
+    "BUILTIN",
+    "Empty",
+    "Messages",
+    "Preferences",
+    "Strategy",
+    "StrategyQuery",
+    "StrategyResult",
+]

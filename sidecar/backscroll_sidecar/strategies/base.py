@@ -1,0 +1,94 @@
+"""What a strategy gets and what it returns (S2-13, S2-23)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.domain import Category, ChannelKey
+from backscroll_sidecar.ports import HistoryReader
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StrategyQuery:
+    """The question as a strategy sees it.
+
+    Attributes
+    ----------
+    store : HistoryReader
+        For strategies that read more than the channel in memory; each await counts against the deadline.
+    view : ChannelView
+        The channel in memory; a strategy may propose rows below `end` only.
+    end : int
+        Rows before it were there when the question was asked; the trigger itself is not among them.
+    eligible : bool[end]
+        Rows that may be proposed at all: of the wanted thread, not the trigger.
+    question : str
+        Trimmed text of the question.
+    parent_row : int
+        Row the question replies to, -1 none; by any edge when `follow_inferred`, else by the platform's.
+    """
+
+    store: HistoryReader
+    key: ChannelKey
+    view: ChannelView
+    end: int
+    eligible: NDArray[np.bool_]
+    user_id: str
+    question: str
+    asked_at_ms: int
+    parent_row: int
+    preferences: tuple[str, ...]
+    recent_limit: int
+    window_limit: int
+    window_hours: int
+    thread_limit: int
+    semantic_limit: int
+    follow_inferred: bool
+
+    @property
+    def parents(self) -> NDArray[np.int32]:
+        """int32[n]: the reply edges this build follows."""
+        columns = self.view.columns if self.follow_inferred else self.view.explicit_columns
+        return columns.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Nothing to add."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Messages:
+    """Messages of the channel, as rows of the view or as ids; unknown ids are left out."""
+
+    category: Category
+    rows: NDArray[np.int32] | Sequence[int] = ()
+    message_ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """Lines about the asker."""
+
+    lines: tuple[str, ...]
+
+
+StrategyResult = Empty | Messages | Preferences
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """A source of candidates. `gather` may be a coroutine if it must wait; the built-in ones never wait."""
+
+    @property
+    def name(self) -> str:
+        """The name profiles and overrides call it by."""
+
+    def gather(self, query: StrategyQuery) -> StrategyResult | Awaitable[StrategyResult]:
+        """Propose. Raising costs this source only; it is named in the response (law 5)."""

@@ -1,0 +1,99 @@
+"""The built-in sources that need nothing but the channel in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import ancestors, reply_tree
+from backscroll_sidecar.domain import Category
+from backscroll_sidecar.strategies.base import (
+    Empty,
+    Messages,
+    Preferences,
+    Strategy,
+    StrategyQuery,
+    StrategyResult,
+)
+
+MS_PER_HOUR = 3_600_000
+
+
+class Recent:
+    """The newest messages (S2-04)."""
+
+    name = "recent"
+
+    def gather(self, query: StrategyQuery) -> StrategyResult:
+        """The last `recent_limit` eligible rows."""
+        return _messages(_last(query, query.recent_limit))
+
+
+class Window:
+    """The newest messages of a time window (S5-14)."""
+
+    name = "window"
+
+    def gather(self, query: StrategyQuery) -> StrategyResult:
+        """The last `window_limit` eligible rows sent within `window_hours` before the question."""
+        rows = _last(query, query.window_limit)
+        oldest_ms = query.asked_at_ms - query.window_hours * MS_PER_HOUR
+        return _messages(rows[query.view.columns.time_ms[rows] >= oldest_ms])
+
+
+class Thread:
+    """The reply tree the question belongs to (S5-13): its ancestors first, then the newest others."""
+
+    name = "thread"
+
+    def gather(self, query: StrategyQuery) -> StrategyResult:
+        """At most `thread_limit` eligible rows; nothing when the question replies to nothing."""
+        if query.parent_row < 0:
+            return Empty()
+        parents, parent_row = query.parents, query.parent_row
+        chain = np.append(np.int32(parent_row), ancestors(parents, parent_row, query.thread_limit))
+        tree = reply_tree(parents, parent_row)
+        others = tree[~np.isin(tree, chain)][::-1]
+        rows = np.concatenate([chain, others]).astype(np.int32)
+        rows = rows[rows < query.end]
+        rows = rows[query.eligible[rows]][: query.thread_limit]
+        return _messages(np.sort(rows))
+
+
+class GivenPreferences:
+    """The preferences the request brings (S2-06)."""
+
+    name = "preferences"
+
+    def gather(self, query: StrategyQuery) -> StrategyResult:
+        """The lines as given, blank ones left out."""
+        lines = tuple(line.strip() for line in query.preferences if line.strip())
+        return Preferences(lines) if lines else Empty()
+
+
+BUILTIN: Mapping[str, Strategy] = {
+    s.name: s for s in (Recent(), Window(), Thread(), GivenPreferences())
+}
+
+
+def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
+    """The last eligible live rows, and the recalled ones among them (their fate is told, they take no place)."""
+    eligible = query.eligible
+    live = eligible & (query.view.state[: query.end] == 0) if query.view.has_recalled else eligible
+    if limit <= 0 or query.end == 0:
+        return np.empty(0, np.int32)
+    # The usual case first: look at a tail a little longer than the limit before looking at everything.
+    start = max(0, query.end - 2 * limit)
+    places = np.flatnonzero(live[start:])
+    if len(places) < limit and start > 0:
+        start, places = 0, np.flatnonzero(live)
+    if len(places) == 0:
+        return np.empty(0, np.int32)
+    first = start + int(places[-min(limit, len(places))])
+    return np.flatnonzero(eligible[first:]).astype(np.int32) + np.int32(first)
+
+
+def _messages(rows: NDArray[np.int32]) -> StrategyResult:
+    return Messages(Category.RECENT, rows) if len(rows) else Empty()

@@ -1,0 +1,1 @@
+"""What the server says about itself: logs, later metrics and spans."""

@@ -1,0 +1,90 @@
+"""One form for everything that is logged, ours and the libraries': lines for people or JSON, to standard error.
+
+A log names channels, counts, times and reasons. It never holds the text of a message (S5-52).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Literal, TextIO
+
+import structlog
+from structlog.typing import Processor
+
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["console", "json"]
+
+_BUILDS = logging.getLogger("backscroll.build")
+_NOISY = ("numba", "asyncio", "grpc", "openai", "httpx2", "httpcore2")
+"""Libraries whose debug lines say nothing about us."""
+
+
+def configure(
+    level: Level = "info", format: Format = "console", stream: TextIO | None = None
+) -> None:
+    """Set up logging of the whole process. Later calls replace earlier ones."""
+    stream = stream or sys.stderr
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderer: Processor
+    if format == "json":
+        shared.append(structlog.processors.dict_tracebacks)
+        renderer = structlog.processors.JSONRenderer(ensure_ascii=False)
+    else:
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in _NOISY:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def build_finished(
+    *,
+    channel: str,
+    profile: str,
+    rung: str,
+    message_count: int,
+    microseconds: int,
+    degradations: Sequence[str] = (),
+) -> None:
+    """Log one build: the path it took, how many messages it gave, what failed (S5-52).
+
+    A build that did its work is a debug line, one that fell back or lost a part a warning. `degradations` are short
+    words such as ``gather/semantic: TIMEOUT``.
+    """
+    level = logging.WARNING if degradations or rung != "ranked" else logging.DEBUG
+    if _BUILDS.isEnabledFor(level):
+        _BUILDS.log(
+            level,
+            "context built",
+            extra={
+                "channel": channel,
+                "profile": profile,
+                "rung": rung,
+                "message_count": message_count,
+                "microseconds": microseconds,
+                "degradations": list(degradations),
+            },
+        )

@@ -1,0 +1,91 @@
+"""A fake server, and both clients made to look alike."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from backscroll import AsyncClient, Client
+
+_HERE = Path(__file__).parent
+
+
+def _load(name):
+    spec = importlib.util.spec_from_file_location(f"backscroll_client_tests_{name}", _HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def fakes():
+    """The module with the fake server (imported without putting this folder on the path)."""
+    return _load("fake_server")
+
+
+@pytest.fixture
+def fake(fakes):
+    with fakes.FakeServer() as server:
+        yield server
+
+
+class Driver:
+    """A client of either kind, called without await; what it iterates comes as a list."""
+
+    def __init__(self, kind, target, **options):
+        self.kind = kind
+        self._runner = asyncio.Runner() if kind is AsyncClient else None
+        self.client = kind(target, **options)
+
+    def __getattr__(self, name):
+        method = getattr(self.client, name)
+
+        def call(*args, **kwargs):
+            result = method(*args, **kwargs)
+            if inspect.iscoroutine(result):
+                return self._runner.run(result)
+            if isinstance(result, AsyncIterator):
+                return self._runner.run(self._collect(result))
+            return list(result) if isinstance(result, Iterator) else result
+
+        return call
+
+    def run(self, coroutine):
+        return self._runner.run(coroutine)
+
+    @staticmethod
+    async def _collect(result):
+        return [item async for item in result]
+
+    def end(self):
+        if self._runner is None:
+            self.client.close()
+        else:
+            self._runner.run(self.client.close())
+            self._runner.close()
+
+
+@pytest.fixture(params=[Client, AsyncClient], ids=["sync", "async"])
+def connect(request):
+    """Make a `Driver`; whatever is tested through it is tested for both clients."""
+    drivers = []
+
+    def make(target, **options):
+        drivers.append(Driver(request.param, target, **options))
+        return drivers[-1]
+
+    yield make
+    for driver in drivers:
+        driver.end()
+
+
+@pytest.fixture
+def client(connect, fake):
+    return connect(fake.address)

@@ -1,0 +1,150 @@
+"""Two clients, one contract: none may have what another lacks."""
+
+from __future__ import annotations
+
+import inspect
+from typing import get_args
+
+import pytest
+
+from backscroll import AsyncClient, Client, errors, values
+from backscroll._channel import RETRIED
+from backscroll.v1 import context_pb2, error_pb2, history_pb2, message_pb2
+
+# RPCs and the methods that call them, where the name is not simply the same in other letters.
+METHOD_NAMES = {"AppendMessages": "append", "SearchMessages": "search"}
+NEXT_ISSUE = {"StreamChat", "Chat"}
+SERVICES = [
+    context_pb2.DESCRIPTOR.services_by_name["ContextService"],
+    history_pb2.DESCRIPTOR.services_by_name["HistoryService"],
+]
+# What may not be repeated by itself; `_channel.py` says why.
+NOT_RETRIED = {"Chat", "StreamChat", "ImportMessages", "Erase"}
+
+
+def methods_of(kind):
+    return {
+        name: method
+        for name, method in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_")
+    }
+
+
+def snake(name):
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)[1:]
+
+
+def test_both_clients_have_the_same_methods():
+    assert methods_of(Client).keys() == methods_of(AsyncClient).keys()
+
+
+@pytest.mark.parametrize("name", ["__init__", *methods_of(Client)])
+def test_same_parameters_and_words(name):
+    ours, theirs = getattr(Client, name), getattr(AsyncClient, name)
+    mine, other = inspect.signature(ours).parameters, inspect.signature(theirs).parameters
+    assert [(p.name, p.kind, p.default) for p in mine.values()] == [
+        (p.name, p.kind, p.default) for p in other.values()
+    ]
+    if name != "import_messages":  # takes an asynchronous iterable as well, and says so
+        assert ours.__doc__ == theirs.__doc__
+        assert [p.annotation for p in mine.values()] == [p.annotation for p in other.values()]
+
+
+@pytest.mark.parametrize("name", methods_of(Client))
+def test_the_async_one_is_awaited_or_iterated(name):
+    method = getattr(AsyncClient, name)
+    returned = str(inspect.signature(method).return_annotation)
+    assert inspect.iscoroutinefunction(method) != returned.startswith("AsyncIterator")
+    assert not inspect.iscoroutinefunction(getattr(Client, name))
+
+
+def test_every_rpc_has_a_method():
+    rpcs = {method.name for service in SERVICES for method in service.methods} - NEXT_ISSUE
+    expected = {METHOD_NAMES.get(rpc, snake(rpc)) for rpc in rpcs}
+    assert expected | {"health", "close"} == methods_of(Client).keys()
+
+
+def test_every_field_of_build_context_is_a_keyword():
+    keywords = set(inspect.signature(Client.build_context).parameters) - {"self", "timeout_s"}
+    fields = context_pb2.BuildContextRequest.DESCRIPTOR.fields_by_name
+    assert keywords == {name.removesuffix("_ms") for name in fields}
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("list_messages", history_pb2.ListMessagesRequest),
+        ("edit_message", history_pb2.EditMessageRequest),
+        ("erase", history_pb2.EraseRequest),
+        ("get_thread", history_pb2.GetThreadRequest),
+        ("search", history_pb2.SearchMessagesRequest),
+        ("append", history_pb2.AppendMessagesRequest),
+        ("upsert_members", history_pb2.UpsertMembersRequest),
+    ],
+)
+def test_every_field_of_the_others_too(method, message):
+    keywords = set(inspect.signature(getattr(Client, method)).parameters)
+    ours = {"page_token", "parts"}  # pages are walked for you; parts are text and parts
+    fields = {name.removesuffix("_ms") for name in message.DESCRIPTOR.fields_by_name} - ours
+    if method == "list_messages":
+        fields = {name.removesuffix("_ms") for name in fields}
+    assert fields <= keywords
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "renamed"),
+    [
+        (values.Author, message_pb2.Author, {}),
+        (values.Mention, message_pb2.Mention, {}),
+        (values.Reply, message_pb2.Reply, {}),
+        (values.Media, message_pb2.MediaPart, {}),
+        (values.ToolCall, message_pb2.ToolCallPart, {}),
+        (values.ToolResult, message_pb2.ToolResultPart, {}),
+        (values.Embedding, message_pb2.Embedding, {}),
+        (values.Message, message_pb2.Message, {"reply": "reply_to"}),
+        (values.Member, history_pb2.Member, {}),
+        (values.SystemPrompt, context_pb2.SystemPrompt, {}),
+        (values.Overrides, context_pb2.Overrides, {}),
+    ],
+)
+def test_values_have_every_field_of_their_message(value, message, renamed):
+    answers_only = {"former_names"}
+    fields = {name.removesuffix("_ms") for name in message.DESCRIPTOR.fields_by_name}
+    expected = {renamed.get(name, name) for name in fields - answers_only}
+    assert expected == {each for each in value.__match_args__ + tuple(value.__slots__)} - {"text"} | (
+        expected & {"text"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "enum"),
+    [
+        (values.AuthorKindName, message_pb2.AuthorKind),
+        (values.RoleName, message_pb2.Role),
+        (values.ReplyKindName, message_pb2.ReplyKind),
+        (values.LayoutName, context_pb2.Layout),
+        (values.SpeakerStyleName, context_pb2.SpeakerStyle),
+        (values.TimeStyleName, context_pb2.TimeStyle),
+        (values.TokenizerName, context_pb2.Tokenizer),
+        (values.PayloadFormatName, context_pb2.PayloadFormat),
+    ],
+)
+def test_names_of_enums_are_complete(names, enum):
+    unspecified, *rest = (value.name for value in enum.DESCRIPTOR.values)
+    prefix = unspecified.removesuffix("UNSPECIFIED")
+    assert get_args(names) == tuple(name.removeprefix(prefix).lower() for name in rest)
+
+
+def test_every_rpc_is_known_to_be_safe_to_repeat_or_not():
+    every = {(service.full_name, method.name) for service in SERVICES for method in service.methods}
+    retried = {(service, method) for service, methods in RETRIED.items() for method in methods}
+    assert retried <= every
+    assert {method for _, method in every - retried} == NOT_RETRIED
+
+
+def test_there_is_a_class_for_every_status_the_contract_names():
+    comments = {"INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION", "ABORTED", "UNAVAILABLE"}
+    comments |= {"RESOURCE_EXHAUSTED", "UNIMPLEMENTED", "PERMISSION_DENIED", "UNAUTHENTICATED"}
+    comments |= {"DEADLINE_EXCEEDED", "INTERNAL"}
+    assert comments <= {code.name for code in errors._BY_CODE}
+    assert len(error_pb2.ErrorReason.keys()) == 21  # a new reason: decide its class, then change this

@@ -1,0 +1,225 @@
+"""Who is known when a text is analysed: P-27 (renames keep old and new names) and the cache under it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from tests.unit.history.fakes import KEY, NOW_MS, FakeReader, message, stored
+
+from backscroll_sidecar.domain import (
+    Author,
+    ChannelKey,
+    Member,
+    MessageState,
+    MessageType,
+    Reply,
+)
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.history.rosters import (
+    RECENT_TYPES,
+    BatchRoster,
+    ChannelRoster,
+    Rosters,
+)
+from backscroll_sidecar.ports import Applied
+
+
+@pytest.fixture
+def reader():
+    return FakeReader()
+
+
+@pytest.fixture
+def rosters(reader):
+    return Rosters(reader)
+
+
+def row(id: str, author: str, at: int = 0, seq: int = 1, **fields):
+    return stored(message(id, author=author, sent_at_ms=NOW_MS + at), seq, **fields)
+
+
+class TestLoading:
+    async def test_names_old_and_new_and_last_messages(self, rosters, reader):
+        reader.people[KEY] = [
+            Member("u1", "Nova", aliases=("nv",), former_names=("Old Nova",)),
+            Member("u2", "小黑"),
+        ]
+        reader.rows[KEY] = [row("m1", "u1"), row("m2", "u1", 5)]
+        roster = await rosters.get(KEY)
+        for name in ("nova", "Old Nova", "NV"):
+            assert roster.user_for_name(name) == "u1"
+        assert roster.user_for_name("小黑") == "u2"
+        assert (roster.last_message_id("u1"), roster.last_message_id("u2")) == ("m2", None)
+
+    async def test_once_however_many_ask(self, rosters, reader):
+        reader.gate.clear()
+        asking = [asyncio.create_task(rosters.get(KEY)) for _ in range(20)]
+        await asyncio.sleep(0.01)
+        asking[0].cancel()  # even when the one that began it goes away
+        reader.gate.set()
+        answers = await asyncio.gather(*asking, return_exceptions=True)
+        assert isinstance(answers[0], asyncio.CancelledError)
+        assert len({id(one) for one in answers[1:]}) == 1
+        assert reader.calls["members"] == 1
+        assert await rosters.get(KEY) is answers[1]
+        assert reader.calls["members"] == 1
+
+    async def test_a_failed_load_is_typed_and_tried_again(self, rosters, reader):
+        reader.failure = StoreUnavailable("down")
+        with pytest.raises(StoreUnavailable):
+            await rosters.get(KEY)
+        reader.failure = None
+        reader.people[KEY] = [Member("u1", "Ann")]
+        assert (await rosters.get(KEY)).user_for_name("ann") == "u1"
+
+    async def test_commits_during_a_load_are_not_missed(self, rosters, reader):
+        reader.rows[KEY] = [row("m1", "u1")]
+        reader.gate.clear()
+        asking = asyncio.create_task(rosters.get(KEY))
+        await reader.loading.wait()
+        rosters.publish(KEY, Applied(stored=(row("m2", "u1", 9, 2), row("m3", "u2", 9, 3))))
+        reader.gate.set()
+        roster = await asking
+        assert (roster.last_message_id("u1"), roster.last_message_id("u2")) == ("m2", "m3")
+        assert await rosters.get(KEY) is roster
+
+    async def test_at_most_so_many_the_least_recently_used_goes(self, reader):
+        rosters = Rosters(reader, max_rosters=3)
+        keys = [ChannelKey("default", f"c{i}") for i in range(5)]
+        for key in keys[:3]:
+            await rosters.get(key)
+        await rosters.get(keys[0])
+        await rosters.get(keys[3])
+        assert len(rosters) == 3
+        loads = rosters.loads
+        await rosters.get(keys[0])
+        assert rosters.loads == loads
+        await rosters.get(keys[1])
+        assert rosters.loads == loads + 1, "a miss is loaded again"
+
+    async def test_tenants_never_meet(self, rosters, reader):
+        """Law 6."""
+        reader.people[KEY] = [Member("u1", "Ann")]
+        other = ChannelKey("other", KEY.channel)
+        await rosters.get(KEY)
+        rosters.publish(KEY, Applied(stored=(row("m1", "u9"),)))
+        assert (await rosters.get(other)).user_for_name("Ann") is None
+        assert (await rosters.get(other)).user_for_name("U9") is None
+
+
+class TestCommits:
+    async def test_new_rows_bring_names_and_last_messages(self, rosters):
+        roster = await rosters.get(KEY)
+        rosters.publish(KEY, Applied(stored=(row("m1", "u1"), row("m2", "u1", 5, 2))))
+        assert (roster.user_for_name("U1"), roster.last_message_id("u1")) == ("u1", "m2")
+        assert await rosters.get(KEY) is roster
+
+    async def test_a_rename_keeps_both_names(self, rosters, reader):
+        """P-27."""
+        reader.people[KEY] = [Member("u1", "Tom")]
+        roster = await rosters.get(KEY)
+        renamed = stored(message("m1", author=Author("u1", "Tommy")))
+        member = Member("u1", "Tommy", former_names=("Tom",))
+        rosters.publish(KEY, Applied(stored=(renamed,), members=(member,)))
+        assert roster.user_for_name("Tom") == roster.user_for_name("Tommy") == "u1"
+
+    async def test_a_name_of_two_people_names_nobody(self, rosters):
+        roster = await rosters.get(KEY)
+        both = [stored(message(f"m{i}", author=Author(f"u{i}", "Tom"))) for i in (1, 2)]
+        rosters.publish(KEY, Applied(stored=tuple(both)))
+        assert roster.user_for_name("Tom") is None
+
+    async def test_late_rows_do_not_become_the_last(self, rosters):
+        roster = await rosters.get(KEY)
+        rosters.publish(KEY, Applied(stored=(row("m1", "u1", 10),)))
+        rosters.publish(KEY, Applied(stored=(row("m0", "u1", 5, 2), row("n0", "u2", 3, 3))))
+        assert (roster.last_message_id("u1"), roster.last_message_id("u2")) == ("m1", "n0")
+
+    async def test_a_late_row_of_somebody_only_read_about_is_looked_up(self, rosters, reader):
+        """Whether it is newer than the last one the store knows of its author, only the store can tell."""
+        reader.rows[KEY] = [row("a1", "u1", 0), row("b1", "u2", 100, 2)]
+        await rosters.get(KEY)
+        late = row("a2", "u1", 50, 3)
+        reader.rows[KEY].append(late)
+        rosters.publish(KEY, Applied(stored=(late,)))
+        assert (await rosters.get(KEY)).last_message_id("u1") == "a2"
+        assert rosters.loads == 2
+
+    async def test_an_edit_of_an_old_message_changes_nothing(self, rosters):
+        roster = await rosters.get(KEY)
+        rows = (row("m1", "u1"), row("m2", "u1", 5, 2))
+        rosters.publish(KEY, Applied(stored=rows))
+        rosters.publish(KEY, Applied(stored=(replace(rows[0], revision=1),)))
+        assert roster.last_message_id("u1") == "m2"
+        assert await rosters.get(KEY) is roster
+
+    @pytest.mark.parametrize(
+        "applied",
+        [
+            Applied(stored=(row("m2", "u1", 5, 2, state=MessageState.RECALLED),)),
+            Applied(erased_ids=("m2",)),
+            Applied(members=(Member("u1", "Ann"),)),
+        ],
+        ids=["last one recalled", "erased", "aliases may be gone"],
+    )
+    async def test_what_a_roster_cannot_know_is_read_again(self, rosters, reader, applied):
+        reader.rows[KEY] = [row("m1", "u1"), row("m2", "u1", 5, 2)]
+        assert (await rosters.get(KEY)).last_message_id("u1") == "m2"
+        reader.rows[KEY].pop()
+        rosters.publish(KEY, applied)
+        assert (await rosters.get(KEY)).last_message_id("u1") == "m1"
+
+    async def test_an_older_message_recalled_costs_no_load(self, rosters, reader):
+        reader.rows[KEY] = [row("m1", "u1"), row("m2", "u1", 5, 2)]
+        await rosters.get(KEY)
+        recalled = row("m1", "u1", state=MessageState.RECALLED)
+        rosters.publish(KEY, Applied(stored=(recalled,)))
+        await rosters.get(KEY)
+        assert rosters.loads == 1
+
+
+class TestBatches:
+    def test_sees_its_own_authors_and_leaves_the_channel_alone(self):
+        base = ChannelRoster([Member("u1", "Ann")], {"u1": "m1"})
+        batch = BatchRoster(base)
+        assert (batch.user_for_name("Ann"), batch.last_message_id("u1")) == ("u1", "m1")
+        batch.note(message("m2", author=Author("u2", "小黑")), MessageType.QUESTION)
+        batch.note(message("m3", author=Author("u1", "Annie")), MessageType.CASUAL)
+        assert (batch.user_for_name("小黑"), batch.last_message_id("u2")) == ("u2", "m2")
+        assert (batch.user_for_name("Annie"), batch.last_message_id("u1")) == ("u1", "m3")
+        assert (batch.is_question("m2"), batch.is_question("m3")) == (True, False)
+        assert batch.longest_name_chars == 5
+        assert (base.user_for_name("小黑"), base.last_message_id("u1")) == (None, "m1")
+
+    def test_a_name_shared_with_the_channel_names_nobody(self):
+        batch = BatchRoster(ChannelRoster([Member("u1", "Tom")]))
+        batch.note(message("m1", author=Author("u1", "Tom")), MessageType.CASUAL)
+        assert batch.user_for_name("Tom") == "u1"
+        batch.note(message("m2", author=Author("u2", "Tom")), MessageType.CASUAL)
+        assert batch.user_for_name("tom") is None
+        shared = ChannelRoster([Member("u1", "Tom"), Member("u2", "Tom")])
+        batch = BatchRoster(shared)
+        batch.note(message("m1", author=Author("u1", "Tom")), MessageType.CASUAL)
+        assert batch.user_for_name("Tom") is None
+
+    async def test_knows_the_messages_replied_to_with_one_read(self, rosters, reader):
+        asked = row("q", "u1")
+        asked = replace(asked, analysis=replace(asked.analysis, message_type=MessageType.QUESTION))
+        reader.rows[KEY] = [asked, row("m", "u2", 1, 2)]
+        replies = [message(f"r{id}", reply=Reply(id)) for id in ("q", "m", "q", "unheard", "rq")]
+        roster = await rosters.for_batch(KEY, replies)
+        assert (roster.is_question("q"), roster.is_question("m")) == (True, False)
+        assert roster.is_question("unheard") is None
+        assert reader.calls["get_messages"] == 1
+        rosters.publish(KEY, Applied(stored=(asked,)))
+        await rosters.for_batch(KEY, [message("r", reply=Reply("q")), message("s")])
+        assert reader.calls["get_messages"] == 1, "what was committed here is not read again"
+
+    def test_types_are_bounded(self):
+        roster = ChannelRoster()
+        for i in range(RECENT_TYPES + 10):
+            roster.note_type(f"m{i}", MessageType.QUESTION)
+        assert roster.is_question("m9") is None
+        assert roster.is_question("m10") is True

@@ -1,0 +1,234 @@
+"""Where settings come from, and what becomes of wrong ones."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backscroll_sidecar.settings import MemorySettings, Settings, prepare_process
+from backscroll_sidecar.settings_sources import (
+    ConfigFileError,
+    environment_name,
+    known_names,
+    load,
+)
+
+S5_ENV = """\
+# .env 文件中添加智能记忆相关配置
+# 智能记忆功能开关
+MEMORY_ENABLE_INTELLIGENT_MEMORY=true
+MEMORY_FALLBACK_ON_ERROR=true
+
+# 上下文构建参数
+MEMORY_MAX_CONTEXT_MESSAGES=20
+MEMORY_TIME_WINDOW_HOURS=24
+MEMORY_RELEVANCE_THRESHOLD=0.3
+
+# 相关性评分权重
+MEMORY_REPLY_CHAIN_WEIGHT=0.4
+MEMORY_USER_CONTINUITY_WEIGHT=0.15
+MEMORY_TIME_DECAY_WEIGHT=0.2
+MEMORY_MENTION_RELATION_WEIGHT=0.15
+MEMORY_KEYWORD_OVERLAP_WEIGHT=0.1
+
+# 性能参数
+MEMORY_CONTEXT_BUILD_TIMEOUT_SECONDS=5
+MEMORY_ENABLE_ASYNC_DATA_COLLECTION=true
+"""
+"""Section 7.1 of design S5, as it stands there."""
+
+
+def wrong(loaded):
+    return {problem.name for problem in loaded.problems if problem.kind == "wrong value"}
+
+
+def test_the_env_file_of_s5_loads_unchanged():
+    """S5-27: every one of its names is known, and its values are the defaults."""
+    Path(".env").write_text(S5_ENV, "utf-8")
+    loaded = load({"default_profile": "classic"})
+    assert loaded.problems == ()
+    assert loaded.settings.memory == MemorySettings(max_context_messages=20)
+    named = {name for name, origin in loaded.origins.items() if origin.startswith(".env")}
+    assert named == {f"memory.{field}" for field in MemorySettings.model_fields}
+
+
+def test_classic_settings_warn_while_another_profile_is_the_default():
+    """S5-27: what the active profile ignores is said once, with its names; switches and maximum are not among them."""
+    Path(".env").write_text(S5_ENV, "utf-8")
+    (problem,) = load().problems
+    assert problem.kind == "no effect"
+    assert "MEMORY_RELEVANCE_THRESHOLD" in problem.name
+    assert "MEMORY_TIME_WINDOW_HOURS" in problem.name
+    assert problem.name.count("_WEIGHT") == 5
+    assert "MEMORY_MAX_CONTEXT_MESSAGES" not in problem.name
+    assert not problem.fatal
+
+
+@pytest.mark.parametrize("place", ["channel", "bot"])
+def test_classic_settings_do_not_warn_where_somebody_uses_classic(monkeypatch, place):
+    """S5-27."""
+    monkeypatch.setenv("MEMORY_RELEVANCE_THRESHOLD", "0.5")
+    table = (
+        '[channel_profiles]\nc = "classic"'
+        if place == "channel"
+        else '[bots.b]\nprofile = "classic"'
+    )
+    Path("backscroll.toml").write_text(table)
+    assert load().problems == ()
+
+
+def test_flag_beats_environment_beats_env_file_beats_file_beats_default(monkeypatch):
+    settings = [load().settings.default_model]
+    Path("backscroll.toml").write_text('default_model = "from-file"')
+    settings.append(load().settings.default_model)
+    Path(".env").write_text("BACKSCROLL_DEFAULT_MODEL=from-dotenv")
+    settings.append(load().settings.default_model)
+    monkeypatch.setenv("BACKSCROLL_DEFAULT_MODEL", "from-environment")
+    settings.append(load().settings.default_model)
+    loaded = load({"default_model": "from-flag"})
+    settings.append(loaded.settings.default_model)
+    assert settings == ["gpt-4o-mini", "from-file", "from-dotenv", "from-environment", "from-flag"]
+    assert loaded.origins["default_model"] == "command line: --model"
+
+
+@pytest.mark.parametrize("value", ["abc", "1.5", "-0.1", "nan"])
+def test_a_wrong_value_falls_back_to_the_default_with_a_warning(monkeypatch, value):
+    """S5-28."""
+    monkeypatch.setenv("MEMORY_RELEVANCE_THRESHOLD", value)
+    loaded = load({"default_profile": "classic"})
+    assert loaded.settings.memory.relevance_threshold == 0.3
+    assert loaded.origins["memory.relevance_threshold"] == "default"
+    assert wrong(loaded) == {"MEMORY_RELEVANCE_THRESHOLD"}
+    assert loaded.refusals == ()
+    assert "0.3" in str(loaded.problems[0])
+
+
+def test_one_wrong_value_costs_only_itself(monkeypatch):
+    """S5-28."""
+    monkeypatch.setenv("MEMORY_TIME_WINDOW_HOURS", "soon")
+    monkeypatch.setenv("MEMORY_RELEVANCE_THRESHOLD", "0.5")
+    monkeypatch.setenv("BACKSCROLL_BOTS", "{not json")
+    monkeypatch.setenv("BACKSCROLL_DEFAULT_PROFILE", "best")
+    monkeypatch.setenv("BACKSCROLL_STRATEGIES", "my.module:Good,bad")
+    monkeypatch.setenv("BACKSCROLL_LOG_FORMAT", "json")
+    loaded = load()
+    assert wrong(loaded) == {
+        "MEMORY_TIME_WINDOW_HOURS",
+        "BACKSCROLL_BOTS",
+        "BACKSCROLL_DEFAULT_PROFILE",
+        "BACKSCROLL_STRATEGIES",
+    }
+    assert loaded.refusals == ()
+    settings = loaded.settings
+    assert (settings.memory.time_window_hours, settings.memory.relevance_threshold) == (24, 0.5)
+    assert (settings.default_profile, settings.log_format, dict(settings.bots)) == (
+        "balanced",
+        "json",
+        {},
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["BACKSCROLL_LISTEN", "BACKSCROLL_TOKENS_FILE", "BACKSCROLL_TLS_CERT"]
+)
+def test_what_guards_the_door_does_not_fall_back_to_an_open_one(monkeypatch, name):
+    """P-28: falling back to "no tokens" would let everybody in."""
+    monkeypatch.setenv(name, "no/such:file")
+    assert load().refusals
+
+
+def test_a_wrong_flag_refuses():
+    assert load({"default_profile": "best"}).refusals
+
+
+def test_misspelt_names_are_told_with_the_nearest_known_one(monkeypatch):
+    monkeypatch.setenv("MEMORY_REPLY_CHAIN_WEIGTH", "0.4")
+    monkeypatch.setenv("BACKSCROLL_DATABSE", "x")
+    monkeypatch.setenv("BACKSCROLL_WHATEVER", "x")
+    monkeypatch.setenv("MEMORY_LIMIT_OF_MY_CONTAINER", "512m")
+    monkeypatch.setenv("TG_HISTORY_WINDOWS", "12")
+    Path("backscroll.toml").write_text("listn = []\n[memory]\nfallback = true\n")
+    told = {problem.name: problem.message for problem in load().problems}
+    assert set(told) == {
+        "MEMORY_REPLY_CHAIN_WEIGTH",
+        "BACKSCROLL_DATABSE",
+        "BACKSCROLL_WHATEVER",
+        "TG_HISTORY_WINDOWS",
+        "listn",
+        "memory.fallback",
+    }
+    assert "MEMORY_REPLY_CHAIN_WEIGHT?" in told["MEMORY_REPLY_CHAIN_WEIGTH"]
+    assert "BACKSCROLL_DATABASE?" in told["BACKSCROLL_DATABSE"]
+    assert "listen?" in told["listn"]
+
+
+def test_an_empty_variable_is_an_unset_one(monkeypatch):
+    monkeypatch.setenv("MEMORY_TIME_WINDOW_HOURS", "")
+    monkeypatch.setenv("BACKSCROLL_DATABASE", "")
+    loaded = load()
+    assert loaded.problems == ()
+    assert loaded.settings.memory.time_window_hours == 24
+
+
+def test_a_file_that_cannot_be_read_refuses(monkeypatch, tmp_path):
+    with pytest.raises(ConfigFileError, match=r"missing\.toml"):
+        load(config=tmp_path / "missing.toml")
+    Path("backscroll.toml").write_text("listen = [")
+    with pytest.raises(ConfigFileError, match=r"backscroll\.toml"):
+        load()
+
+
+def test_lists_and_tables(monkeypatch):
+    monkeypatch.setenv("BACKSCROLL_LISTEN", "127.0.0.1:0, unix:/tmp/b.sock ,[::1]:7171")
+    monkeypatch.setenv("BACKSCROLL_CHANNEL_PROFILES", '{"c1": "room"}')
+    Path("backscroll.toml").write_text('[bots.cat]\nsystem_text = "喵"\n')
+    settings = load().settings
+    assert settings.listen == ("127.0.0.1:0", "unix:/tmp/b.sock", "[::1]:7171")
+    assert dict(settings.channel_profiles) == {"c1": "room"}
+    assert settings.bots["cat"].system_text == "喵"
+
+
+def test_the_database_lies_in_the_state_directory(monkeypatch, tmp_path):
+    assert load().settings.database_path == tmp_path / "share/backscroll/backscroll.db"
+    monkeypatch.setenv("BACKSCROLL_STATE_DIR", str(tmp_path / "elsewhere"))
+    assert load().settings.database_path == tmp_path / "elsewhere/backscroll.db"
+    monkeypatch.setenv("BACKSCROLL_DATABASE", "~/b.db")
+    assert load().settings.database_path == Path.home() / "b.db"
+    monkeypatch.setenv("BACKSCROLL_DATABASE", ":memory:")
+    assert load().settings.in_memory
+
+
+def test_settings_are_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().default_model = "other"
+
+
+def test_names_are_the_documented_ones():
+    assert environment_name(Settings, "listen") == "BACKSCROLL_LISTEN"
+    assert environment_name(MemorySettings, "time_window_hours") == "MEMORY_TIME_WINDOW_HOURS"
+    assert {"MAX_CHARS_PER_MESSAGE", "TG_HISTORY_WINDOW"} <= known_names()
+    assert len([name for name in known_names() if name.startswith("MEMORY_")]) == 12
+
+
+def test_kernels_are_kept_under_the_state_directory_before_numba_is_imported(tmp_path):
+    """P-18: nothing is compiled twice, and loading the settings imports neither numba nor numpy."""
+    code = (
+        "import os, sys\n"
+        "from backscroll_sidecar.settings_sources import load\n"
+        "from backscroll_sidecar.settings import prepare_process\n"
+        "prepare_process(load({'state_dir': sys.argv[1]}).settings)\n"
+        "assert not {'numba', 'numpy'} & set(sys.modules)\n"
+        "import numba\n"
+        "print(numba.config.CACHE_DIR, numba.config.NUMBA_NUM_THREADS)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True, text=True, check=True, env={"PATH": "/usr/bin", "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert run.stdout.split() == [str(tmp_path / "kernels"), "1"]
+
+
+def test_an_own_cache_directory_stays(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
+    assert prepare_process(load().settings) == tmp_path / "mine"
