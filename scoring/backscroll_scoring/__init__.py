@@ -1,6 +1,7 @@
 """Relevance of the messages of a channel for a question: arrays in, arrays out.
 
-No I/O, no logging, no configuration. `reference` is the specification in plain Python, `kernels` the same compiled.
+No I/O, no logging, no configuration. `reference` is the specification in plain Python, `kernels`
+the same compiled.
 """
 
 from __future__ import annotations

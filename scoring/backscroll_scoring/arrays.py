@@ -14,10 +14,11 @@ UInt8: TypeAlias = NDArray[np.uint8]
 
 
 def require(name: str, value: object, dtype: type[np.generic], ndim: int = 1) -> NDArray[Any]:
-    """Return ``value`` if it is a C-contiguous array of this dtype and rank; say what is wrong otherwise.
+    """Return ``value`` if it is a C-contiguous array of this dtype and rank; say what is wrong
+    otherwise.
 
-    Nothing is converted: a silent copy of a whole channel inside a request is worse than an error in a test.
-    Read-only arrays are fine.
+    Nothing is converted: a silent copy of a whole channel inside a request is worse than an error
+    in a test. Read-only arrays are fine.
 
     Raises
     ------

@@ -28,7 +28,7 @@ F64 = nb.types.Array(nb.float64, 1, "C")
 F64_2D = nb.types.Array(nb.float64, 2, "C")
 
 
-def kernel(signature: Any, *, nogil: bool = False) -> Callable[[F], F]:
+def kernel(signature: object, *, nogil: bool = False) -> Callable[[F], F]:
     """Compile for one signature, now. ``nogil`` for what may run longer than some 30 microseconds.
 
     No fast-math (nan and inf keep their meaning) and no ``parallel=True`` (two threads inside it

@@ -1,7 +1,8 @@
 """What is scored: the columns of one channel, and the question they are scored for.
 
-Messages are rows, 0 to n-1, in time order. Authors and mentioned users are indices into one table of users per
-channel, keywords are indices into one table of words per channel: the kernels compare integers only.
+Messages are rows, 0 to n-1, in time order. Authors and mentioned users are indices into one table
+of users per channel, keywords are indices into one table of words per channel: the kernels compare
+integers only.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _INT32 = np.iinfo(np.int32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChannelColumns:
-    """The columns of one channel, one row a message, in time order. All C-contiguous; read-only is fine.
+    """The columns of one channel, one row a message, in time order.
 
-    Only types, layouts and lengths are checked here, not the n values: a column is built once and read by many
-    requests. The kernels themselves never read outside an array and always end, whatever the values are.
+    All are C-contiguous; read-only is fine. Only types, layouts and lengths are checked here, not
+    the n values: a column is built once and read by many requests. The kernels themselves never read outside an array and always end,
+    whatever the values are.
 
     Attributes
     ----------
@@ -39,9 +41,9 @@ class ChannelColumns:
     author : int32[n]
         Index of the author in the channel's table of users.
     parent : int32[n]
-        Row of the message this one replies to; -1: it replies to nothing. A parent may be any row, and cycles
-        are tolerated. A value that is no row (below -1, or n and above) names a message that is not stored: it
-        has no ancestors, and messages with the same value are siblings.
+        Row of the message this one replies to; -1: it replies to nothing. A parent may be any row,
+        and cycles are tolerated. A value that is no row (below -1, or n and above) names a message
+        that is not stored: it has no ancestors, and messages with the same value are siblings.
     keyword_offsets : int64[n + 1]
         Row i's keywords are ``keyword_ids[keyword_offsets[i]:keyword_offsets[i + 1]]``.
     keyword_ids : int32[K]
@@ -92,10 +94,11 @@ class QueryFeatures:
     author : int
         Index of the asker in the channel's table of users; negative: unknown there, matches nobody.
     parent : int
-        Row of the message the trigger replies to; -1: it replies to nothing. See `ChannelColumns.parent`.
+        Row of the message the trigger replies to; -1: it replies to nothing. See
+        `ChannelColumns.parent`.
     keyword_ids : int32[]
-        Ascending, unique. A word the channel does not know has a negative id of its own: it matches nothing and
-        counts in the union.
+        Ascending, unique. A word the channel does not know has a negative id of its own: it matches
+        nothing and counts in the union.
     mention_ids : int32[]
         Ascending, unique. A user the channel does not know has a negative id: it matches nobody.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numba as nb  # type: ignore[import-untyped, unused-ignore]
+import numba as nb
 import numpy as np
 
 from .arrays import Int32
@@ -11,7 +11,7 @@ from .compile import I32, READ_I32, kernel
 
 @kernel(nb.void(READ_I32, I32), nogil=True)
 def roots(parent: Int32, out: Int32) -> None:
-    """See `reference.roots`. Each row is walked over twice at most, whatever the shape: linear time."""
+    """See `reference`. No row is walked over more than twice, whatever the shape: linear time."""
     n = parent.shape[0]
     walk = np.full(n, -1, np.int32)  # the row whose walk came by here
     out[:] = -1

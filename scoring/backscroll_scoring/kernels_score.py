@@ -1,24 +1,22 @@
-"""The compiled scorer. See `reference` for what is computed, `kernels` for who may call.
+"""The compiled scorer. See `reference` for what is computed.
 
-`score_rows` walks the rows in blocks that fit the first-level cache, one factor after the other:
-the simple factors become vector instructions, and a channel's columns are still read once.
+It walks the rows in blocks that fit the first-level cache, one factor after the other: that makes
+vector instructions of the loops, while the columns are still read once.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 
-from .arrays import Float64, Int32, Int64, UInt8
-from .compile import F64, F64_2D, I32, READ_I32, READ_I64, helper, kernel
-from .status import BAD_OFFSETS, OK, QUERY_NOT_SORTED, ROW_OUT_OF_RANGE
+from .arrays import Float64, Int32, Int64
+from .compile import F64, F64_2D, I32, READ_F64, READ_I32, READ_I64, helper, kernel
+from .status import OK, ROW_OUT_OF_RANGE
 from .weights import Constants, Weights
 
 BLOCK = 256  # rows a pass: five factors of 8 bytes are 10 KB
-LAST_MARK = 4095  # marks, one byte each, are a filter in front of the search in the query's ids
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts, the first ending in zeros (fdlibm)
@@ -26,37 +24,9 @@ LN2_LOW = 1.90821492927058770002e-10
 ROUND_TO_INTEGER = 1.5 * 2.0**52  # adding it leaves no room for a fraction
 
 
-class Asked(NamedTuple):
-    """The query, prepared once a call."""
-
-    time_ms: int
-    author: int
-    parent: int
-    keyword_ids: Int32
-    keyword_marks: UInt8
-    mention_ids: Int32
-    mention_marks: UInt8
-    chain: Int32  # the parent and its ancestors
-    chain_values: Float64
-
-
-class Block(NamedTuple):
-    """Some rows and their columns: slices of the channel's if the rows are consecutive, or copies."""
-
-    rows: Int32
-    consecutive: bool
-    time_ms: Int64
-    author: Int32
-    parent: Int32
-    keyword_starts: Int64
-    keyword_ends: Int64
-    mention_starts: Int64
-    mention_ends: Int64
-
-
 @kernel(nb.intp(READ_I32, nb.intp, I32))
 def reply_path(parent: Int32, start: int, out: Int32) -> int:
-    """See `reference`. A cycle has a step to a later row: rows are compared from the first one on."""
+    """See `reference`. A cycle has a step to a later row: only after one are rows compared."""
     count = 0
     row = start
     suspicious = False
@@ -73,81 +43,56 @@ def reply_path(parent: Int32, start: int, out: Int32) -> int:
 
 
 @helper
-def _mark(query_ids: Int32, marks: UInt8) -> bool:
-    """Mark every id that can match; False if the ids are not ascending and unique."""
-    for j in range(query_ids.shape[0]):
-        if j > 0 and query_ids[j] <= query_ids[j - 1]:
-            return False
-        if query_ids[j] >= 0:
-            marks[query_ids[j] & LAST_MARK] = 1
-    return True
-
-
-@helper
-def _is_in(query_ids: Int32, wanted: int) -> bool:
-    """Search. Called for marked ids only, that is seldom."""
-    low = 0
-    high = query_ids.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if query_ids[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return wanted >= 0 and low < query_ids.shape[0] and query_ids[low] == wanted
-
-
-@helper
-def _spans_are_good(starts: Int64, ends: Int64, n_ids: int) -> bool:
-    bad = 0
-    for j in range(starts.shape[0]):
-        bad |= starts[j] | ends[j] | (ends[j] - starts[j]) | (n_ids - ends[j])
-    return bad >= 0  # no term had its sign bit set
-
-
-@helper
-def _reply_chain(block: Block, asked: Asked, sibling_score: float, out: Float64) -> None:
-    if asked.parent == -1:
+def _reply_chain(
+    parent: Int32,
+    rows: Int32,
+    query_parent: int,
+    chain: Int32,
+    chain_values: Float64,
+    sibling_score: float,
+    out: Float64,
+) -> None:
+    if query_parent == -1:
         out[:] = 0.0
         return
-    low = block.rows[0]
-    high = block.rows[0]
-    for j in range(block.rows.shape[0]):
-        out[j] = sibling_score if block.parent[j] == asked.parent else 0.0
-        low = min(low, block.rows[j])
-        high = max(high, block.rows[j])
-    for step in range(asked.chain.shape[0]):
-        if low <= asked.chain[step] <= high:
-            for j in range(block.rows.shape[0]):
-                if block.rows[j] == asked.chain[step]:
-                    out[j] = max(out[j], asked.chain_values[step])
+    low = rows[0]
+    high = rows[0]
+    for j in range(rows.shape[0]):
+        out[j] = sibling_score if parent[j] == query_parent else 0.0
+        low = min(low, rows[j])
+        high = max(high, rows[j])
+    for step in range(chain.shape[0]):
+        if low <= chain[step] <= high:
+            for j in range(rows.shape[0]):
+                if rows[j] == chain[step]:
+                    out[j] = max(out[j], chain_values[step])
 
 
 @helper
-def _user_continuity(block: Block, asked: Asked, window_ms: float, out: Float64) -> None:
-    for j in range(block.rows.shape[0]):
-        value = 1.0 - abs(float(asked.time_ms) - float(block.time_ms[j])) / window_ms
-        counts = (block.author[j] == asked.author) & (asked.author >= 0) & (value > 0.0)
+def _user_continuity(
+    ago_ms: Float64, author: Int32, query_author: int, window_ms: float, out: Float64
+) -> None:
+    for j in range(author.shape[0]):
+        value = 1.0 - abs(ago_ms[j]) / window_ms
+        counts = (author[j] == query_author) & (query_author >= 0) & (value > 0.0)
         out[j] = value if counts else 0.0
 
 
 @helper
-def _time_decay(
-    block: Block, asked: Asked, decay_per_hour: float, scratch: Float64, out: Float64
-) -> None:
+def _time_decay(ago_ms: Float64, decay_per_hour: float, powers: Float64, out: Float64) -> None:
     """exp(x) for x <= 0 as 2**k * exp(r), |r| <= ln(2) / 2, exp(r) by its Taylor series to r**13.
 
     The series leaves out less than 1e-17, rounding adds a few units of the last place: as good as
     libm's exp, and several times as fast because the loop becomes vector instructions. Below
-    x = -708 the result is 0.
+    x = -708 the result is 0. ``powers`` is scratch.
     """
-    bits = scratch.view(np.int64)
-    for j in range(block.rows.shape[0]):
-        ago_ms = float(asked.time_ms) - float(block.time_ms[j])
-        exponent = -decay_per_hour * ((ago_ms if ago_ms > 0.0 else 0.0) / 3_600_000.0)
-        x = exponent if exponent > -708.0 else -708.0
+    bits = powers.view(np.int64)
+    for j in range(out.shape[0]):
+        ago = ago_ms[j] if ago_ms[j] > 0.0 else 0.0  # noqa: FURB136 (max does not vectorise)
+        exponent = -decay_per_hour * (ago / 3_600_000.0)
+        x = exponent if exponent > -708.0 else -708.0  # noqa: FURB136
         shifted = x * LOG2_E + ROUND_TO_INTEGER  # its low bits are the integer k
-        scratch[j] = shifted
+        powers[j] = shifted
         k = shifted - ROUND_TO_INTEGER
         r = (x - k * LN2_HIGH) - k * LN2_LOW
         r2 = r * r
@@ -164,80 +109,99 @@ def _time_decay(
         even = even * r2 + 1 / 24.0
         even = even * r2 + 0.5
         out[j] = 1.0 + (r + r2 * (even + r * odd)) if exponent >= -708.0 else 0.0
-    for j in range(block.rows.shape[0]):
+    for j in range(out.shape[0]):
         bits[j] = (bits[j] + 1023) << 52  # the bits of the number 2**k
-    for j in range(block.rows.shape[0]):
-        out[j] *= scratch[j]
+    for j in range(out.shape[0]):
+        out[j] *= powers[j]
 
 
 @helper
-def _mention_relation(block: Block, asked: Asked, ids: Int32, out: Float64) -> None:
-    out[:] = 0.0
-    if asked.mention_ids.shape[0] > 0:
-        for j in range(block.rows.shape[0]):
-            user = block.author[j]
-            if asked.mention_marks[user & LAST_MARK] != 0 and _is_in(asked.mention_ids, user):
-                out[j] = 0.5
-    for j in range(block.rows.shape[0]):
-        if block.mention_starts[j] == block.mention_ends[j]:
-            continue
-        common = 0
-        for k in range(block.mention_starts[j], block.mention_ends[j]):
-            user = ids[k]
-            if user == asked.author and asked.author >= 0:
-                out[j] += 0.5
-            if asked.mention_marks[user & LAST_MARK] != 0 and _is_in(asked.mention_ids, user):
-                common += 1
-        out[j] = min(1.0, out[j] + 0.3 * common)
+def _link(total: Float64, logistic: bool, out: Float64) -> None:
+    for j in range(out.shape[0]):
+        if not logistic:
+            floored = total[j] if total[j] > 0.0 else 0.0  # noqa: FURB136
+            out[j] = floored if floored < 1.0 else 1.0  # noqa: FURB136
+        elif total[j] >= 0.0:
+            out[j] = 1.0 / (1.0 + math.exp(-total[j]))
+        else:
+            out[j] = math.exp(total[j]) / (1.0 + math.exp(total[j]))
 
 
-@helper
-def _keyword_overlap(block: Block, asked: Asked, ids: Int32, out: Float64) -> None:
-    out[:] = 0.0
-    if asked.keyword_ids.shape[0] == 0:
-        return
-    if block.consecutive:
-        _count_in_span(block, asked, ids, out)
-    else:
-        for j in range(block.rows.shape[0]):
-            for k in range(block.keyword_starts[j], block.keyword_ends[j]):
-                word = ids[k]
-                if asked.keyword_marks[word & LAST_MARK] != 0 and _is_in(asked.keyword_ids, word):
-                    out[j] += 1.0
-    for j in range(block.rows.shape[0]):
-        if out[j] > 0.0:
-            words = block.keyword_ends[j] - block.keyword_starts[j]
-            out[j] /= float(words + asked.keyword_ids.shape[0]) - out[j]
+@kernel(
+    nb.intp(
+        *(READ_I64, READ_I32, READ_I32, READ_I32, nb.int64, nb.intp, nb.intp),
+        *(nb.types.UniTuple(nb.float64, 5), nb.types.UniTuple(nb.float64, 4), nb.intp, nb.boolean),
+        *(READ_F64, READ_F64, F64_2D, F64_2D, F64, F64),
+    ),
+    nogil=True,
+)
+def score_rows(
+    time_ms: Int64,
+    author: Int32,
+    parent: Int32,
+    rows: Int32,
+    query_time: int,
+    query_author: int,
+    query_parent: int,
+    weights: Weights,
+    constants: Constants,
+    max_chain_depth: int,
+    logistic: bool,
+    mentions: Float64,
+    overlap: Float64,
+    factors: Float64,
+    shares: Float64,
+    linear: Float64,
+    scores: Float64,
+) -> int:
+    """See `reference.score_rows`."""
+    decay_per_hour, window_ms, chain_decay, sibling_score = constants
+    n = time_ms.shape[0]
+    outside = 0
+    for j in range(rows.shape[0]):
+        outside |= rows[j] | (n - 1 - rows[j])  # a sum of sign bits
+    if outside < 0:
+        return ROW_OUT_OF_RANGE
+    chain = np.empty(min(max_chain_depth, n), np.int32)
+    chain = chain[: reply_path(parent, query_parent, chain)]
+    chain_values = np.empty(chain.shape[0], np.float64)
+    value = 1.0
+    for step in range(chain.shape[0]):
+        chain_values[step] = value
+        value *= chain_decay
 
-
-@helper
-def _count_in_span(block: Block, asked: Asked, ids: Int32, out: Float64) -> None:
-    """Count shared words eight at a time, whosever they are: a loop of a few words mispredicts."""
-    start = block.keyword_starts[0]
-    span = ids[start : block.keyword_ends[-1]]
-    eights = span[: span.shape[0] // 8 * 8].reshape(-1, 8)
-    j = 0
-    for e in range(eights.shape[0] + 1):
-        first = 8 * e
-        last = span.shape[0]
-        if e < eights.shape[0]:
-            last = first + 8
-            marked = 0
-            for i in range(8):
-                marked |= asked.keyword_marks[eights[e, i] & LAST_MARK]
-            if marked == 0:
-                continue
-        for k in range(first, last):
-            word = span[k]
-            if asked.keyword_marks[word & LAST_MARK] != 0 and _is_in(asked.keyword_ids, word):
-                while start + k >= block.keyword_ends[j]:
-                    j += 1
-                out[j] += 1.0
-
-
-@helper
-def _logistic(total: float) -> float:
-    if total >= 0.0:
-        return 1.0 / (1.0 + math.exp(-total))
-    grown = math.exp(total)
-    return grown / (1.0 + grown)
+    explain = factors.shape[0] > 0
+    factor = np.empty((5, BLOCK), np.float64)
+    scratch = np.empty((3, BLOCK), np.float64)
+    columns = np.empty((2, BLOCK), np.int32)
+    for base in range(0, rows.shape[0], BLOCK):
+        part = rows[base : base + BLOCK]
+        m = part.shape[0]
+        ago_ms, powers, total = scratch[0, :m], scratch[1, :m], scratch[2, :m]
+        its_author, its_parent = columns[0, :m], columns[1, :m]
+        for j in range(m):
+            ago_ms[j] = float(query_time) - float(time_ms[part[j]])
+        for j in range(m):
+            its_author[j] = author[part[j]]
+        for j in range(m):
+            its_parent[j] = parent[part[j]]
+        _reply_chain(
+            its_parent, part, query_parent, chain, chain_values, sibling_score, factor[0, :m]
+        )
+        _user_continuity(ago_ms, its_author, query_author, window_ms, factor[1, :m])
+        _time_decay(ago_ms, decay_per_hour, powers, factor[2, :m])
+        for f, given in ((3, mentions), (4, overlap)):
+            factor[f, :m] = given[base : base + m]
+        total[:] = 0.0
+        for f in range(5):
+            for j in range(m):
+                total[j] += factor[f, j] * weights[f]
+        _link(total, logistic, scores[base : base + m])
+        if explain:
+            its_factors, its_shares = factors[base : base + m], shares[base : base + m]
+            for j in range(m):
+                for f in range(5):
+                    its_factors[j, f] = factor[f, j]
+                    its_shares[j, f] = factor[f, j] * weights[f]
+            linear[base : base + m] = total
+    return OK

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numba as nb  # type: ignore[import-untyped, unused-ignore]
+import numba as nb
 
 from .arrays import Float64, Int32
-from .compile import I32, READ_F64, READ_I32, kernel
+from .compile import I32, READ_F64, READ_I32, helper, kernel
 from .status import NOT_A_NUMBER, OK
 
-_N = nb.intp
 
-
-@kernel(nb.boolean(READ_F64, READ_I32, _N, _N))
+@helper
 def _before(scores: Float64, rows: Int32, a: int, b: int) -> bool:
     """Does position a come before position b? A total order: no two positions are equal."""
     if scores[a] != scores[b]:
@@ -21,7 +19,7 @@ def _before(scores: Float64, rows: Int32, a: int, b: int) -> bool:
     return a > b
 
 
-@kernel(nb.void(READ_F64, READ_I32, I32, _N, _N))
+@helper
 def _sink(scores: Float64, rows: Int32, heap: Int32, hole: int, size: int) -> None:
     """Restore the heap below ``hole``: the position that comes last of all is at the top."""
     moving = heap[hole]
@@ -38,7 +36,7 @@ def _sink(scores: Float64, rows: Int32, heap: Int32, hole: int, size: int) -> No
     heap[hole] = moving
 
 
-@kernel(_N(READ_F64, READ_I32, I32), nogil=True)
+@kernel(nb.intp(READ_F64, READ_I32, I32), nogil=True)
 def top(scores: Float64, rows: Int32, out: Int32) -> int:
     """See `reference.top`. A heap of the k best so far: one comparison for nearly every score."""
     k = out.shape[0]

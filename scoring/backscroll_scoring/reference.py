@@ -1,7 +1,8 @@
-"""The specification: every kernel in plain Python, one row at a time, with sets where kernels have tables.
+"""The specification: every kernel in plain Python, one row at a time, sets instead of tables.
 
-Slow on purpose. Each function has the name, arguments and result of its twin in `kernels`; tests hold the two
-together, and ``engine=reference`` runs this one. Functions that can refuse return a status (see `status`).
+Slow on purpose. Each function has the name, arguments and result of its twin in `kernels`; tests
+hold the two together, and ``engine=reference`` runs this one. Functions that can refuse return a
+status (see `status`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ MS_PER_HOUR = 3_600_000
 def reply_chain(
     row: int, parent_of_row: int, query_parent: int, path: list[int], decay: float, sibling: float
 ) -> float:
-    """S5-06. The query's parent 1, each further ancestor ``decay`` times the one before; a message with the same
-    parent ``sibling``; the larger of the two. ``path`` is the query's parent and its ancestors, nearest first.
+    """S5-06. The query's parent 1, each further ancestor ``decay`` times the one before; a message
+    with the same parent ``sibling``; the larger of the two. ``path`` is the query's parent and its
+    ancestors, nearest first.
     """
     value = sibling if query_parent != -1 and parent_of_row == query_parent else 0.0
     if row in path:
@@ -33,7 +35,7 @@ def reply_chain(
 
 
 def user_continuity(author: int, query_author: int, apart_ms: float, window_ms: float) -> float:
-    """S5-07. For the asker's own messages 1, falling linearly to 0 at ``window_ms`` before or after the query."""
+    """S5-07. The asker's own messages: 1, falling to 0 at ``window_ms`` from the query."""
     if query_author < 0 or author != query_author:
         return 0.0
     return max(0.0, 1.0 - abs(apart_ms) / window_ms)
@@ -47,8 +49,8 @@ def time_decay(ago_ms: float, decay_per_hour: float) -> float:
 def mention_relation(
     author: int, mentions: set[int], query_author: int, query_mentions: set[int]
 ) -> float:
-    """S5-09. .5 if the query mentions the author, .5 if the message mentions the asker, .3 for each user both
-    mention; at most 1. Negative indices are nobody.
+    """S5-09. .5 if the query mentions the author, .5 if the message mentions the asker, .3 for each
+    user both mention; at most 1. Negative indices are nobody.
     """
     value = 0.5 if author >= 0 and author in query_mentions else 0.0
     value += 0.5 if query_author >= 0 and query_author in mentions else 0.0
@@ -57,15 +59,15 @@ def mention_relation(
 
 
 def keyword_overlap(keywords: set[int], query_keywords: set[int]) -> float:
-    """S5-10. Jaccard: shared words / words of either; 0 if nothing is shared. A negative index is a word the
-    channel does not know: it is in the union only.
+    """S5-10. Jaccard: shared words / words of either; 0 if nothing is shared. A negative index is a
+    word the channel does not know: it is in the union only.
     """
     common = sum(word >= 0 for word in keywords & query_keywords)
     return common / (len(keywords) + len(query_keywords) - common) if common else 0.0
 
 
 def link(total: float, logistic: bool) -> float:
-    """S5-11. The sum clipped to [0, 1], or the logistic function of it (the form that cannot overflow)."""
+    """S5-11. The sum clipped to [0, 1], or its logistic in the form that cannot overflow."""
     if not logistic:
         return min(max(total, 0.0), 1.0)
     if total >= 0:
@@ -73,30 +75,72 @@ def link(total: float, logistic: bool) -> float:
     return math.exp(total) / (1.0 + math.exp(total))
 
 
-def score_rows(
-    time_ms: Int64,
+def compare_sets(
     author: Int32,
-    parent: Int32,
     keyword_offsets: Int64,
     keyword_ids: Int32,
     mention_offsets: Int64,
     mention_ids: Int32,
     rows: Int32,
+    query_author: int,
+    query_keywords: Int32,
+    query_mentions: Int32,
+    mentions: Float64,
+    overlap: Float64,
+) -> int:
+    """Compare the users and words of m rows with the query's (S5-09, S5-10).
+
+    Parameters
+    ----------
+    rows : int32[m]
+        Which rows, in any order, repeated or not.
+    mentions, overlap : float64[m], written
+        mention_relation and keyword_overlap.
+
+    Returns
+    -------
+    int
+        OK, ROW_OUT_OF_RANGE, QUERY_NOT_SORTED or BAD_OFFSETS; outputs are undefined unless OK.
+    """
+    if any(not 0 <= row < len(author) for row in rows.tolist()):
+        return ROW_OUT_OF_RANGE
+    for ids in (query_keywords.tolist(), query_mentions.tolist()):
+        if ids != sorted(set(ids)):
+            return QUERY_NOT_SORTED
+    asked_words, asked_users = set(query_keywords.tolist()), set(query_mentions.tolist())
+    for i, row in enumerate(rows.tolist()):
+        sets = []
+        for offsets, ids in ((keyword_offsets, keyword_ids), (mention_offsets, mention_ids)):
+            start, end = int(offsets[row]), int(offsets[row + 1])
+            if not 0 <= start <= end <= len(ids):
+                return BAD_OFFSETS
+            sets.append(set(ids[start:end].tolist()))
+        words, users = sets
+        mentions[i] = mention_relation(int(author[row]), users, query_author, asked_users)
+        overlap[i] = keyword_overlap(words, asked_words)
+    return OK
+
+
+def score_rows(
+    time_ms: Int64,
+    author: Int32,
+    parent: Int32,
+    rows: Int32,
     query_time: int,
     query_author: int,
     query_parent: int,
-    query_keywords: Int32,
-    query_mentions: Int32,
     weights: Weights,
     constants: Constants,
     max_chain_depth: int,
     logistic: bool,
+    mentions: Float64,
+    overlap: Float64,
     factors: Float64,
     shares: Float64,
     linear: Float64,
     scores: Float64,
 ) -> int:
-    """Score m rows of a channel of n. Arguments are those of `features` and `weights`, taken apart.
+    """Score m rows of a channel of n, given what `compare_sets` wrote for the same rows.
 
     Parameters
     ----------
@@ -104,9 +148,11 @@ def score_rows(
         Which rows, in any order, repeated or not.
     constants : 4 floats
         `ScoreParameters.constants`.
+    mentions, overlap : float64[m]
+        The last two factors.
     factors, shares : float64[m, 5], written
-        Raw factor values in [0, 1], and the same times their weights. With 0 rows they, and ``linear``, are left
-        alone: only ``scores`` is wanted.
+        Raw factor values in [0, 1], and the same times their weights. Given with 0 rows they, and
+        ``linear``, are left alone: only ``scores`` is wanted.
     linear : float64[m], written
         The shares of a row added from left to right (S5-12).
     scores : float64[m], written
@@ -115,37 +161,21 @@ def score_rows(
     Returns
     -------
     int
-        OK, ROW_OUT_OF_RANGE, QUERY_NOT_SORTED or BAD_OFFSETS; the outputs are undefined unless OK.
+        OK or ROW_OUT_OF_RANGE; outputs are undefined unless OK.
     """
-    n = len(time_ms)
-    if any(not 0 <= row < n for row in rows.tolist()):
+    if any(not 0 <= row < len(time_ms) for row in rows.tolist()):
         return ROW_OUT_OF_RANGE
-    for ids in (query_keywords.tolist(), query_mentions.tolist()):
-        if ids != sorted(set(ids)):
-            return QUERY_NOT_SORTED
     decay_per_hour, window_ms, chain_decay, sibling_score = constants
-    asked_words, asked_users = set(query_keywords.tolist()), set(query_mentions.tolist())
-    buffer = np.empty(min(max_chain_depth, n), np.int32)
+    buffer = np.empty(min(max_chain_depth, len(time_ms)), np.int32)
     path = buffer[: reply_path(parent, query_parent, buffer)].tolist()
-
     for i, row in enumerate(rows.tolist()):
-        spans = []
-        for offsets, ids in ((keyword_offsets, keyword_ids), (mention_offsets, mention_ids)):
-            low, high = int(offsets[row]), int(offsets[row + 1])
-            if not 0 <= low <= high <= len(ids):
-                return BAD_OFFSETS
-            spans.append(set(ids[low:high].tolist()))
-        words, users = spans
-        wrote = int(author[row])
         ago_ms = float(query_time) - float(time_ms[row])
         values = (
-            reply_chain(
-                row, int(parent[row]), query_parent, path, chain_decay, sibling_score
-            ),
-            user_continuity(wrote, query_author, ago_ms, window_ms),
+            reply_chain(row, int(parent[row]), query_parent, path, chain_decay, sibling_score),
+            user_continuity(int(author[row]), query_author, ago_ms, window_ms),
             time_decay(ago_ms, decay_per_hour),
-            mention_relation(wrote, users, query_author, asked_users),
-            keyword_overlap(words, asked_words),
+            float(mentions[i]),
+            float(overlap[i]),
         )
         total = 0.0
         for f, (value, weight) in enumerate(zip(values, weights, strict=True)):
@@ -160,8 +190,8 @@ def score_rows(
 
 
 def reply_path(parent: Int32, start: int, out: Int32) -> int:
-    """Write ``start``, its parent, and so on into ``out`` until it is full, a message replies to nothing that is
-    stored, or a message comes a second time. Return how many were written.
+    """Write ``start``, its parent, and so on into ``out`` until it is full, a message replies to
+    nothing that is stored, or a message comes a second time. Return how many were written.
     """
     path: list[int] = []
     row = int(start)
@@ -173,8 +203,8 @@ def reply_path(parent: Int32, start: int, out: Int32) -> int:
 
 
 def roots(parent: Int32, out: Int32) -> None:
-    """Write the root of every row into ``out`` (int32[n]): the last message on the way from parent to parent; if
-    the way ends in a cycle, the cycle's lowest row.
+    """Write the root of every row into ``out`` (int32[n]): the last message on the way from parent
+    to parent; if the way ends in a cycle, the cycle's lowest row.
     """
     n = len(parent)
     for i in range(n):
@@ -187,9 +217,9 @@ def roots(parent: Int32, out: Int32) -> None:
 
 
 def top(scores: Float64, rows: Int32, out: Int32) -> int:
-    """Write the positions of the ``len(out)`` best of m scores into ``out`` (int32, at most m), best first; of
-    equal scores the larger entry of ``rows`` (int32[m]) first, then the later position. NOT_A_NUMBER if any
-    score is NaN.
+    """Write the positions of the ``len(out)`` best of m scores into ``out`` (int32, at most m),
+    best first; of equal scores the larger entry of ``rows`` (int32[m]) first, then the later
+    position. NOT_A_NUMBER if any score is NaN.
     """
     if np.isnan(scores).any():
         return NOT_A_NUMBER

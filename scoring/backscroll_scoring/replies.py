@@ -1,7 +1,7 @@
 """Reply trees: who answers whom. A tree is all messages whose replies lead to the same root.
 
-``parent`` is int32[n], the row each row replies to, -1 for none; see `ChannelColumns.parent`. Bad data may hold
-cycles: a cycle's lowest row is its root. All functions end on any input.
+``parent`` is int32[n], the row each row replies to, -1 for none; see `ChannelColumns.parent`. Bad
+data may hold cycles: a cycle's lowest row is its root. All functions end on any input.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from .arrays import Int32, require
 from .engine import EngineChoice, resolve
 
 
-def ancestors(
-    parent: Int32, row: int, max_depth: int, *, engine: EngineChoice = kernels
-) -> Int32:
-    """Return the messages above a row, int32[<= max_depth], the nearest first, the row itself left out.
+def ancestors(parent: Int32, row: int, max_depth: int, *, engine: EngineChoice = kernels) -> Int32:
+    """Return the messages above a row, int32[<= max_depth], the nearest first, without the row.
 
     Raises
     ------
@@ -32,14 +30,16 @@ def ancestors(
 
 
 def roots(parent: Int32, *, engine: EngineChoice = kernels) -> Int32:
-    """Return the root of each row, int32[n]; a message that replies to nothing is its own. Linear time."""
+    """Return the root of each row, int32[n]; linear time. A message without a parent is its own."""
     out = np.empty(len(require("parent", parent, np.int32)), np.int32)
     resolve(engine).roots(parent, out)
     return out
 
 
 def reply_tree(parent: Int32, row: int, *, engine: EngineChoice = kernels) -> Int32:
-    """Return all rows in the reply tree of a row, itself included, int32[], ascending. Linear in the channel.
+    """Return all rows in the reply tree of a row, int32[], ascending, the row included.
+
+    Linear in the channel.
 
     Raises
     ------

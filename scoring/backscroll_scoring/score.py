@@ -84,7 +84,8 @@ def score_only(
 ) -> Float64:
     """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest.
 
-    For all rows of a big channel: rank by this, then explain the few that were kept by `score_rows`.
+    For all rows of a big channel: rank by this, then explain the few that were kept by
+    `score_rows`.
     """
     scores = np.empty(len(rows), np.float64)
     _run(columns, query, rows, parameters, engine, Scored(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores))
@@ -99,27 +100,42 @@ def _run(
     engine: EngineChoice,
     out: Scored,
 ) -> None:
-    status = resolve(engine).score_rows(
-        columns.time_ms,
-        columns.author,
-        columns.parent,
-        columns.keyword_offsets,
-        columns.keyword_ids,
-        columns.mention_offsets,
-        columns.mention_ids,
-        require("rows", np.ascontiguousarray(rows), np.int32),
-        query.time_ms,
-        query.author,
-        query.parent,
-        query.keyword_ids,
-        query.mention_ids,
-        parameters.weights,
-        parameters.constants,
-        parameters.max_chain_depth,
-        parameters.link == "logistic",
-        out.factors,
-        out.shares,
-        out.linear,
-        out.scores,
+    chosen = resolve(engine)
+    rows = require("rows", np.ascontiguousarray(rows), np.int32)
+    mentions, overlap = np.empty(len(rows), np.float64), np.empty(len(rows), np.float64)
+    check(
+        chosen.compare_sets(
+            columns.author,
+            columns.keyword_offsets,
+            columns.keyword_ids,
+            columns.mention_offsets,
+            columns.mention_ids,
+            rows,
+            query.author,
+            query.keyword_ids,
+            query.mention_ids,
+            mentions,
+            overlap,
+        )
     )
-    check(status)
+    check(
+        chosen.score_rows(
+            columns.time_ms,
+            columns.author,
+            columns.parent,
+            rows,
+            query.time_ms,
+            query.author,
+            query.parent,
+            parameters.weights,
+            parameters.constants,
+            parameters.max_chain_depth,
+            parameters.link == "logistic",
+            mentions,
+            overlap,
+            out.factors,
+            out.shares,
+            out.linear,
+            out.scores,
+        )
+    )

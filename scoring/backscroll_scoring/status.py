@@ -1,4 +1,4 @@
-"""What a kernel returns besides its arrays: 0, or the reason it refused. A kernel cannot raise with a useful text."""
+"""What a kernel returns: 0, or why it refused. (A kernel cannot raise with a useful text.)"""
 
 OK = 0
 ROW_OUT_OF_RANGE = 1

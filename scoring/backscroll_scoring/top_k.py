@@ -19,15 +19,16 @@ def top_order(
 ) -> Int32:
     """Return positions in ``scores``, the highest score first; of equal scores the later row first.
 
-    The order is total: the same scores and rows give the same order, and a smaller limit gives a prefix.
+    The order is total: the same scores and rows give the same order, and a smaller limit gives a
+    prefix.
 
     Parameters
     ----------
     scores : float64[m]
         Anything but NaN.
     rows : int32[m], optional
-        The row each score belongs to, for ties (the later position if rows repeat). Left out: scores are taken to
-        be in row order.
+        The row each score belongs to, for ties (the later position if rows repeat). Left out:
+        scores are taken to be in row order.
     limit : int, optional
         How many positions at most. A small one is far cheaper than all m.
 

@@ -16,8 +16,9 @@ from .weights import CLASSIC, ScoreParameters
 def warm() -> float:
     """Call every kernel once on a channel of two messages; return the seconds it took.
 
-    Kernels are compiled, or loaded from numba's cache, when the package is imported; what is left for the first
-    call is a few milliseconds of lazy binding. This keeps them out of the first request.
+    Kernels are compiled, or loaded from numba's cache, when the package is imported; what is left
+    for the first call is a few milliseconds of lazy binding. This keeps them out of the first
+    request.
     """
     start = time.perf_counter()
     one_a_row = np.arange(3, dtype=np.int64)

@@ -15,7 +15,7 @@ Link: TypeAlias = Literal["identity", "logistic"]
 
 @dataclass(frozen=True, slots=True)
 class ScoreParameters:
-    """The numbers of the scorer. The defaults are S5's; the constants inside the factors are our reading of S5.
+    """The numbers of the scorer. The weights are S5's, the constants our reading of S5.
 
     Attributes
     ----------
@@ -30,10 +30,11 @@ class ScoreParameters:
     sibling_score : float
         reply_chain of a message with the same parent as the query. In [0, 1].
     max_chain_depth : int
-        How many messages the reply chain holds at most, the parent included. 0: no chain, siblings only.
+        How many messages the reply chain holds at most, the parent included. 0: no chain, siblings
+        only.
     link : "identity" or "logistic"
-        identity: the weighted sum clipped to [0, 1], for weights set by hand. logistic: 1 / (1 + exp(-sum)), for
-        fitted ones.
+        identity: the weighted sum clipped to [0, 1], for weights set by hand. logistic: 1 / (1 +
+        exp(-sum)), for fitted ones.
     """
 
     weights: Weights = (0.4, 0.15, 0.2, 0.15, 0.1)
@@ -46,13 +47,17 @@ class ScoreParameters:
 
     def __post_init__(self) -> None:
         if len(self.weights) != len(CLASSIC_FACTORS):
-            raise ValueError(f"weights must be {len(CLASSIC_FACTORS)} numbers, not {len(self.weights)}")
+            raise ValueError(
+                f"weights must be {len(CLASSIC_FACTORS)} numbers, not {len(self.weights)}"
+            )
         first, second, third, fourth, fifth = map(float, self.weights)
         object.__setattr__(self, "weights", (first, second, third, fourth, fifth))
         if not all(map(math.isfinite, self.weights)):
             raise ValueError(f"weights must be finite: {self.weights}")
         if not (math.isfinite(self.decay_per_hour) and self.decay_per_hour >= 0):
-            raise ValueError(f"decay_per_hour must be finite and not negative: {self.decay_per_hour}")
+            raise ValueError(
+                f"decay_per_hour must be finite and not negative: {self.decay_per_hour}"
+            )
         if not 0 < self.continuity_window_ms < 2**63:
             raise ValueError(f"continuity_window_ms must be positive: {self.continuity_window_ms}")
         for name in ("chain_decay", "sibling_score"):
@@ -65,7 +70,7 @@ class ScoreParameters:
 
     @property
     def constants(self) -> Constants:
-        """What the engines take as one argument: decay per hour, window in ms, chain decay, sibling score."""
+        """For the engines: decay per hour, window in ms, chain decay, sibling score."""
         return (
             float(self.decay_per_hour),
             float(self.continuity_window_ms),

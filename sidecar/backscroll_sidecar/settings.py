@@ -6,21 +6,29 @@ names of design S3 without a prefix. Nothing here imports numba: its cache direc
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from backscroll_sidecar.settings_types import (
+    Address,
+    ProfileName,
+    Share,
+    StrategyName,
+    Table,
+    UserPath,
+    Words,
+)
 
 if TYPE_CHECKING:
     from backscroll_sidecar.context.profiles import Profile
     from backscroll_sidecar.context.settings import ContextSettings
 
-PROFILE_NAMES = ("balanced", "classic", "chain_recent", "retrieval", "naive", "room")
 CLASSIC_ONLY = (
     "time_window_hours",
     "relevance_threshold",
@@ -48,56 +56,6 @@ class _Section(BaseSettings):
         **_others: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (init_settings,)
-
-
-def _parts(value: object) -> object:
-    """Environment variables hold lists separated by commas."""
-    return (
-        [part.strip() for part in value.split(",") if part.strip()]
-        if isinstance(value, str)
-        else value
-    )
-
-
-def _table(value: object) -> object:
-    """Environment variables hold tables as JSON."""
-    return json.loads(value) if isinstance(value, str) else value
-
-
-def _address(value: str) -> str:
-    """Accept ``host:port``, ``[v6]:port`` and ``unix:path``."""
-    if value.startswith("unix:"):
-        if not value.removeprefix("unix:"):
-            raise ValueError("name the socket after 'unix:'")
-        return value
-    host, colon, port = value.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise ValueError("an address is host:port, [v6 address]:port or unix:path")
-    return value
-
-
-def _profile_name(value: str) -> str:
-    if value not in PROFILE_NAMES:
-        raise ValueError(f"no such profile; there are {', '.join(PROFILE_NAMES)}")
-    return value
-
-
-def _strategy(value: str) -> str:
-    module, colon, name = value.partition(":")
-    if not (colon and name.isidentifier() and all(map(str.isidentifier, module.split(".")))):
-        raise ValueError("a strategy is named module:Class")
-    return value
-
-
-def _home(value: Path) -> Path:
-    return value.expanduser()
-
-
-UserPath = Annotated[Path, AfterValidator(_home)]
-Address = Annotated[str, AfterValidator(_address)]
-ProfileName = Annotated[str, AfterValidator(_profile_name)]
-StrategyName = Annotated[str, AfterValidator(_strategy)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class MemorySettings(_Section):
@@ -158,7 +116,7 @@ class Settings(_Section):
 
     model_config = SettingsConfigDict(env_prefix="BACKSCROLL_", frozen=True, extra="forbid")
 
-    listen: Annotated[tuple[Address, ...], BeforeValidator(_parts), Field(min_length=1)] = Field(
+    listen: Annotated[tuple[Address, ...], Words, Field(min_length=1)] = Field(
         ("127.0.0.1:7171",),
         description="Addresses to serve on: host:port or unix:path, several with commas. Port 0: any free one. "
         "Anything but loopback and unix sockets needs TLS and a credential.",
@@ -185,10 +143,10 @@ class Settings(_Section):
         None,
         description="System text of requests that bring none. Unset: the profile's own, if it has one.",
     )
-    bots: Annotated[Mapping[str, BotTable], BeforeValidator(_table)] = Field(
+    bots: Annotated[Mapping[str, BotTable], Table] = Field(
         default_factory=dict, description="Table by the bot's user id: system_text, profile. JSON in the environment.",
     )  # fmt: skip
-    channel_profiles: Annotated[Mapping[str, ProfileName], BeforeValidator(_table)] = Field(
+    channel_profiles: Annotated[Mapping[str, ProfileName], Table] = Field(
         default_factory=dict, description="Table of profiles by channel. JSON in the environment."
     )
     hot_channel_bytes: int = Field(
@@ -196,9 +154,10 @@ class Settings(_Section):
         ge=1024 * 1024,
         description="Bytes that channels may take in memory, 1 MiB and up.",
     )
-    strategies: Annotated[tuple[StrategyName, ...], BeforeValidator(_parts)] = Field(
+    strategies: Annotated[tuple[StrategyName, ...], Words] = Field(
         (),
-        description="Candidate sources of your own, each named module:Class, several with commas.",
+        description="Candidate sources of your own, each named module:Class, several with commas. They run in "
+        "every profile, after its own sources.",
     )
     tls_cert: UserPath | None = Field(
         None, description="PEM file of the server's certificate chain."
@@ -210,7 +169,8 @@ class Settings(_Section):
     )
     tokens_file: UserPath | None = Field(
         None,
-        description="TOML file of the tokens that callers may use, each with its tenant. Set: callers need one.",
+        description='TOML file with a table [tokens]: lines "TOKEN" = "TENANT", or "sha256:DIGEST" for the '
+        "token. Set: callers need one.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least level logged."
@@ -239,13 +199,19 @@ class Settings(_Section):
         """The database's file."""
         return self.database or self.state_dir / "backscroll.db"
 
-    def context_settings(self) -> ContextSettings:
-        """Settings of builds, the profiles derived (S0-01, S3-18, S5-26, S5-27). Imports numba."""
+    def context_settings(self, own_sources: Sequence[str] = ()) -> ContextSettings:
+        """Settings of builds, the profiles derived (S0-01, S3-18, S5-26, S5-27). Imports numba.
+
+        `own_sources` run in every profile, after its own.
+        """
         from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
 
         memory = self.memory
         return ContextSettings(
-            profiles=_derived_profiles(self),
+            profiles={
+                name: replace(one, sources=tuple(dict.fromkeys((*one.sources, *own_sources))))
+                for name, one in _derived_profiles(self).items()
+            },
             default_profile=self.default_profile,
             default_model=self.default_model,
             intelligent=memory.enable_intelligent_memory,

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Sequence,
+)
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -131,16 +139,13 @@ class AsyncClient:
             timeout=deadline_s(self._timeout_s, timeout_s), metadata=self._metadata
         )
         try:
-            # A call that ended early refuses what is written to it; its own answer says why.
-            with contextlib.suppress(asyncio.InvalidStateError):
-                async for request in _requests(importer, messages):
-                    await call.write(request)
-                    if progress is not None:
-                        progress(importer.sent_count)
-                await call.done_writing()
-            return importer.finish(await call)
-        except grpc.RpcError as error:
-            raise error_from(error) from error
+            async for request in _requests(importer, messages):
+                if not await _taken(call.write(request)):
+                    break
+                if progress is not None:
+                    progress(importer.sent_count)
+            await _taken(call.done_writing())
+            return importer.finish(await _answer(call))
         finally:
             call.cancel()
 
@@ -207,14 +212,29 @@ class AsyncClient:
             responses.cancel()  # a dropped call would live on (grpc#43462)
 
     async def _call(self, call: Call) -> Any:  # noqa: ANN401
-        try:
-            return await self._rpcs[call.rpc](
+        return await _answer(
+            self._rpcs[call.rpc](
                 call.request,
                 timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
                 metadata=self._metadata,
             )
-        except grpc.RpcError as error:
-            raise error_from(error) from error
+        )
+
+
+async def _answer(call: Awaitable[Any]) -> Any:  # noqa: ANN401
+    try:
+        return await call
+    except grpc.RpcError as error:
+        raise error_from(error) from error
+
+
+async def _taken(write: Awaitable[None]) -> bool:
+    """False if the call ended early; its answer says why, what `write` raises does not."""
+    try:
+        await write
+    except (asyncio.InvalidStateError, grpc.RpcError):
+        return False
+    return True
 
 
 async def _requests(

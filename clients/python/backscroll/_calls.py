@@ -114,6 +114,7 @@ def build_context(
     payload_formats: PayloadFormatName | Sequence[PayloadFormatName | int] = (),
     model: str = "",
     explain: bool = False,
+    include_names: bool = False,
     question_label: str | None = None,
     visible_since_membership: bool = False,
     timeout_s: float | None = None,
@@ -167,6 +168,8 @@ def build_context(
         named in them.
     explain
         Ask for every candidate with its scores and fate.
+    include_names
+        Put authors' names into the payload's own name field, where the vendor has one.
     question_label
         What precedes the question in the layouts that put it behind the context.
     visible_since_membership
@@ -227,6 +230,7 @@ def build_context(
             payload_formats=payload_formats,
             model=model,
             explain=explain,
+            include_names=include_names,
             question_label=question_label,
             visible_since_membership=visible_since_membership,
         ),

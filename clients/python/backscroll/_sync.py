@@ -141,9 +141,7 @@ class Client:
                 if progress is not None:
                     progress(importer.sent_count)
             _put(outgoing, None, call)
-            return importer.finish(call.result())
-        except grpc.RpcError as error:
-            raise error_from(error) from error
+            return importer.finish(_answer(call.result))
         finally:
             call.cancel()
             with contextlib.suppress(queue.Full):  # if it is full, nobody waits for it
@@ -201,14 +199,19 @@ class Client:
             responses.cancel()  # a dropped call would live on (grpc#43462)
 
     def _call(self, call: Call) -> Any:  # noqa: ANN401
-        try:
-            return self._rpcs[call.rpc](
-                call.request,
-                timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
-                metadata=self._metadata,
-            )
-        except grpc.RpcError as error:
-            raise error_from(error) from error
+        return _answer(
+            self._rpcs[call.rpc],
+            call.request,
+            timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
+            metadata=self._metadata,
+        )
+
+
+def _answer(call: Callable[..., Any], *args: object, **kwargs: object) -> Any:  # noqa: ANN401
+    try:
+        return call(*args, **kwargs)
+    except grpc.RpcError as error:
+        raise error_from(error) from error
 
 
 def _put(outgoing: queue.Queue[Any], item: object, call: Any) -> bool:  # noqa: ANN401

@@ -141,16 +141,19 @@ def _addressed(text: str, roster: Roster) -> Iterator[tuple[int, str]]:
         return
     start = 0
     for line in text.split("\n", MAX_PLACES)[:MAX_PLACES]:
-        user_id = _addressee(line.lstrip()[: longest + 2], roster)
+        user_id = _addressee(line.lstrip(), longest, roster)
         if user_id is not None:
             yield start, user_id
         start += len(line) + 1
 
 
-def _addressee(head: str, roster: Roster) -> str | None:
-    """The user of the longest known name that ends at one of the separators in `head`."""
+def _addressee(line: str, longest: int, roster: Roster) -> str | None:
+    """The user of the longest known name before one of the separators near the start of `line`."""
+    head = line[: longest + 2]  # the longest name, its separator, and what must follow that
     best: str | None = None
     for end in _ADDRESS_END.finditer(head):
+        if end.start() > longest:
+            break
         name = head[: end.start()].rstrip()
         if end.group() in ",\uff0c" and name.lower() in STOP_WORDS:
             continue  # "no, …" and "ok, …" answer somebody; they do not call a user of that name

@@ -106,8 +106,9 @@ class _Line:
         if count > _MAX_SMALL_TALK_WORDS:
             return False
         social = [word for word in self.words if word in cues.SOCIAL_EN]
-        if social and all(word in cues.SOCIAL_EN or word in cues.FILLER_EN for word in self.words):
-            return True
+        filler = [word for word in self.words if word in cues.FILLER_EN and word not in social]
+        if social and len(social) + len(filler) == count:
+            return cues.QUESTION_START_EN.match(self.bare) is None  # "hey, is there a way to do it"
         if count <= _MAX_OPENED_SMALL_TALK_WORDS and cues.SOCIAL_START_EN.match(self.bare):
             return True
         return count <= _MAX_LAUGHED_WORDS and not cues.LAUGHS_EN.isdisjoint(social)

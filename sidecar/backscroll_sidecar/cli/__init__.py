@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from backscroll_sidecar.cli.console import CommandError, print_error
 
-__all__ = ["main"]
+__all__ = ["STARTED_S", "main"]
+
+STARTED_S = time.monotonic()
+"""When the process began to be ours."""
 
 
 def main(arguments: list[str] | None = None) -> int:

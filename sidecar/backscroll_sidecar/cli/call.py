@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import grpc
 import typer
@@ -50,7 +50,7 @@ def call(
     if not show and not method:
         usage("name a method", "backscroll call --list shows what there is")
     with _channel(server, token, tls_ca) as channel, _failures(server):
-        database = ProtoReflectionDescriptorDatabase(channel)
+        database = ProtoReflectionDescriptorDatabase(cast("grpc.Channel", channel))
         pool = descriptor_pool.DescriptorPool(database)
         services = [pool.FindServiceByName(name) for name in sorted(database.get_services())]
         if show:
@@ -82,7 +82,7 @@ def _failures(server: str) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as failed:
-        error = error_from(failed)  # type: ignore[arg-type]
+        error = error_from(failed)
         if error.code is grpc.StatusCode.UNAVAILABLE and not error.reason:
             raise CommandError(
                 f"no server at {server}", "start one with: backscroll serve"

@@ -20,7 +20,7 @@ from backscroll_sidecar.domain import Fate, MessageState
 
 THRESHOLD_TOLERANCE = 1e-6
 HEAD = 3
-"""This many best scores come before floors and chain: the likeliest parents stay in front (balanced, irc_dev)."""
+"""This many best scores come before floors and chain: the likeliest parents stay in front (measured on irc_dev)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +73,8 @@ def select(
     reject(np.flatnonzero(hidden), Fate.VISIBILITY)
     reject(np.flatnonzero(recalled), Fate.RECALLED)
     places = np.flatnonzero(~(weak | hidden | recalled))
-    order, lifted = _order(places, ranked.scores, kept_anyway)
+    head = HEAD if profile.parameters else 0
+    order, lifted = _order(places, ranked.scores, kept_anyway, head)
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, rows, order)
         reject(np.array(copies, np.intp), Fate.DUPLICATE)
@@ -85,13 +86,16 @@ def select(
 
 
 def _order(
-    places: NDArray[np.intp], scores: NDArray[np.float64], kept_anyway: NDArray[np.bool_]
+    places: NDArray[np.intp],
+    scores: NDArray[np.float64],
+    kept_anyway: NDArray[np.bool_],
+    head: int,
 ) -> tuple[list[int], set[int]]:
-    """Best scores first; what floors and chain keep comes right after the first few, and is named."""
+    """Best scores first; what floors and chain keep comes right after the first `head`, and is named."""
     by_score = places[top_order(scores[places])].tolist()
-    tail = by_score[HEAD:]
+    tail = by_score[head:]
     lifted = [p for p in tail if kept_anyway[p]]
-    return by_score[:HEAD] + lifted + [p for p in tail if not kept_anyway[p]], set(lifted)
+    return by_score[:head] + lifted + [p for p in tail if not kept_anyway[p]], set(lifted)
 
 
 def _protected(

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Protocol
 
 from backscroll.v1 import context_pb2 as pb
-
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.errors import NotImplementedYet
 from backscroll_sidecar.rpc.guard import Call
@@ -36,14 +35,13 @@ class ContextServicer:
         built = await self._builder.build(build_request(request, call.tenant, call.time_left_s))
         return encode_built(built, self._server_version)
 
-    async def stream_chat(
+    def stream_chat(
         self,
         request: pb.StreamChatRequest,  # noqa: ARG002
         call: Call,  # noqa: ARG002
     ) -> AsyncIterator[pb.StreamChatResponse]:
         """Refuse: this version builds contexts and calls no model."""
         raise NotImplementedYet("this version calls no model; use BuildContext")
-        yield  # makes it a stream
 
     async def chat(self, request: pb.ChatRequest, call: Call) -> pb.ChatResponse:  # noqa: ARG002
         """Refuse: this version builds contexts and calls no model."""

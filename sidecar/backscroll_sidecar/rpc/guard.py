@@ -152,7 +152,9 @@ class Guard:
 
         return answer
 
-    def _stream(self, method: Method, gate: Gate) -> Callable[[Incoming, Context], AsyncIterator[bytes]]:
+    def _stream(
+        self, method: Method, gate: Gate
+    ) -> Callable[[Incoming, Context], AsyncIterator[bytes]]:
         read = _reader(method)
 
         async def answer(request: Incoming, context: Context) -> AsyncIterator[bytes]:
@@ -191,7 +193,9 @@ class _Watch:
 
     __slots__ = ("_method", "_observe", "_request_bytes", "_started", "tenant")
 
-    def __init__(self, observe: Callable[[CallRecord], None], method: Method, request: Incoming) -> None:
+    def __init__(
+        self, observe: Callable[[CallRecord], None], method: Method, request: Incoming
+    ) -> None:
         self._started = time.perf_counter_ns()
         self._observe = observe
         self._method = method

@@ -2,38 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from backscroll.v1 import history_pb2 as pb
-
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
-from backscroll_sidecar.history.ingest import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.rpc.batches import ImportSource, append_batch
-from backscroll_sidecar.rpc.checks import check_range, check_text, check_time, missing, required_id
+from backscroll_sidecar.rpc.batches import ImportSource, append_batch, encode_results
+from backscroll_sidecar.rpc.checks import (
+    check_count,
+    check_range,
+    check_text,
+    check_time,
+    missing,
+    required_id,
+)
 from backscroll_sidecar.rpc.codec import encode_stored
 from backscroll_sidecar.rpc.guard import Call
 from backscroll_sidecar.rpc.lenient import Batch, parse_batch
 from backscroll_sidecar.rpc.limits import (
     DEFAULT_SEARCH_HITS,
-    MAX_PAGE_ITEMS,
+    MAX_MENTIONS,
     MAX_QUERY_BYTES,
     MAX_SEARCH_HITS,
     MAX_WAIT_FOR_INDEX_MS,
 )
-from backscroll_sidecar.rpc.pages import Page, RunWriter, fill, read_page
+from backscroll_sidecar.rpc.pages import Rows, encode_hits, export_runs, list_page
 from backscroll_sidecar.rpc.translate_history import (
     channel_to_proto,
     check_erase,
-    check_list,
     import_to_proto,
     limit_of,
     member_to_proto,
     members_from_proto,
     receipt_to_proto,
-    result_to_proto,
     root_of,
 )
 from backscroll_sidecar.rpc.translate_messages import mentions_from_proto, parts_from_proto
+from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
+
+_EDITED = tag(pb.EditMessageResponse, "message", LENGTH)
+_TREE = tag(pb.GetThreadResponse, "messages", LENGTH)
+
+
+class HistoryServicer:
+    """Answers HistoryService. Safe for any number of calls at once on one event loop."""
+
+    SERVICE = pb.DESCRIPTOR.services_by_name["HistoryService"]
+    PARSERS: Mapping[str, Callable[[bytes], Any]] = {
+        "AppendMessages": partial(parse_batch, pb.AppendMessagesRequest),
+        "ImportMessages": partial(parse_batch, pb.ImportMessagesRequest),
+    }
+
+    def __init__(self, history: HistoryService) -> None:
+        self._history = history
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    async def append_messages(self, batch: Batch, call: Call) -> bytes:
+        """Store a batch of one channel; one result an item, after the commit."""
+        key = _key(batch.channel, call)
+        results = await append_batch(self._history, key, batch, call.deadline_s)
+        return await encode_results(results)
+
+    async def import_messages(
+        self, batches: AsyncIterator[Batch], call: Call
+    ) -> pb.ImportMessagesResponse:
+        """Store batch after batch; the next is read once the last is durable."""
+        source = ImportSource(batches)
+        report = await self._history.import_stream(call.tenant, source.messages())
+        return import_to_proto(report, source.refused_count, source.problems(report))
+
+    async def edit_message(self, request: pb.EditMessageRequest, call: Call) -> bytes:
+        """Give a message new content; author, time and reply stay."""
+        key = _key(request.channel, call)
+        if not request.parts:
+            raise missing("parts")
+        check_count(len(request.mentions), "mentions", MAX_MENTIONS)
+        timed = request.HasField("edited_at_ms")
+        stored = await self._history.edit(
+            key,
+            required_id(request.message_id, "message_id"),
+            parts_from_proto(request.parts),
+            mentions_from_proto(request.mentions),
+            check_time(request.edited_at_ms, "edited_at_ms") if timed else None,
+            deadline_s=call.deadline_s,
+        )
+        return lengthed(_EDITED, encode_stored(stored))
+
+    async def recall_message(
+        self, request: pb.RecallMessageRequest, call: Call
+    ) -> pb.RecallMessageResponse:
+        """Take a message back; its id stays taken."""
+        key = _key(request.channel, call)
+        message_id = required_id(request.message_id, "message_id")
+        await self._history.recall(key, message_id, deadline_s=call.deadline_s)
+        return pb.RecallMessageResponse()
+
+    async def upsert_members(
+        self, request: pb.UpsertMembersRequest, call: Call
+    ) -> pb.UpsertMembersResponse:
+        """Insert or update people of a channel."""
+        key = _key(request.channel, call)
+        members = members_from_proto(request.members)
+        await self._history.upsert_members(key, members, deadline_s=call.deadline_s)
+        return pb.UpsertMembersResponse()
+
+    async def erase(self, request: pb.EraseRequest, call: Call) -> pb.EraseResponse:
+        """Delete for good, with a receipt."""
+        check_erase(request)
+        receipt = await self._history.erase(
+            ChannelKey(call.tenant, request.channel),
+            message_ids=list(request.message_ids),
+            user_id=request.user_id,
+            whole_channel=request.whole_channel,
+            deadline_s=call.deadline_s,
+        )
+        return receipt_to_proto(receipt.counts)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    async def list_messages(self, request: pb.ListMessagesRequest, call: Call) -> bytes:
+        """Page through a channel, an author's messages, or messages by id."""
+        return await list_page(self._history, request, call.tenant)
+
+    async def get_thread(self, request: pb.GetThreadRequest, call: Call) -> bytes:
+        """Return the reply tree around a message."""
+        key = _key(request.channel, call)
+        message_id = required_id(request.message_id, "message_id")
+        tree = await self._history.reply_tree(key, message_id, limit_of(request))
+        head = pb.GetThreadResponse(root_message_id=root_of(tree, message_id))
+        rows = await Rows(_TREE, len(tree)).add_all(tree)
+        return head.SerializeToString() + rows.take()
+
+    async def get_channel(self, request: pb.GetChannelRequest, call: Call) -> pb.GetChannelResponse:
+        """Tell where a channel stands (P-26)."""
+        return channel_to_proto(await self._history.channel_info(_key(request.channel, call)))
+
+    async def search_messages(self, request: pb.SearchMessagesRequest, call: Call) -> bytes:
+        """Find messages by words."""
+        key = _key(request.channel, call)
+        query = check_text(request.query, "query", MAX_QUERY_BYTES)
+        limit = limit_of(request, DEFAULT_SEARCH_HITS, MAX_SEARCH_HITS)
+        found = await self._history.search(key, query, limit)
+        return await encode_hits(found.messages)
+
+    async def list_members(
+        self, request: pb.ListMembersRequest, call: Call
+    ) -> pb.ListMembersResponse:
+        """Return everybody known in a channel."""
+        members = await self._history.members(_key(request.channel, call))
+        return pb.ListMembersResponse(members=map(member_to_proto, members))
+
+    async def wait_for_index(
+        self, request: pb.WaitForIndexRequest, call: Call
+    ) -> pb.WaitForIndexResponse:
+        """Answer at once: without a semantic source nothing waits to be indexed."""
+        check_range(request.timeout_ms, "timeout_ms", 0, MAX_WAIT_FOR_INDEX_MS)
+        await self._history.channel_info(_key(request.channel, call))
+        return pb.WaitForIndexResponse(ready=True, unembedded_count=0)
+
+    async def export_messages(
+        self, request: pb.ExportMessagesRequest, call: Call
+    ) -> AsyncIterator[bytes]:
+        """Stream a channel in order of arrival."""
+        # A generator, so that a caller who leaves early frees what the store holds for it.
+        export = self._history.export(_key(request.channel, call))
+        rows = cast("AsyncGenerator[StoredMessage, None]", export)
+        async with aclosing(rows), aclosing(export_runs(rows)) as runs:
+            async for run in runs:
+                yield run
+
+
+def _key(channel: str, call: Call) -> ChannelKey:
+    return ChannelKey(call.tenant, required_id(channel, "channel"))

@@ -33,9 +33,7 @@ class Servicer(Protocol):
 def add_servicer(server: grpc.aio.Server, servicer: Servicer, guard: Guard) -> str:
     """Register all RPCs of a service; return its full name."""
     service = servicer.SERVICE
-    handlers = {
-        method.name: guard.handler(_method(method, servicer)) for method in service.methods
-    }
+    handlers = {method.name: guard.handler(_method(method, servicer)) for method in service.methods}
     generic = grpc.method_handlers_generic_handler(service.full_name, handlers)
     server.add_generic_rpc_handlers((generic,))
     return str(service.full_name)

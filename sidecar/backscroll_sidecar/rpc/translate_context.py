@@ -94,6 +94,7 @@ def build_request(
             else None
         ),
         visible_since_membership=request.visible_since_membership,
+        include_names=request.include_names,
         time_left_s=time_left_s,
     )
 

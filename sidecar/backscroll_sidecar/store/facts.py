@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import sys
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -75,6 +77,15 @@ class Holder:
     gone: bool
 
 
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """A vector a caller gave for the current revision of a message. `values` is float32, little-endian."""
+
+    seq: int
+    message_id: str
+    values: bytes
+
+
 @dataclass(slots=True)
 class Needs:
     """What a run of changes must know. Dictionaries serve as sets that keep their order.
@@ -138,6 +149,14 @@ def bare(message: Message, channel: str) -> Message:
     if message.embeddings or message.channel != channel:
         return replace(message, channel=channel, embeddings=())
     return message
+
+
+def float32_bytes(embedding: Embedding) -> bytes:
+    """The vector as it is kept: float32, little-endian."""
+    values = array("f", embedding.values)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tobytes()
 
 
 def dedupe_digest(dedupe_key: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
 from typing import Literal, TextIO
 
 import structlog
@@ -16,7 +15,6 @@ from structlog.typing import Processor
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["console", "json"]
 
-_BUILDS = logging.getLogger("backscroll.build")
 _NOISY = ("numba", "asyncio", "grpc", "openai", "httpx2", "httpcore2")
 """Libraries whose debug lines say nothing about us."""
 
@@ -55,36 +53,7 @@ def configure(
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
+        # Below the level a call costs nothing: builds are logged on the hot path.
+        wrapper_class=structlog.make_filtering_bound_logger(root.level),
         cache_logger_on_first_use=True,
     )
-
-
-def build_finished(
-    *,
-    channel: str,
-    profile: str,
-    rung: str,
-    message_count: int,
-    microseconds: int,
-    degradations: Sequence[str] = (),
-) -> None:
-    """Log one build: the path it took, how many messages it gave, what failed (S5-52).
-
-    A build that did its work is a debug line, one that fell back or lost a part a warning. `degradations` are short
-    words such as ``gather/semantic: TIMEOUT``.
-    """
-    level = logging.WARNING if degradations or rung != "ranked" else logging.DEBUG
-    if _BUILDS.isEnabledFor(level):
-        _BUILDS.log(
-            level,
-            "context built",
-            extra={
-                "channel": channel,
-                "profile": profile,
-                "rung": rung,
-                "message_count": message_count,
-                "microseconds": microseconds,
-                "degradations": list(degradations),
-            },
-        )

@@ -17,7 +17,9 @@ _HERE = Path(__file__).parent
 
 
 def _load(name):
-    spec = importlib.util.spec_from_file_location(f"backscroll_client_tests_{name}", _HERE / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(
+        f"backscroll_client_tests_{name}", _HERE / f"{name}.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

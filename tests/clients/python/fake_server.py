@@ -1,3 +1,4 @@
+# ruff: noqa: N802  (the names of the RPCs)
 """A small server on a real socket that keeps messages in lists, notes what it is sent, and fails when told to.
 
 It needs nothing but the client's own dependencies, so that the proof can run it in a bare environment.
@@ -62,13 +63,14 @@ def status_of(code, message="no", reason="", domain="backscroll.v1", metadata=No
 class FakeServer:
     """Use as a context manager; `address` is where it listens."""
 
-    def __init__(self, address="127.0.0.1:0", *, credentials=None, options=()):
-        self._address, self._credentials, self._options = address, credentials, options
+    def __init__(self, address="127.0.0.1:0", *, credentials=None, with_health=True):
+        self._address, self._credentials, self._with_health = address, credentials, with_health
         self.seen: list[Seen] = []
         self.scripts: dict[str, Script] = defaultdict(Script)
         self.channels: dict[str, list[history_pb2.StoredMessage]] = defaultdict(list)
+        self.ids: dict[tuple[str, str], history_pb2.StoredMessage] = {}
         self.members: dict[str, list[history_pb2.Member]] = defaultdict(list)
-        self.cancelled = threading.Event()
+        self.ended = threading.Event()
         self.endless_export = False
 
     def __enter__(self):
@@ -78,16 +80,13 @@ class FakeServer:
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", 8 * 2**20),
                 ("grpc.http2.min_recv_ping_interval_without_data_ms", 30_000),
-                *self._options,
             ),
         )
         history_pb2_grpc.add_HistoryServiceServicer_to_server(History(self), self._server)
         context_pb2_grpc.add_ContextServiceServicer_to_server(Context(self), self._server)
-        try:
+        if self._with_health:
             from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-        except ImportError:
-            pass  # the bare environment has no health package
-        else:
+
             self.health = health.HealthServicer()
             self.health.set("", health_pb2.HealthCheckResponse.SERVING)
             health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
@@ -139,15 +138,16 @@ class FakeServer:
             result.refusal = history_pb2.APPEND_REFUSAL_MISSING_ID
             result.field = "id"
             return result
-        for old in stored:
-            if old.message.id == message.id:
-                same = old.message.parts == message.parts
-                result.outcome = (
-                    Outcome.APPEND_OUTCOME_DUPLICATE if same else Outcome.APPEND_OUTCOME_CONFLICT
-                )
-                result.sequence = old.sequence
-                return result
-        stored.append(history_pb2.StoredMessage(message=message, sequence=len(stored) + 1))
+        if old := self.ids.get((channel, message.id)):
+            same = old.message.parts == message.parts
+            result.outcome = (
+                Outcome.APPEND_OUTCOME_DUPLICATE if same else Outcome.APPEND_OUTCOME_CONFLICT
+            )
+            result.sequence = old.sequence
+            return result
+        new = history_pb2.StoredMessage(message=message, sequence=len(stored) + 1)
+        stored.append(new)
+        self.ids[channel, message.id] = new
         result.outcome = Outcome.APPEND_OUTCOME_STORED
         result.sequence = len(stored)
         return result
@@ -189,6 +189,7 @@ class History(history_pb2_grpc.HistoryServiceServicer):
         return history_pb2.AppendMessagesResponse(results=results)
 
     def ImportMessages(self, request_iterator, context):
+        context.add_callback(self.fake.ended.set)
         response = history_pb2.ImportMessagesResponse()
         for request in request_iterator:
             self.fake.arrive("ImportMessages", request, context)
@@ -197,8 +198,6 @@ class History(history_pb2_grpc.HistoryServiceServicer):
                 response.stored_count += result.outcome == Outcome.APPEND_OUTCOME_STORED
                 response.duplicate_count += result.outcome == Outcome.APPEND_OUTCOME_DUPLICATE
                 response.refused_count += result.outcome == Outcome.APPEND_OUTCOME_REFUSED
-        if not context.is_active():
-            self.fake.cancelled.set()
         return response
 
     def ListMessages(self, request, context):
@@ -284,7 +283,7 @@ class History(history_pb2_grpc.HistoryServiceServicer):
 
     def ExportMessages(self, request, context):
         self.fake.arrive("ExportMessages", request, context)
-        context.add_callback(self.fake.cancelled.set)
+        context.add_callback(self.fake.ended.set)
         stored = self._channel(request, context)
         while True:
             for start in range(0, len(stored), 2):

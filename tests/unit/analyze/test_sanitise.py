@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from tests.unit.analyze.texts import ANY_TEXT
 
 from backscroll_sidecar.analyze import clean_text, has_nul
-
-ANY_TEXT = st.text(st.characters(codec=None))  # lone surrogates included
 
 
 @pytest.mark.parametrize(

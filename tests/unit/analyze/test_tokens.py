@@ -8,6 +8,7 @@ import pytest
 import quicktok
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.analyze.texts import ANY_TEXT
 
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.domain import TokenizerName
@@ -17,7 +18,7 @@ FIXTURE = "小黑, the deploy failed at 10:04 again 🙂 明天再试试吧。"
 
 @pytest.mark.parametrize(
     ("name", "tokens"),
-    [(TokenizerName.O200K, -1), (TokenizerName.CHARS_4, -1), (TokenizerName.BYTES_4, -1)],
+    [(TokenizerName.O200K, 20), (TokenizerName.CHARS_4, 12), (TokenizerName.BYTES_4, 17)],
 )
 def test_one_fixture_three_known_numbers(name, tokens):
     """S3-21: exact, chars/4 (pi parity), bytes/4."""
@@ -50,7 +51,11 @@ def test_exact_equals_the_length_of_the_encoding(text):
     assert token_counter().count(text) == len(encoding.encode_ordinary(text))
 
 
-@given(st.text(st.characters(codec=None)), st.sampled_from(TokenizerName))
+def test_a_lone_surrogate_counts_as_its_replacement():
+    assert token_counter().count("a\ud800b") == token_counter().count("a\ufffdb")
+
+
+@given(ANY_TEXT, st.sampled_from(TokenizerName))
 def test_no_text_raises(text, name):
     assert token_counter(name).count(text) >= (1 if text else 0)
 

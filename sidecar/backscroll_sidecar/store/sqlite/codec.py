@@ -6,9 +6,6 @@ classes, at an eighth of the price of their constructors. A field added to the d
 
 from __future__ import annotations
 
-import json
-import sys
-from array import array
 from collections.abc import Iterable
 from dataclasses import fields
 from functools import lru_cache
@@ -20,10 +17,6 @@ from backscroll_sidecar.domain import (
     Analysis,
     Author,
     AuthorKind,
-    Embedding,
-    Event,
-    MediaPart,
-    Member,
     Mention,
     Message,
     MessageState,
@@ -34,19 +27,16 @@ from backscroll_sidecar.domain import (
     Role,
     StoredMessage,
     TextPart,
-    ToolCallPart,
-    ToolResultPart,
 )
-from backscroll_sidecar.store.facts import OldRevision, Person, Record
-
-Row = tuple[Any, ...]
-_PARTS: dict[str, type[Part]] = {
-    "text": TextPart,
-    "media": MediaPart,
-    "call": ToolCallPart,
-    "result": ToolResultPart,
-}
-_PART_NAMES = {kind: name for name, kind in _PARTS.items()}
+from backscroll_sidecar.store.facts import Record
+from backscroll_sidecar.store.sqlite.encoding import (
+    Row,
+    decode_mentions,
+    decode_parts,
+    encode_mentions,
+    encode_parts,
+    encode_words,
+)
 
 
 def _draft(kind: type, *names: str) -> type[Any]:
@@ -66,9 +56,6 @@ _DraftStored = _draft(
     StoredMessage, "message", "analysis", "seq", "rank_time_ms", "revision", "state"
 )
 _DraftText = _draft(TextPart, "text")
-
-
-# --- messages ------------------------------------------------------------------------------------
 
 
 def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
@@ -98,28 +85,16 @@ def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
             message.parts, message.mentions, analysis.mention_ids, analysis.reply = _decode_details(
                 loads(details), text, sent
             )
-        message.id = id_
-        message.channel = channel
-        message.author = author
-        message.sent_at_ms = sent_at_ms
-        message.role = role
-        message.thread_id = thread_id
-        message.session_id = session_id
-        message.reply = sent
-        message.embeddings = ()
-        message.dedupe_key = dedupe_key
+        message.id, message.channel, message.author = id_, channel, author
+        message.sent_at_ms, message.role, message.reply = sent_at_ms, role, sent
+        message.thread_id, message.session_id = thread_id, session_id
+        message.embeddings, message.dedupe_key = (), dedupe_key
         message.__class__ = Message
-        analysis.text = text
-        analysis.message_type = message_type
+        analysis.text, analysis.message_type, analysis.token_count = text, message_type, token_count
         analysis.keywords = tuple(loads(keywords)) if keywords else ()
-        analysis.token_count = token_count
         analysis.__class__ = Analysis
-        stored.message = message
-        stored.analysis = analysis
-        stored.seq = seq
-        stored.rank_time_ms = rank_time_ms
-        stored.revision = revision
-        stored.state = state
+        stored.message, stored.analysis, stored.seq = message, analysis, seq
+        stored.rank_time_ms, stored.revision, stored.state = rank_time_ms, revision, state
         stored.__class__ = StoredMessage
         out.append(stored)
     return out
@@ -139,7 +114,7 @@ def encode_content(stored: StoredMessage) -> Row:
         int(analysis.message_type),
         analysis.token_count,
         analysis.text,
-        _encode_words(analysis.keywords),
+        encode_words(analysis.keywords),
         _encode_details(stored),
     )
 
@@ -189,9 +164,6 @@ def _enums(
     )
 
 
-# --- what does not fit a plain column ------------------------------------------------------------
-
-
 def _encode_details(stored: StoredMessage) -> str | None:
     message, analysis = stored.message, stored.analysis
     details: dict[str, Any] = {}
@@ -222,95 +194,3 @@ def _decode_details(
         tuple(details.get("mention_ids", ())),
         reply,
     )
-
-
-def encode_parts(parts: Iterable[Part]) -> list[list[Any]]:
-    """Parts as JSON arrays: the name of the kind, then its fields in order."""
-    return [
-        [_PART_NAMES[type(part)], *(getattr(part, field.name) for field in fields(part))]
-        for part in parts
-    ]
-
-
-def decode_parts(encoded: Iterable[list[Any]]) -> tuple[Part, ...]:
-    """The inverse of `encode_parts`."""
-    return tuple(_PARTS[name](*values) for name, *values in encoded)
-
-
-def encode_mentions(mentions: Iterable[Mention]) -> list[list[Any]]:
-    """Mentions as JSON arrays of their fields."""
-    return [[mention.user_id, mention.name, mention.start, mention.end] for mention in mentions]
-
-
-def decode_mentions(encoded: Iterable[list[Any]]) -> tuple[Mention, ...]:
-    """The inverse of `encode_mentions`."""
-    return tuple(Mention(*values) for values in encoded)
-
-
-def encode_revision(old: OldRevision) -> tuple[int, int, str]:
-    """Number, time and content of a replaced revision."""
-    content = (encode_parts(old.parts), encode_mentions(old.mentions))
-    return (old.revision, old.edited_at_ms, orjson.dumps(content).decode())
-
-
-def decode_revision(revision: int, edited_at_ms: int, content: str) -> OldRevision:
-    """The inverse of `encode_revision`."""
-    parts, mentions = orjson.loads(content)
-    return OldRevision(revision, decode_parts(parts), decode_mentions(mentions), edited_at_ms)
-
-
-def _encode_words(words: tuple[str, ...]) -> str | None:
-    return orjson.dumps(words).decode() if words else None
-
-
-# --- people, events, vectors ---------------------------------------------------------------------
-
-
-def encode_person(person: Person) -> Row:
-    """In the order of `statements.MEMBER_COLUMNS`."""
-    member = person.member
-    return (
-        member.user_id,
-        member.name,
-        int(member.kind),
-        person.named_at_ms,
-        member.joined_at_ms,
-        member.left_at_ms,
-        _encode_words(member.aliases),
-        _encode_words(member.former_names),
-    )
-
-
-def decode_person(row: Row) -> Person:
-    """The inverse of `encode_person`."""
-    user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names = row
-    member = Member(
-        user_id,
-        name,
-        tuple(orjson.loads(aliases)) if aliases else (),
-        AuthorKind(kind),
-        joined_at_ms,
-        left_at_ms,
-        tuple(orjson.loads(former_names)) if former_names else (),
-    )
-    return Person(member, named_at_ms)
-
-
-def encode_event(event: Event) -> Row:
-    """In the order of `statements.EVENT_COLUMNS`; the standard JSON keeps infinities and long integers."""
-    payload = json.dumps(event.payload, ensure_ascii=False)
-    return (event.id, event.parent_id, event.type, event.level, event.at_ms, payload)
-
-
-def decode_event(row: Row) -> Event:
-    """The inverse of `encode_event`."""
-    id_, parent_id, type_, level, at_ms, payload = row
-    return Event(id_, type_, level, at_ms, parent_id, json.loads(payload))
-
-
-def encode_vector(embedding: Embedding) -> tuple[str, int, bytes]:
-    """Embedder, dimensions, float32 values in little-endian order."""
-    values = array("f", embedding.values)
-    if sys.byteorder == "big":
-        values.byteswap()
-    return (embedding.embedder_id, len(values), values.tobytes())

@@ -1,0 +1,183 @@
+"""`backscroll demo`: a server, a real chat, three real questions, and what Backscroll makes of them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from backscroll import Client, Context, Overrides
+from backscroll.v1 import history_pb2
+from backscroll_sidecar.cli import chatlog, import_, options
+from backscroll_sidecar.cli.connect import connected
+from backscroll_sidecar.cli.console import out, print_json
+from backscroll_sidecar.cli.context import texts
+from backscroll_sidecar.cli.process import Running, server
+from backscroll_sidecar.cli.render import as_dict, score_table, summary_line
+from backscroll_sidecar.settings_sources import load
+
+EPILOG = "Example: backscroll demo --keep"
+MAX_CONTEXT = 8
+OTHERS = 4
+
+
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the server running until Ctrl-C.")
+    ] = False,
+    profile: Annotated[str | None, typer.Option(help="Profile to pick with.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Start a server over a new database, import a real group chat, ask it three real questions, show what it picks.
+
+    Needs no key and no network. The chat is an excerpt of the Ubuntu IRC channel; people have marked by hand which
+    message each of the questions goes back to, and that one has a star here. The server does not know the marks.
+    """
+    asked = json.loads(_data("demo_questions.json").read_text("utf-8"))
+    with tempfile.TemporaryDirectory(prefix="backscroll-demo-") as name:
+        directory = Path(name)
+        kernels = load(directory=directory).settings.state_dir
+        flags = [
+            "--state-dir",
+            str(kernels),
+            "--database",
+            str(directory / "demo.db"),
+            "--log-level",
+            "warning",
+        ]
+        if not as_json:
+            out().print("Starting a server (the first time compiles its kernels, about 20 s) …")
+        with server(flags, directory) as running, connected(running.address) as client:
+            stored = _import(client)
+            built = [
+                _build(client, asked["channel"], question, profile)
+                for question in asked["questions"]
+            ]
+            if as_json:
+                print_json(_as_json(running, stored, asked, built))
+            else:
+                _show(client, running, stored, asked, built)
+            if keep:
+                _wait(running, asked["channel"], directory, as_json)
+
+
+def _data(name: str) -> Any:  # noqa: ANN401 - a Traversable
+    return resources.files("backscroll_sidecar") / "data" / name
+
+
+def _import(client: Client) -> history_pb2.ImportMessagesResponse:
+    with (
+        resources.as_file(_data("demo_chat.jsonl.gz")) as path,
+        chatlog.opened([str(path)]) as sources,
+    ):
+        found = chatlog.survey(sources, chatlog.Options())
+        return import_.send(client, sources, chatlog.Options(), found, quiet=True)
+
+
+def _build(client: Client, channel: str, question: dict[str, Any], profile: str | None) -> Context:
+    return client.build_context(
+        channel,
+        question["question"],
+        asker=question["asker"],
+        trigger_message_id=question["trigger_message_id"],
+        profile=profile,
+        overrides=Overrides(max_context=MAX_CONTEXT),
+        explain=True,
+    )
+
+
+def _show(
+    client: Client,
+    running: Running,
+    stored: history_pb2.ImportMessagesResponse,
+    asked: dict[str, Any],
+    built: list[Context],
+) -> None:
+    console = out()
+    channel = asked["channel"]
+    console.print(
+        f"Serving on {running.address} after {running.start_s:.1f} s. "
+        f"{stored.stored_count} messages of {channel} stored, {stored.duplicate_count} there already."
+    )
+    for number, (question, context) in enumerate(
+        zip(asked["questions"], built, strict=True), start=1
+    ):
+        console.rule(align="left", title=f"[bold]{number}. {escape(question['asker'])} asks")
+        console.print(f"[bold]“{escape(question['question'])}”[/]")
+        console.print(f"[dim]{question['why']}[/]", highlight=False)
+        console.print(summary_line(context.raw))
+        said = texts(client, channel, context)
+        console.print(
+            score_table(context.raw, said, marked=set(question["parents"]), others=OTHERS)
+        )
+        console.print("The request body, to be posted to the model unchanged:")
+        console.print(compact(context.payload), markup=False, soft_wrap=True)
+    console.rule()
+    _verdict(console, asked, built)
+
+
+def _verdict(console: Console, asked: dict[str, Any], built: list[Context]) -> None:
+    found = sum(
+        _found(question, context)
+        for question, context in zip(asked["questions"], built, strict=True)
+    )
+    console.print(
+        f"★ is what the question goes back to, marked by hand: {found} of {len(built)} found."
+    )
+    console.print("Messages: Ubuntu IRC, Kummerfeld et al. 2019, CC BY 4.0.")
+
+
+def _found(question: dict[str, Any], context: Context) -> bool:
+    return set(question["parents"]) <= {item.message.id for item in context.items}
+
+
+def compact(payload: dict[str, Any]) -> str:
+    """JSON with one message a line."""
+    rest = {name: value for name, value in payload.items() if name != "messages"}
+    lines = [
+        f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in rest.items()
+    ]
+    said = ",\n".join(f"    {json.dumps(one, ensure_ascii=False)}" for one in payload["messages"])
+    return "{\n" + ",\n".join([*lines, '  "messages": [\n' + said + "\n  ]"]) + "\n}"
+
+
+def _as_json(
+    running: Running,
+    stored: history_pb2.ImportMessagesResponse,
+    asked: dict[str, Any],
+    built: list[Context],
+) -> dict[str, Any]:
+    return {
+        "server": running.address,
+        "start_seconds": running.start_s,
+        "channel": asked["channel"],
+        "stored": stored.stored_count,
+        "questions": [
+            {**question, "found": _found(question, context), "context": as_dict(context.raw)}
+            for question, context in zip(asked["questions"], built, strict=True)
+        ],
+    }
+
+
+def _wait(running: Running, channel: str, directory: Path, as_json: bool) -> None:
+    if not as_json:
+        console = out()
+        console.print(
+            f"\nThe server goes on at {running.address}, its database is {directory / 'demo.db'}. Try:"
+        )
+        console.print(
+            f'  backscroll context {channel} "how do I undelete files?" --server {running.address}'
+        )
+        console.print("Ctrl-C ends it and deletes the database.")
+    with suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)

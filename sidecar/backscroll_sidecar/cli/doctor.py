@@ -1,0 +1,271 @@
+"""`backscroll doctor`: what this machine and this database are like, line by line, and what to do about it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+import typer
+from rich.markup import escape
+
+from backscroll import BackscrollError, Client
+from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.check_config import loaded_or_refuse
+from backscroll_sidecar.cli.console import out, print_json
+from backscroll_sidecar.settings import Settings, prepare_process
+from backscroll_sidecar.settings_sources import Loaded
+
+EPILOG = "Example: backscroll doctor --config /etc/backscroll.toml"
+WAL_RESET_FIXED = (3, 51, 3)
+LEAST_SQLITE = (3, 37, 0)
+LOW_DISK_BYTES, FULL_DISK_BYTES = 2 * 2**30, 200 * 2**20
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+Status = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report. `advice` says what to do unless it is ok."""
+
+    name: str
+    status: Status
+    detail: str
+    advice: str = ""
+
+
+def doctor(
+    server: options.Server = "",
+    token: options.Token = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Check Python, packages, tokenizer, kernels, database, disk and server.
+
+    Exit code 1 if a line says fail. Changes nothing; without --server it asks the first address of the settings.
+    """
+    loaded = loaded_or_refuse(config=config)
+    checks = list(_examined(loaded, server or loaded.settings.listen[0], token))
+    if as_json:
+        print_json({"ok": _is_well(checks), "checks": [asdict(check) for check in checks]})
+    else:
+        for check in checks:
+            _print(check)
+    if not _is_well(checks):
+        raise typer.Exit(1)
+
+
+def _examined(loaded: Loaded, server: str, token: str | None) -> Iterator[Check]:
+    settings = loaded.settings
+    sections: tuple[Callable[[], Iterator[Check]], ...] = (
+        _packages,
+        lambda: _settings(loaded),
+        lambda: _kernels(settings),
+        _language,
+        lambda: _database(settings),
+        lambda: _disk(settings),
+        lambda: _server(server, token),
+    )
+    for section in sections:
+        try:
+            yield from section()
+        except ModuleNotFoundError as error:
+            yield Check(
+                error.name or "package", "fail", "is missing", 'pip install "backscroll[server]"'
+            )
+
+
+def _is_well(checks: list[Check]) -> bool:
+    return all(check.status != "fail" for check in checks)
+
+
+def _print(check: Check) -> None:
+    colour = COLOURS[check.status]
+    out().print(
+        f"[{colour}]{check.status:4}[/]  [bold]{check.name:10}[/] {escape(check.detail)}",
+        soft_wrap=True,
+    )
+    if check.advice:
+        out().print(f"                 → {escape(check.advice)}", soft_wrap=True)
+
+
+def _packages() -> Iterator[Check]:
+    fine = sys.version_info >= (3, 11)
+    yield Check(
+        "python",
+        "ok" if fine else "fail",
+        platform.python_version(),
+        "" if fine else "use Python 3.11",
+    )
+    names = ("backscroll", "grpcio", "protobuf", "numpy", "numba", "uvloop")
+    found = {name: _version(name) for name in names}
+    listed = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
+    missing = [name for name, number in found.items() if not number and name != "uvloop"]
+    advice = 'pip install "backscroll[server]"' if missing else ""
+    yield Check("packages", "fail" if missing else "ok", listed, advice)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _settings(loaded: Loaded) -> Iterator[Check]:
+    refused, wrong = loaded.refusals, loaded.problems
+    if not wrong:
+        yield Check("settings", "ok", "nothing wrong")
+        return
+    words = "; ".join(map(str, wrong))
+    yield Check(
+        "settings", "fail" if refused else "warn", words, "look at: backscroll check-config"
+    )
+
+
+def _kernels(settings: Settings) -> Iterator[Check]:
+    """Compiled kernels, and the index that needs a compiler."""
+    try:
+        directory = prepare_process(settings)
+    except OSError as error:
+        yield Check(
+            "kernels",
+            "fail",
+            str(error),
+            "make the state directory writable, or set BACKSCROLL_STATE_DIR",
+        )
+        return
+    if not os.access(directory, os.W_OK):
+        yield Check("kernels", "fail", f"{directory} cannot be written", "set BACKSCROLL_STATE_DIR")
+        return
+    compiled = sum(1 for _ in directory.rglob("*.nbc"))
+    advice = "" if compiled else "the first start compiles them, about 20 s; later ones do not"
+    yield Check("kernels", "ok", f"{compiled} compiled in {directory}", advice)
+    if importlib.util.find_spec("hnswlib"):
+        yield Check("index", "ok", "hnswlib is there")
+        return
+    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+    how = (
+        'pip install "backscroll[server]"'
+        if compiler
+        else "install g++ first, then backscroll[server]"
+    )
+    yield Check(
+        "index", "warn", "no hnswlib: exact search serves", f"for very large channels: {how}"
+    )
+
+
+def _language() -> Iterator[Check]:
+    from backscroll_sidecar import analyze
+
+    counter = analyze.token_counter()
+    exact = counter.count("hello world, 你好") == 6
+    yield Check(
+        "tokens",
+        "ok" if exact else "fail",
+        f"{counter.name}, {'exact' if exact else 'counts wrongly'}",
+        "" if exact else "reinstall quicktok-v1",
+    )
+    name = analyze.segmenter_name()
+    real = name == "rjieba"
+    advice = "" if real else "pip install rjieba; messages stored until then keep their keywords"
+    yield Check("chinese", "ok" if real else "warn", f"words by {name}", advice)
+    stemmer = importlib.util.find_spec("Stemmer") is not None
+    advice = "" if stemmer else "pip install pystemmer"
+    yield Check(
+        "stemmer",
+        "ok" if stemmer else "warn",
+        "PyStemmer is there" if stemmer else "missing",
+        advice,
+    )
+
+
+def _database(settings: Settings) -> Iterator[Check]:
+    from backscroll_sidecar.wiring import examine_database
+
+    report = examine_database(settings)
+    number = tuple(map(int, report.sqlite_version.split(".")))
+    if number < LEAST_SQLITE:
+        yield Check(
+            "sqlite", "fail", report.sqlite_version, "3.37 or newer is needed: use a newer Python"
+        )
+    elif number < WAL_RESET_FIXED:
+        note = "has the WAL-reset bug (fixed in 3.51.3), which one writing connection never meets"
+        yield Check(
+            "sqlite",
+            "ok",
+            f"{report.sqlite_version}; {note}",
+            "let no other program write to the database",
+        )
+    else:
+        yield Check("sqlite", "ok", report.sqlite_version)
+    path = settings.database_path
+    if not report.exists:
+        yield Check("database", "ok", f"{path} is not there yet; serve makes it")
+        return
+    if report.fault or report.damage:
+        said = report.fault or "damaged: " + "; ".join(report.damage)
+        yield Check(
+            "database",
+            "fail",
+            f"{path}: {said}",
+            "restore a backup, or name another file with --database",
+        )
+        return
+    if report.stats is None:
+        yield Check(
+            "database",
+            "ok",
+            f"{path}; {report.pending_migrations} migrations wait for the next serve",
+        )
+    else:
+        counts = report.stats.row_counts
+        held = f"{counts['messages']:,} messages in {counts['channels']:,} channels"
+        size = f"{report.stats.file_bytes / 2**20:.1f} MiB"
+        yield Check(
+            "database", "ok", f"{path}: {held}, {size}, schema {report.stats.schema_version}, whole"
+        )
+    yield Check("lock", "ok", "a server has the database" if report.in_use else "free")
+
+
+def _disk(settings: Settings) -> Iterator[Check]:
+    directory = settings.database_path.parent
+    while not directory.exists():
+        directory = directory.parent
+    free = shutil.disk_usage(directory).free
+    status: Status = "fail" if free < FULL_DISK_BYTES else "warn" if free < LOW_DISK_BYTES else "ok"
+    advice = (
+        ""
+        if status == "ok"
+        else "free some space: a full disk refuses messages, contexts are still built"
+    )
+    yield Check("disk", status, f"{free / 2**30:.1f} GiB free at {Path(directory)}", advice)
+
+
+def _server(address: str, token: str | None) -> Iterator[Check]:
+    try:
+        with Client(address, token=token, timeout_s=3.0) as client:
+            health = client.health()
+    except (BackscrollError, ValueError) as error:
+        yield Check(
+            "server",
+            "warn",
+            f"none answers at {address}: {error}",
+            "start one with: backscroll serve",
+        )
+        return
+    well = health == "serving"
+    yield Check(
+        "server",
+        "ok" if well else "warn",
+        f"{address}: {health}",
+        "" if well else "wait, or look at its log",
+    )

@@ -1,0 +1,208 @@
+"""`backscroll serve`: settings, process, event loop; the server itself is `server.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import time
+from collections.abc import Coroutine
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backscroll_sidecar.cli import STARTED_S, options
+from backscroll_sidecar.cli.check_config import loaded_or_refuse
+from backscroll_sidecar.cli.console import CommandError, out, print_json
+from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.settings import Settings, prepare_process
+from backscroll_sidecar.settings_sources import Loaded
+from backscroll_sidecar.telemetry import logs
+
+EPILOG = "Example: backscroll serve --listen 127.0.0.1:7171 --database ./chat.db"
+GRACE_S = 5.0
+"""Seconds that running calls get to end after a signal."""
+log = logging.getLogger("backscroll.serve")
+
+
+class DurabilityChoice(StrEnum):
+    """When a message counts as stored."""
+
+    FULL = "full"
+    NORMAL = "normal"
+
+
+class LevelChoice(StrEnum):
+    """Least level logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class FormatChoice(StrEnum):
+    """Form of the log."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+def serve(
+    listen: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="host:port or unix:path; port 0 takes a free one. May be given several times."
+        ),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(help="The database's file; :memory: forgets everything at the end."),
+    ] = None,
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(help="Directory of the database and of compiled kernels.", file_okay=False),
+    ] = None,
+    durability: Annotated[
+        DurabilityChoice | None,
+        typer.Option(help="full survives a power cut, normal a crash of the program."),
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Profile of requests that name none.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model in payloads that name none.")] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="PEM file of the certificate chain.", dir_okay=False)
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(help="PEM file of its private key.", dir_okay=False)
+    ] = None,
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(help="PEM file of who signs clients' certificates.", dir_okay=False),
+    ] = None,
+    tokens_file: Annotated[
+        Path | None, typer.Option(help="TOML file of tokens and their tenants.", dir_okay=False)
+    ] = None,
+    log_level: Annotated[LevelChoice | None, typer.Option(help="Least level logged.")] = None,
+    log_format: Annotated[
+        FormatChoice | None, typer.Option(help="For people or for programs.")
+    ] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run the server until SIGTERM or SIGINT.
+
+    Every option is also a setting of the environment and of the file: see check-config. Once it serves, one line on
+    standard output says where; the log goes to standard error.
+    """
+    flags = {
+        "listen": tuple(listen) if listen else None,
+        "database": database,
+        "state_dir": state_dir,
+        "durability": durability and durability.value,
+        "default_profile": profile,
+        "default_model": model,
+        "tls_cert": tls_cert,
+        "tls_key": tls_key,
+        "tls_client_ca": tls_client_ca,
+        "tokens_file": tokens_file,
+        "log_level": log_level and log_level.value,
+        "log_format": log_format and log_format.value,
+    }
+    loaded = loaded_or_refuse(flags, config=config)
+    settings = _usable(loaded)
+    try:
+        prepare_process(settings)
+        _run(_serve(settings, as_json))
+    except BackscrollError as error:
+        raise CommandError(str(error), "look for more with: backscroll doctor") from None
+    except OSError as error:
+        raise CommandError(
+            str(error), "give another --state-dir, or make this one writable"
+        ) from None
+
+
+def _usable(loaded: Loaded) -> Settings:
+    """The settings, their warnings logged; or the refusal to start with them."""
+    if loaded.refusals:
+        advice = "backscroll check-config shows every setting and where it comes from"
+        raise CommandError("\n".join(map(str, loaded.refusals)), advice, exit_code=2)
+    settings = loaded.settings
+    logs.configure(settings.log_level, settings.log_format)
+    for problem in loaded.problems:
+        log.warning("setting: %s", problem, extra={"kind": problem.kind})
+    return settings
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    """Run on uvloop where it is installed."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
+
+
+async def _serve(settings: Settings, as_json: bool) -> None:
+    """Open, start, say so, wait for a signal, stop. The store closes last."""
+    from backscroll_sidecar.rpc.start_errors import StartRefused
+    from backscroll_sidecar.rpc.tenants import read_tokens
+    from backscroll_sidecar.server import TlsFiles, start_server
+    from backscroll_sidecar.wiring import open_app
+
+    stopping = _signals()
+    async with open_app(settings) as app:
+        try:
+            cert, key = settings.tls_cert, settings.tls_key
+            tls = TlsFiles(cert, key, settings.tls_client_ca) if cert and key else None
+            tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
+            running = await start_server(app, listen=settings.listen, tls=tls, tokens=tokens)
+        except StartRefused as error:
+            raise CommandError(str(error), exit_code=2) from None
+        gc.collect()
+        gc.freeze()
+        started_s = time.monotonic() - STARTED_S
+        _announce(running.addresses, started_s, as_json)
+        log.info(
+            "started",
+            extra={"seconds": round(started_s, 3), "database": str(settings.database_path)},
+        )
+        await stopping.wait()
+        log.info("stopping")
+        await running.stop(GRACE_S)
+    log.info("stopped")
+
+
+def _signals() -> asyncio.Event:
+    """An event that the first SIGTERM or SIGINT sets; the second one ends the process at once."""
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop() -> None:
+        stopping.set()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    return stopping
+
+
+def _announce(addresses: tuple[str, ...], started_s: float, as_json: bool) -> None:
+    if as_json:
+        ready = {
+            "event": "serving",
+            "listen": addresses,
+            "pid": os.getpid(),
+            "start_seconds": round(started_s, 3),
+        }
+        print_json(ready, indent=None)
+    else:
+        out().print(
+            f"Backscroll serves on {', '.join(addresses)} (started in {started_s:.1f} s)",
+            markup=False,
+        )
+        out().file.flush()

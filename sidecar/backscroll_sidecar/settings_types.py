@@ -1,0 +1,66 @@
+"""How single settings are read and checked: what a variable's text becomes, and what it must be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+PROFILE_NAMES = ("balanced", "classic", "chain_recent", "retrieval", "naive", "room")
+
+
+def parts(value: object) -> object:
+    """Environment variables hold lists separated by commas."""
+    return (
+        [part.strip() for part in value.split(",") if part.strip()]
+        if isinstance(value, str)
+        else value
+    )
+
+
+def table(value: object) -> object:
+    """Environment variables hold tables as JSON."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def address(value: str) -> str:
+    """Accept ``host:port``, ``[v6]:port`` and ``unix:path``."""
+    if value.startswith("unix:"):
+        if not value.removeprefix("unix:"):
+            raise ValueError("name the socket after 'unix:'")
+        return value
+    host, colon, port = value.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise ValueError("an address is host:port, [v6 address]:port or unix:path")
+    return value
+
+
+def profile_name(value: str) -> str:
+    """Accept the name of a profile."""
+    if value not in PROFILE_NAMES:
+        raise ValueError(f"no such profile; there are {', '.join(PROFILE_NAMES)}")
+    return value
+
+
+def strategy(value: str) -> str:
+    """Accept ``module:Class``; whether it can be imported is seen at start."""
+    module, colon, name = value.partition(":")
+    if not (colon and name.isidentifier() and all(map(str.isidentifier, module.split(".")))):
+        raise ValueError("a strategy is named module:Class")
+    return value
+
+
+def home(value: Path) -> Path:
+    """Let ``~`` be the user's home."""
+    return value.expanduser()
+
+
+UserPath = Annotated[Path, AfterValidator(home)]
+Address = Annotated[str, AfterValidator(address)]
+ProfileName = Annotated[str, AfterValidator(profile_name)]
+StrategyName = Annotated[str, AfterValidator(strategy)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Words = BeforeValidator(parts)
+Table = BeforeValidator(table)

@@ -1,0 +1,171 @@
+"""History in dictionaries: for tests, demos and as the plain twin of the SQLite store. Nothing outlives the process.
+
+Decides through the same `decide` as SQLite; only looking up and writing down are its own, and they are the plainest
+that are right. Safe from any task of one event loop: no method gives way half-way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
+from backscroll_sidecar.store.decide import decide
+from backscroll_sidecar.store.facts import (
+    Facts,
+    Holder,
+    Named,
+    Needs,
+    Place,
+    Plan,
+    Record,
+    dedupe_digest,
+    float32_bytes,
+    needs_of,
+    place,
+    runs,
+)
+from backscroll_sidecar.store.memory_reads import Channel, MemoryReader
+
+
+class MemoryStore(MemoryReader):
+    """`HistoryStore` in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._homes: dict[Place, set[str]] = defaultdict(set)
+        """(tenant, message id): the channels that have a row of it."""
+
+    async def close(self) -> None:
+        self._closed = True
+
+    async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
+        self._check_open()
+        applied: list[Applied] = []
+        for run in runs(changes):
+            if isinstance(run[0], EraseChange):
+                applied.append(self._erase(run[0]))
+                continue
+            plan = decide(run, self._facts(needs_of(run)))
+            self._write(plan)
+            applied += plan.applied
+        return applied
+
+    def _facts(self, needs: Needs) -> Facts:
+        facts = Facts()
+        for here in needs.places:
+            facts.last_seqs[here] = self._at(here).last_seq
+        for named in needs.ids:
+            channel = self._at(named[:2])
+            if named[2] in channel.records:
+                facts.records[named] = channel.records[named[2]]
+            if named[2] in channel.erased:
+                facts.erased.add(named)
+        for named in needs.dedupe_keys:
+            if (holder := self._holder(named)) is not None:
+                facts.holders[named] = holder
+        self._find_replies(needs, facts)
+        for named in needs.people:
+            if (person := self._at(named[:2]).people.get(named[2])) is not None:
+                facts.people[named] = person
+        return facts
+
+    def _find_replies(self, needs: Needs, facts: Facts) -> None:
+        for tenant, channel_id, parent in needs.parents:
+            homes = self._homes.get((tenant, parent), set())
+            if channel_id in homes:
+                facts.parents.add((tenant, channel_id, parent))
+            elif homes:
+                facts.strangers.add((tenant, channel_id, parent))
+        facts.children.update(n for n in needs.replying if self._at(n[:2]).children.get(n[2]))
+        if facts.children or needs.late:
+            facts.edges.update(self._edges(needs))
+
+    def _holder(self, named: Named) -> Holder | None:
+        channel, key = self._at(named[:2]), named[2]
+        if (message_id := channel.dedupe_keys.get(key)) is not None:
+            state = channel.records[message_id].stored.state
+            return Holder(message_id, gone=state is MessageState.RECALLED)
+        for message_id, digest in channel.erased.items():
+            if digest == dedupe_digest(key):
+                return Holder(message_id, gone=True)
+        return None
+
+    def _edges(self, needs: Needs) -> Iterator[tuple[Named, str]]:
+        for tenant, channel_id in dict.fromkeys(named[:2] for named in needs.parents):
+            for message_id, record in self._at((tenant, channel_id)).records.items():
+                if (reply := record.stored.message.reply) is not None:
+                    yield (tenant, channel_id, message_id), reply.message_id
+
+    def _write(self, plan: Plan) -> None:
+        for here, last_seq in plan.last_seqs.items():
+            channel = self._channels.setdefault(here, Channel())
+            channel.last_seq, channel.is_known = last_seq, True
+        for (tenant, channel_id, message_id), record in plan.inserted.items():
+            channel, message = self._channels[tenant, channel_id], record.stored.message
+            channel.records[message_id] = record
+            self._homes[tenant, message_id].add(channel_id)
+            if message.dedupe_key:
+                channel.dedupe_keys[message.dedupe_key] = message_id
+            if message.reply is not None:
+                channel.children[message.reply.message_id].add(message_id)
+        for named, record in plan.updated.items():
+            self._channels[named[:2]].records[named[2]] = record
+        for named in plan.emptied:
+            self._drop_vectors(self._channels[named[:2]], named[2])
+        for named, vectors in plan.vectors.items():
+            for revision, embedding in vectors:
+                kept = self._channels[named[:2]].vectors
+                key = (named[2], revision, embedding.embedder_id)
+                kept.setdefault(key, float32_bytes(embedding))
+        for named, person in plan.people.items():
+            self._channels[named[:2]].people[named[2]] = person
+        for here, context_id, message_id, event in plan.events:
+            events = self._channels.setdefault(here, Channel()).events
+            events.setdefault((context_id, event.id), (message_id, event))
+
+    def _erase(self, change: EraseChange) -> Applied:
+        channel = self._at(place(change.key))
+        whole = not change.message_ids and not change.user_id
+        victims = [
+            record
+            for message_id, record in channel.records.items()
+            if whole
+            or message_id in change.message_ids
+            or (not change.message_ids and record.stored.message.author.id == change.user_id)
+        ]
+        ids = {record.stored.message.id for record in victims}
+        told = [key for key, (about, _) in channel.events.items() if whole or about in ids]
+        for record in victims:
+            self._forget(change.key, channel, record)
+        for key in told:
+            del channel.events[key]
+        gone = 0
+        if whole:
+            gone = len(channel.people)
+            channel.people.clear()
+        elif not change.message_ids:
+            gone = channel.people.pop(change.user_id, None) is not None
+        counts = {
+            "events": len(told),
+            "members": int(gone),
+            "messages": len(victims),
+            "revisions": sum(len(record.older) for record in victims),
+        }
+        erased_ids = tuple(record.stored.message.id for record in victims)
+        return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
+
+    def _forget(self, key: ChannelKey, channel: Channel, record: Record) -> None:
+        message = record.stored.message
+        del channel.records[message.id]
+        channel.erased[message.id] = dedupe_digest(message.dedupe_key)
+        channel.dedupe_keys.pop(message.dedupe_key, None)
+        self._homes[key.tenant, message.id].discard(key.channel)
+        if message.reply is not None:
+            channel.children[message.reply.message_id].discard(message.id)
+        self._drop_vectors(channel, message.id)
+
+    def _drop_vectors(self, channel: Channel, message_id: str) -> None:
+        for key in [key for key in channel.vectors if key[0] == message_id]:
+            del channel.vectors[key]

@@ -1,0 +1,182 @@
+"""The reading half of the store in memory: every answer computed the plain way from what is kept."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageState, StoredMessage
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import ChannelInfo, ListQuery
+from backscroll_sidecar.store.facts import Person, Place, Record, StoredVector, place
+
+
+@dataclass(slots=True)
+class Channel:
+    """Everything of one channel. `records` is in order of `seq`, `events` in order of arrival."""
+
+    is_known: bool = False
+    last_seq: int = 0
+    records: dict[str, Record] = field(default_factory=dict)
+    erased: dict[str, str] = field(default_factory=dict)
+    """Id to digest of its dedupe key."""
+    people: dict[str, Person] = field(default_factory=dict)
+    events: dict[tuple[str, str], tuple[str, Event]] = field(default_factory=dict)
+    """By context and id; each with the id of the message it tells about, or ''."""
+    vectors: dict[tuple[str, int, str], bytes] = field(default_factory=dict)
+    """By message id, revision and embedder."""
+    dedupe_keys: dict[str, str] = field(default_factory=dict)
+    children: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Parent id, as sent, to the ids that name it."""
+
+    def rows(self) -> list[StoredMessage]:
+        """All rows, recalled ones included."""
+        return [record.stored for record in self.records.values()]
+
+    def live(self) -> list[StoredMessage]:
+        """Rows that still have a content."""
+        return [stored for stored in self.rows() if stored.state is MessageState.LIVE]
+
+
+def _recency(stored: StoredMessage) -> tuple[int, str, int]:
+    return (stored.rank_time_ms, stored.message.channel, stored.seq)
+
+
+def _newest(rows: list[StoredMessage], limit: int) -> list[StoredMessage]:
+    return sorted(rows, key=_recency)[-limit:] if limit > 0 else []
+
+
+class MemoryReader:
+    """`HistoryReader` over dictionaries."""
+
+    def __init__(self) -> None:
+        self._channels: dict[Place, Channel] = {}
+        self._closed = False
+
+    def _at(self, here: Place) -> Channel:
+        """The channel; an empty one, not kept, if there is none."""
+        return self._channels.get(here) or Channel()
+
+    def _open(self, key: ChannelKey) -> Channel:
+        self._check_open()
+        return self._at(place(key))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+
+    async def load_channel(
+        self, key: ChannelKey
+    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
+        return self._open(key).rows(), await self.members(key)
+
+    async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
+        return _newest(self._open(key).live(), limit)
+
+    async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
+        channel = self._open(key)
+        found = channel.rows() if query.include_recalled else channel.live()
+        found = [stored for stored in found if _matches(stored, query)]
+        if query.newest_first:
+            found.reverse()
+        return found[: max(query.limit, 0)]
+
+    async def latest_of_user(
+        self, tenant: str, user_id: str, channels: Sequence[str], limit: int
+    ) -> Sequence[StoredMessage]:
+        self._check_open()
+        places = [(tenant, name) for name in dict.fromkeys(channels)]
+        if not channels:
+            places = [here for here in self._channels if here[0] == tenant]
+        rows = [stored for here in places for stored in self._at(here).live()]
+        return _newest([stored for stored in rows if stored.message.author.id == user_id], limit)
+
+    async def get_messages(
+        self, key: ChannelKey, message_ids: Sequence[str]
+    ) -> Mapping[str, StoredMessage]:
+        records = self._open(key).records
+        return {
+            message_id: records[message_id].stored
+            for message_id in dict.fromkeys(message_ids)
+            if message_id in records
+        }
+
+    async def reply_tree(
+        self, key: ChannelKey, message_id: str, limit: int
+    ) -> Sequence[StoredMessage]:
+        channel = self._open(key)
+        if message_id not in channel.records:
+            return []
+        neighbours: dict[str, set[str]] = defaultdict(set)
+        for stored in channel.rows():
+            reply = stored.message.reply
+            if reply is not None and not reply.inferred:
+                neighbours[stored.message.id].add(reply.message_id)
+                neighbours[reply.message_id].add(stored.message.id)
+        tree: set[str] = set()
+        ahead = {message_id}
+        while ahead:
+            tree |= ahead
+            ahead = {far for near in ahead for far in neighbours[near]} - tree
+        rows = [stored for stored in channel.rows() if stored.message.id in tree]
+        return rows[: max(limit, 0)]
+
+    async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
+        channel = self._open(key)
+        if not channel.is_known:
+            return None
+        live = channel.live()
+        embedded = {vector[:2] for vector in channel.vectors}
+        backlog = sum((stored.message.id, stored.revision) not in embedded for stored in live)
+        newest = _newest(live, 1)
+        return ChannelInfo(
+            key,
+            newest[0].message.id if newest else "",
+            newest[0].message.sent_at_ms if newest else 0,
+            len(live),
+            channel.last_seq,
+            backlog,
+        )
+
+    async def members(self, key: ChannelKey) -> Sequence[Member]:
+        people = self._open(key).people
+        return [people[user_id].member for user_id in sorted(people)]
+
+    async def last_message_ids(self, key: ChannelKey) -> Mapping[str, str]:
+        live = sorted(self._open(key).live(), key=_recency)
+        return {stored.message.author.id: stored.message.id for stored in live}
+
+    async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
+        found = [
+            event
+            for (context, _), (_, event) in self._open(key).events.items()
+            if context_id in ("", context)
+        ]
+        return sorted(found, key=lambda event: event.at_ms)
+
+    async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
+        for stored in self._open(key).rows():
+            yield stored
+
+    async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
+        """The vectors callers gave for current revisions, in order of `seq`. Not part of the port yet."""
+        return list(self._current_vectors(self._open(key), embedder_id))
+
+    def _current_vectors(self, channel: Channel, embedder_id: str) -> Iterator[StoredVector]:
+        for stored in channel.rows():
+            values = channel.vectors.get((stored.message.id, stored.revision, embedder_id))
+            if values is not None:
+                yield StoredVector(stored.seq, stored.message.id, values)
+
+
+def _matches(stored: StoredMessage, query: ListQuery) -> bool:
+    message = stored.message
+    return (
+        (query.after_seq is None or stored.seq > query.after_seq)
+        and (query.before_seq is None or stored.seq < query.before_seq)
+        and (query.since_ms is None or message.sent_at_ms >= query.since_ms)
+        and (query.until_ms is None or message.sent_at_ms < query.until_ms)
+        and query.author_id in ("", message.author.id)
+        and query.thread_id in ("", message.thread_id)
+    )

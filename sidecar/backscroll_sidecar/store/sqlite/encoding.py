@@ -1,0 +1,114 @@
+"""Columns that hold more than one value, and the rows of people and events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+import orjson
+
+from backscroll_sidecar.domain import (
+    AuthorKind,
+    Event,
+    MediaPart,
+    Member,
+    Mention,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from backscroll_sidecar.store.facts import OldRevision, Person
+
+Row = tuple[Any, ...]
+_PARTS: dict[str, type[Part]] = {
+    "text": TextPart,
+    "media": MediaPart,
+    "call": ToolCallPart,
+    "result": ToolResultPart,
+}
+_PART_NAMES = {kind: name for name, kind in _PARTS.items()}
+
+
+def encode_parts(parts: Iterable[Part]) -> list[list[Any]]:
+    """Parts as JSON arrays: the name of the kind, then its fields in order."""
+    return [
+        [_PART_NAMES[type(part)], *(getattr(part, field.name) for field in fields(part))]
+        for part in parts
+    ]
+
+
+def decode_parts(encoded: Iterable[list[Any]]) -> tuple[Part, ...]:
+    """The inverse of `encode_parts`."""
+    return tuple(_PARTS[name](*values) for name, *values in encoded)
+
+
+def encode_mentions(mentions: Iterable[Mention]) -> list[list[Any]]:
+    """Mentions as JSON arrays of their fields."""
+    return [[mention.user_id, mention.name, mention.start, mention.end] for mention in mentions]
+
+
+def decode_mentions(encoded: Iterable[list[Any]]) -> tuple[Mention, ...]:
+    """The inverse of `encode_mentions`."""
+    return tuple(Mention(*values) for values in encoded)
+
+
+def encode_revision(old: OldRevision) -> tuple[int, int, str]:
+    """Number, time and content of a replaced revision."""
+    content = (encode_parts(old.parts), encode_mentions(old.mentions))
+    return (old.revision, old.edited_at_ms, orjson.dumps(content).decode())
+
+
+def decode_revision(revision: int, edited_at_ms: int, content: str) -> OldRevision:
+    """The inverse of `encode_revision`."""
+    parts, mentions = orjson.loads(content)
+    return OldRevision(revision, decode_parts(parts), decode_mentions(mentions), edited_at_ms)
+
+
+def encode_words(words: tuple[str, ...]) -> str | None:
+    """A JSON array; None for no words."""
+    return orjson.dumps(words).decode() if words else None
+
+
+def encode_person(person: Person) -> Row:
+    """In the order of `statements.MEMBER_COLUMNS`."""
+    member = person.member
+    return (
+        member.user_id,
+        member.name,
+        int(member.kind),
+        person.named_at_ms,
+        member.joined_at_ms,
+        member.left_at_ms,
+        encode_words(member.aliases),
+        encode_words(member.former_names),
+    )
+
+
+def decode_person(row: Row) -> Person:
+    """The inverse of `encode_person`."""
+    user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names = row
+    member = Member(
+        user_id,
+        name,
+        tuple(orjson.loads(aliases)) if aliases else (),
+        AuthorKind(kind),
+        joined_at_ms,
+        left_at_ms,
+        tuple(orjson.loads(former_names)) if former_names else (),
+    )
+    return Person(member, named_at_ms)
+
+
+def encode_event(event: Event) -> Row:
+    """In the order of `statements.EVENT_COLUMNS`; the standard JSON keeps infinities and long integers."""
+    payload = json.dumps(event.payload, ensure_ascii=False)
+    return (event.id, event.parent_id, event.type, event.level, event.at_ms, payload)
+
+
+def decode_event(row: Row) -> Event:
+    """The inverse of `encode_event`."""
+    id_, parent_id, type_, level, at_ms, payload = row
+    return Event(id_, type_, level, at_ms, parent_id, json.loads(payload))

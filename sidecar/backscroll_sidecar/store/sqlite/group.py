@@ -1,0 +1,241 @@
+"""One group commit, in the writer's thread: look up what it names, let `decide` decide, write its plan."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
+from backscroll_sidecar.store.decide import decide
+from backscroll_sidecar.store.facts import (
+    Facts,
+    Holder,
+    Named,
+    Needs,
+    OldRevision,
+    Person,
+    Plan,
+    Record,
+    dedupe_digest,
+    float32_bytes,
+    needs_of,
+    runs,
+)
+from backscroll_sidecar.store.sqlite import statements as sql
+from backscroll_sidecar.store.sqlite.codec import decode_rows, encode_content, encode_record
+from backscroll_sidecar.store.sqlite.connection import transaction
+from backscroll_sidecar.store.sqlite.encoding import (
+    decode_person,
+    decode_revision,
+    encode_event,
+    encode_person,
+    encode_revision,
+)
+
+
+def apply_group(connection: sqlite3.Connection, changes: Sequence[Change]) -> list[Applied]:
+    """Make the changes durable in one transaction."""
+    applied: list[Applied] = []
+    with transaction(connection):
+        for run in runs(changes):
+            if isinstance(run[0], EraseChange):
+                applied.append(erase(connection, run[0]))
+                continue
+            plan = decide(run, find_facts(connection, needs_of(run)))
+            write_plan(connection, plan)
+            applied += plan.applied
+    return applied
+
+
+def wanted(named: Iterable[tuple[str, ...]]) -> str:
+    """The parameter of the statements that begin with `wanted`."""
+    return orjson.dumps(list(named)).decode()
+
+
+# --- looking up ----------------------------------------------------------------------------------
+
+
+def find_facts(connection: sqlite3.Connection, needs: Needs) -> Facts:
+    """One statement a kind of fact, however large the group; none where nothing is asked."""
+    facts = Facts()
+    if needs.places:
+        rows = connection.execute(sql.FIND_LAST_SEQS, (wanted(needs.places),))
+        facts.last_seqs.update({(tenant, channel): seq for tenant, channel, seq in rows})
+    if needs.ids:
+        ids = wanted(needs.ids)
+        facts.records.update(_find_records(connection, ids))
+        facts.erased.update(connection.execute(sql.FIND_ERASED, (ids,)))
+    if needs.dedupe_keys:
+        facts.holders.update(_find_holders(connection, needs.dedupe_keys))
+    if needs.parents:
+        for *named, here, elsewhere in connection.execute(
+            sql.FIND_PARENTS, (wanted(needs.parents),)
+        ):
+            tenant, channel, message_id = named
+            if here:
+                facts.parents.add((tenant, channel, message_id))
+            elif elsewhere:
+                facts.strangers.add((tenant, channel, message_id))
+        facts.children.update(connection.execute(sql.FIND_CHILDREN, (wanted(needs.replying),)))
+        if facts.children or needs.late:
+            edges = connection.execute(sql.FIND_EDGES, (wanted(needs.parents),))
+            facts.edges.update({(tenant, channel, id_): up for tenant, channel, id_, up in edges})
+    if needs.people:
+        facts.people.update(_find_people(connection, needs.people))
+    return facts
+
+
+def _find_records(connection: sqlite3.Connection, ids: str) -> dict[Named, Record]:
+    rows = connection.execute(sql.FIND_RECORDS, (ids,)).fetchall()
+    if not rows:
+        return {}
+    older: dict[Named, list[OldRevision]] = {}
+    for tenant, channel, id_, *revision in connection.execute(sql.FIND_REVISIONS, (ids,)):
+        older.setdefault((tenant, channel, id_), []).append(decode_revision(*revision))
+    records: dict[Named, Record] = {}
+    for tenant, channel, received_at_ms, edited_at_ms, *columns in rows:
+        (stored,) = decode_rows((tuple(columns),), channel)
+        named = (tenant, channel, stored.message.id)
+        revisions = tuple(older.get(named, ()))
+        records[named] = Record(stored, received_at_ms, edited_at_ms, revisions)
+    return records
+
+
+def _find_holders(connection: sqlite3.Connection, keys: Iterable[Named]) -> dict[Named, Holder]:
+    keys = list(keys)
+    by_digest = {(tenant, channel, dedupe_digest(key)): key for tenant, channel, key in keys}
+    holders = {
+        (tenant, channel, by_digest[tenant, channel, digest]): Holder(message_id, gone=True)
+        for tenant, channel, digest, message_id in connection.execute(
+            sql.FIND_ERASED_HOLDERS, (wanted(by_digest),)
+        )
+    }
+    for tenant, channel, key, message_id, state in connection.execute(
+        sql.FIND_HOLDERS, (wanted(keys),)
+    ):
+        holders[tenant, channel, key] = Holder(message_id, gone=state != MessageState.LIVE)
+    return holders
+
+
+def _find_people(connection: sqlite3.Connection, ids: Iterable[Named]) -> dict[Named, Person]:
+    people: dict[Named, Person] = {}
+    for tenant, channel, *columns in connection.execute(sql.FIND_PEOPLE, (wanted(ids),)):
+        person = decode_person(tuple(columns))
+        people[tenant, channel, person.member.user_id] = person
+    return people
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
+    """Rows first, then what refers to them."""
+    many = connection.executemany
+    if plan.last_seqs:
+        many(sql.PUT_LAST_SEQ, [(*here, seq) for here, seq in plan.last_seqs.items()])
+    if plan.inserted:
+        many(
+            sql.INSERT_MESSAGE,
+            [encode_record(named[0], record) for named, record in plan.inserted.items()],
+        )
+    if plan.updated:
+        many(
+            sql.UPDATE_MESSAGE,
+            [
+                (record.edited_at_ms, *encode_content(record.stored), *named[:2], record.stored.seq)
+                for named, record in plan.updated.items()
+            ],
+        )
+    if plan.emptied:
+        emptied = wanted(plan.emptied)
+        connection.execute(sql.EMPTY_REVISIONS, (emptied,))
+        connection.execute(sql.DELETE_VECTORS, (emptied,))
+    if plan.old_revisions:
+        many(
+            sql.INSERT_REVISION,
+            [
+                (*named, *encode_revision(old))
+                for named, revisions in plan.old_revisions.items()
+                for old in revisions
+            ],
+        )
+    if plan.vectors:
+        many(
+            sql.PUT_VECTOR,
+            [
+                (
+                    *named,
+                    revision,
+                    embedding.embedder_id,
+                    len(embedding.values),
+                    float32_bytes(embedding),
+                )
+                for named, vectors in plan.vectors.items()
+                for revision, embedding in vectors
+            ],
+        )
+    if plan.people:
+        many(
+            sql.PUT_MEMBER,
+            [(*named[:2], *encode_person(person)) for named, person in plan.people.items()],
+        )
+    if plan.events:
+        many(
+            sql.PUT_EVENT,
+            [
+                (*here, context_id, message_id, *encode_event(event))
+                for here, context_id, message_id, event in plan.events
+            ],
+        )
+
+
+# --- erasing -------------------------------------------------------------------------------------
+
+
+def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
+    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
+    key = change.key
+    here = (key.tenant, key.channel)
+    victims = _victims(connection, change)
+    many = connection.executemany
+    rows = [(*here, message_id) for _, message_id, _ in victims]
+    many(
+        sql.INSERT_TOMBSTONE,
+        [
+            (*here, message_id, change.at_ms, dedupe_digest(dedupe_key))
+            for _, message_id, dedupe_key in victims
+        ],
+    )
+    counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
+    many(sql.ERASE_VECTORS, rows)
+    counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
+    counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, _, _ in victims]).rowcount
+    counts["members"] = 0
+    if _is_whole_channel(change):
+        counts["events"] += connection.execute(sql.ERASE_ALL_EVENTS, here).rowcount
+        counts["members"] = connection.execute(sql.ERASE_ALL_MEMBERS, here).rowcount
+    elif not change.message_ids:
+        erased = connection.execute(sql.ERASE_MEMBER, (*here, change.user_id))
+        counts["members"] = erased.rowcount
+    # With no victims there is nothing executemany could count.
+    counts = {name: max(count, 0) for name, count in sorted(counts.items())}
+    erased_ids = tuple(message_id for _, message_id, _ in victims)
+    return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
+
+
+def _victims(connection: sqlite3.Connection, change: EraseChange) -> list[tuple[int, str, str]]:
+    key: ChannelKey = change.key
+    here = (key.tenant, key.channel)
+    if change.message_ids:
+        ids = wanted((*here, message_id) for message_id in change.message_ids)
+        return connection.execute(sql.VICTIMS_BY_ID, (ids,)).fetchall()
+    if change.user_id:
+        return connection.execute(sql.VICTIMS_BY_AUTHOR, (*here, change.user_id)).fetchall()
+    return connection.execute(sql.VICTIMS_ALL, here).fetchall()
+
+
+def _is_whole_channel(change: EraseChange) -> bool:
+    return not change.message_ids and not change.user_id

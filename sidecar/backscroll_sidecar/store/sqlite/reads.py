@@ -1,0 +1,145 @@
+"""What readers ask, in the reader's thread: one statement a question."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
+from backscroll_sidecar.ports import ChannelInfo, ListQuery
+from backscroll_sidecar.store.facts import StoredVector
+from backscroll_sidecar.store.sqlite import statements as sql
+from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
+from backscroll_sidecar.store.sqlite.connection import transaction
+from backscroll_sidecar.store.sqlite.encoding import decode_event, decode_person
+from backscroll_sidecar.store.sqlite.group import wanted
+
+EXPORT_PAGE_ROWS = 1_000
+_LAST_SEQ = 2**63 - 1
+
+
+def load_channel(
+    connection: sqlite3.Connection, key: ChannelKey
+) -> tuple[list[StoredMessage], list[Member]]:
+    """Rows and members as of one moment."""
+    with transaction(connection, "BEGIN"):
+        rows = connection.execute(sql.LOAD_CHANNEL, (key.tenant, key.channel)).fetchall()
+        people = members(connection, key)
+    return decode_rows(rows, key.channel), people
+
+
+def latest(connection: sqlite3.Connection, key: ChannelKey, limit: int) -> list[StoredMessage]:
+    """Newest first in the index, oldest first in the answer."""
+    rows = connection.execute(sql.LATEST, (key.tenant, key.channel, max(limit, 0))).fetchall()
+    rows.reverse()
+    return decode_rows(rows, key.channel)
+
+
+def list_messages(
+    connection: sqlite3.Connection, key: ChannelKey, query: ListQuery
+) -> list[StoredMessage]:
+    """A page in order of arrival."""
+    statement = sql.LIST_NEWEST_FIRST if query.newest_first else sql.LIST_OLDEST_FIRST
+    values = {
+        "tenant": key.tenant,
+        "channel": key.channel,
+        "after_seq": 0 if query.after_seq is None else query.after_seq,
+        "before_seq": _LAST_SEQ if query.before_seq is None else query.before_seq,
+        "since_ms": query.since_ms,
+        "until_ms": query.until_ms,
+        "author_id": query.author_id,
+        "thread_id": query.thread_id,
+        "include_recalled": query.include_recalled,
+        "limit": max(query.limit, 0),
+    }
+    return decode_rows(connection.execute(statement, values), key.channel)
+
+
+def latest_of_user(
+    connection: sqlite3.Connection, tenant: str, user_id: str, channels: Sequence[str], limit: int
+) -> list[StoredMessage]:
+    """The newest of each channel first, then the newest of those."""
+    values = {
+        "tenant": tenant,
+        "user_id": user_id,
+        "channels": orjson.dumps(list(channels)).decode(),
+        "limit": max(limit, 0),
+    }
+    statement = sql.LATEST_OF_USER_IN if channels else sql.LATEST_OF_USER
+    rows = connection.execute(statement, values).fetchall()
+    rows.reverse()
+    return decode_placed(rows)
+
+
+def get_messages(
+    connection: sqlite3.Connection, key: ChannelKey, message_ids: Sequence[str]
+) -> dict[str, StoredMessage]:
+    """In the order of the ids."""
+    ids = wanted((key.tenant, key.channel, message_id) for message_id in dict.fromkeys(message_ids))
+    rows = decode_rows(connection.execute(sql.GET_MESSAGES, (ids,)), key.channel)
+    return {stored.message.id: stored for stored in rows}
+
+
+def reply_tree(
+    connection: sqlite3.Connection, key: ChannelKey, message_id: str, limit: int
+) -> list[StoredMessage]:
+    """Up and down the edges as sent; a parent that never arrived still joins its replies."""
+    values = {
+        "tenant": key.tenant,
+        "channel": key.channel,
+        "id": message_id,
+        "limit": max(limit, 0),
+    }
+    return decode_rows(connection.execute(sql.REPLY_TREE, values), key.channel)
+
+
+def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo | None:
+    """Where the channel stands."""
+    values = {"tenant": key.tenant, "channel": key.channel}
+    row = connection.execute(sql.CHANNEL_INFO, values).fetchone()
+    if row is None:
+        return None
+    last_seq, live_count, embedded_count, newest = row
+    newest_id, newest_sent_at_ms = orjson.loads(newest) if newest else ("", 0)
+    return ChannelInfo(
+        key, newest_id, newest_sent_at_ms, live_count, last_seq, live_count - embedded_count
+    )
+
+
+def members(connection: sqlite3.Connection, key: ChannelKey) -> list[Member]:
+    """By user id."""
+    rows = connection.execute(sql.MEMBERS, (key.tenant, key.channel))
+    return [decode_person(row).member for row in rows]
+
+
+def last_message_ids(connection: sqlite3.Connection, key: ChannelKey) -> Mapping[str, str]:
+    """The newest live row of each author."""
+    return dict(connection.execute(sql.LAST_MESSAGE_IDS, (key.tenant, key.channel)).fetchall())
+
+
+def events(connection: sqlite3.Connection, key: ChannelKey, context_id: str) -> list[Event]:
+    """Oldest first; of equal age in order of arrival."""
+    here = (key.tenant, key.channel)
+    if context_id:
+        rows = connection.execute(sql.EVENTS_OF_CONTEXT, (*here, context_id))
+    else:
+        rows = connection.execute(sql.EVENTS, here)
+    return [decode_event(row) for row in rows]
+
+
+def export_page(
+    connection: sqlite3.Connection, key: ChannelKey, after_seq: int
+) -> list[StoredMessage]:
+    """The next rows after this seq."""
+    values = (key.tenant, key.channel, after_seq, EXPORT_PAGE_ROWS)
+    return decode_rows(connection.execute(sql.EXPORT_PAGE, values), key.channel)
+
+
+def vectors(
+    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str
+) -> list[StoredVector]:
+    """The vectors of current revisions by one embedder, in order of `seq`."""
+    rows = connection.execute(sql.VECTORS, (key.tenant, key.channel, embedder_id))
+    return [StoredVector(*row) for row in rows]

@@ -1,0 +1,271 @@
+"""Every statement on stored data. Each names tenant and channel (law 6; a test reads this module).
+
+Look-ups for a whole group go through one JSON array of [tenant, channel, name], whatever the group's size; its columns
+are called in_tenant, in_channel, in_name, so that every other name is a column of a table.
+"""
+
+# ruff: noqa: S608 -- the only things put into these texts are the constants of this module
+
+from __future__ import annotations
+
+_WANTED = """
+WITH RECURSIVE wanted (in_tenant, in_channel, in_name) AS (
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?)
+)
+"""
+
+COLUMNS = """
+seq, id, author_id, author_name, sent_at_ms, rank_time_ms,
+author_kind | (role << 4) | (state << 8) | (message_type << 12)
+    | (coalesce(reply_kind, 0) << 16) | (coalesce(reply_inferred, 0) << 20),
+revision, token_count, text, keywords, reply_to, thread_id, session_id, dedupe_key, details
+"""
+"""What `codec.decode_rows` reads: small numbers share one column, fetching a column costs more than unpacking it."""
+
+_CONTENT_COLUMNS = "state, revision, message_type, token_count, text, keywords, details"
+_MEMBER_COLUMNS = (
+    "user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names"
+)
+_EVENT_COLUMNS = "id, parent_id, type, level, at_ms, payload"
+
+# --- what a group must know ----------------------------------------------------------------------
+
+FIND_LAST_SEQS = f"""{_WANTED}
+SELECT tenant, channel, last_seq FROM wanted CROSS JOIN channels ON tenant = in_tenant AND channel = in_channel
+"""
+
+FIND_RECORDS = f"""{_WANTED}
+SELECT tenant, channel, received_at_ms, edited_at_ms, {COLUMNS}
+FROM wanted CROSS JOIN messages ON tenant = in_tenant AND channel = in_channel AND id = in_name
+"""
+
+FIND_REVISIONS = f"""{_WANTED}
+SELECT tenant, channel, message_id, revision, edited_at_ms, content
+FROM wanted CROSS JOIN revisions ON tenant = in_tenant AND channel = in_channel AND message_id = in_name
+ORDER BY tenant, channel, message_id, revision
+"""
+
+FIND_ERASED = f"""{_WANTED}
+SELECT tenant, channel, message_id
+FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND message_id = in_name
+"""
+
+FIND_HOLDERS = f"""{_WANTED}
+SELECT tenant, channel, dedupe_key, id, state
+FROM wanted CROSS JOIN messages ON tenant = in_tenant AND channel = in_channel AND dedupe_key = in_name
+WHERE dedupe_key <> ''
+"""
+
+FIND_ERASED_HOLDERS = f"""{_WANTED}
+SELECT tenant, channel, dedupe_digest, message_id
+FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
+WHERE dedupe_digest <> ''
+"""
+
+FIND_PARENTS = f"""{_WANTED}
+SELECT in_tenant, in_channel, in_name,
+    EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel = in_channel),
+    EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel < in_channel)
+    OR EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel > in_channel)
+FROM wanted
+"""
+
+FIND_CHILDREN = f"""{_WANTED}
+SELECT in_tenant, in_channel, in_name FROM wanted
+WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND channel = in_channel AND reply_to = in_name)
+"""
+
+FIND_EDGES = f"""{_WANTED}
+, above (up_tenant, up_channel, up_id) AS (
+    SELECT in_tenant, in_channel, in_name FROM wanted
+    UNION
+    SELECT tenant, channel, reply_to FROM above
+        CROSS JOIN messages ON tenant = up_tenant AND id = up_id AND channel = up_channel
+    WHERE reply_to IS NOT NULL
+)
+SELECT tenant, channel, id, reply_to
+FROM above CROSS JOIN messages ON tenant = up_tenant AND id = up_id AND channel = up_channel
+WHERE reply_to IS NOT NULL
+"""
+
+FIND_PEOPLE = f"""{_WANTED}
+SELECT tenant, channel, {_MEMBER_COLUMNS}
+FROM wanted CROSS JOIN members ON tenant = in_tenant AND channel = in_channel AND user_id = in_name
+"""
+
+# --- what a group writes -------------------------------------------------------------------------
+
+PUT_LAST_SEQ = """
+INSERT INTO channels (tenant, channel, last_seq) VALUES (?, ?, ?)
+ON CONFLICT (tenant, channel) DO UPDATE SET last_seq = excluded.last_seq
+"""
+
+INSERT_MESSAGE = f"""
+INSERT INTO messages (
+    tenant, channel, seq, id, author_id, author_name, author_kind, role, sent_at_ms, rank_time_ms, received_at_ms,
+    thread_id, session_id, reply_to, reply_kind, reply_inferred, dedupe_key, edited_at_ms, {_CONTENT_COLUMNS}
+) VALUES ({", ".join("?" * 25)})
+"""
+
+UPDATE_MESSAGE = f"""
+UPDATE messages SET (edited_at_ms, {_CONTENT_COLUMNS}) = ({", ".join("?" * 8)})
+WHERE tenant = ? AND channel = ? AND seq = ?
+"""
+
+INSERT_REVISION = """
+INSERT INTO revisions (tenant, channel, message_id, revision, edited_at_ms, content) VALUES (?, ?, ?, ?, ?, ?)
+"""
+
+EMPTY_REVISIONS = f"""{_WANTED}
+UPDATE revisions SET content = '[[],[]]'
+WHERE (tenant, channel, message_id) IN (SELECT in_tenant, in_channel, in_name FROM wanted)
+"""
+
+DELETE_VECTORS = f"""{_WANTED}
+DELETE FROM vectors WHERE (tenant, channel, message_id) IN (SELECT in_tenant, in_channel, in_name FROM wanted)
+"""
+
+PUT_VECTOR = """
+INSERT INTO vectors (tenant, channel, message_id, revision, embedder_id, dims, vector) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, channel, message_id, revision, embedder_id) DO NOTHING
+"""
+
+PUT_MEMBER = f"""
+INSERT INTO members (tenant, channel, {_MEMBER_COLUMNS}) VALUES ({", ".join("?" * 10)})
+ON CONFLICT (tenant, channel, user_id) DO UPDATE SET
+    name = excluded.name, kind = excluded.kind, named_at_ms = excluded.named_at_ms,
+    joined_at_ms = excluded.joined_at_ms, left_at_ms = excluded.left_at_ms,
+    aliases = excluded.aliases, former_names = excluded.former_names
+"""
+
+PUT_EVENT = f"""
+INSERT INTO events (tenant, channel, context_id, message_id, {_EVENT_COLUMNS}) VALUES ({", ".join("?" * 10)})
+ON CONFLICT (tenant, channel, context_id, id) DO NOTHING
+"""
+
+# --- erasing -------------------------------------------------------------------------------------
+
+VICTIMS_BY_ID = f"""{_WANTED}
+SELECT DISTINCT seq, id, dedupe_key
+FROM wanted CROSS JOIN messages ON tenant = in_tenant AND id = in_name AND channel = in_channel ORDER BY seq
+"""
+
+VICTIMS_BY_AUTHOR = """
+SELECT seq, id, dedupe_key FROM messages WHERE tenant = ? AND channel = ? AND author_id = ? ORDER BY seq
+"""
+
+VICTIMS_ALL = (
+    "SELECT seq, id, dedupe_key FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
+)
+
+INSERT_TOMBSTONE = """
+INSERT INTO tombstones (tenant, channel, message_id, erased_at_ms, dedupe_digest) VALUES (?, ?, ?, ?, ?)
+"""
+
+ERASE_REVISIONS = "DELETE FROM revisions WHERE tenant = ? AND channel = ? AND message_id = ?"
+ERASE_VECTORS = "DELETE FROM vectors WHERE tenant = ? AND channel = ? AND message_id = ?"
+ERASE_EVENTS = (
+    "DELETE FROM events WHERE tenant = ? AND channel = ? AND message_id = ? AND message_id <> ''"
+)
+ERASE_ALL_EVENTS = "DELETE FROM events WHERE tenant = ? AND channel = ?"
+ERASE_MESSAGE = "DELETE FROM messages WHERE tenant = ? AND channel = ? AND seq = ?"
+ERASE_MEMBER = "DELETE FROM members WHERE tenant = ? AND channel = ? AND user_id = ?"
+ERASE_ALL_MEMBERS = "DELETE FROM members WHERE tenant = ? AND channel = ?"
+
+# --- reading -------------------------------------------------------------------------------------
+
+_NEWEST = "rank_time_ms DESC, seq DESC"
+
+LOAD_CHANNEL = f"SELECT {COLUMNS} FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
+
+EXPORT_PAGE = f"""
+SELECT {COLUMNS} FROM messages WHERE tenant = ? AND channel = ? AND seq > ? ORDER BY seq LIMIT ?
+"""
+
+LATEST = f"""
+SELECT {COLUMNS} FROM messages WHERE tenant = ? AND channel = ? AND state = 0 ORDER BY {_NEWEST} LIMIT ?
+"""
+
+_LISTED = f"""
+SELECT {COLUMNS} FROM messages
+WHERE tenant = :tenant AND channel = :channel AND seq > :after_seq AND seq < :before_seq
+    AND (:since_ms IS NULL OR sent_at_ms >= :since_ms) AND (:until_ms IS NULL OR sent_at_ms < :until_ms)
+    AND (:author_id = '' OR author_id = :author_id) AND (:thread_id = '' OR thread_id = :thread_id)
+    AND (:include_recalled OR state = 0)
+"""
+LIST_OLDEST_FIRST = _LISTED + "ORDER BY seq LIMIT :limit"
+LIST_NEWEST_FIRST = _LISTED + "ORDER BY seq DESC LIMIT :limit"
+
+_LATEST_OF_USER = f"""
+SELECT {COLUMNS}, channel FROM places CROSS JOIN messages
+ON tenant = :tenant AND channel = place AND seq IN (
+    SELECT seq FROM messages
+    WHERE tenant = :tenant AND channel = place AND author_id = :user_id AND state = 0
+    ORDER BY {_NEWEST} LIMIT :limit
+)
+ORDER BY rank_time_ms DESC, channel DESC, seq DESC LIMIT :limit
+"""
+LATEST_OF_USER_IN = (
+    f"WITH places (place) AS (SELECT DISTINCT value FROM json_each(:channels)) {_LATEST_OF_USER}"
+)
+LATEST_OF_USER = f"""
+WITH places (place) AS (SELECT channel FROM members WHERE tenant = :tenant AND user_id = :user_id) {_LATEST_OF_USER}
+"""
+
+GET_MESSAGES = f"""{_WANTED}
+SELECT {COLUMNS} FROM wanted CROSS JOIN messages ON tenant = in_tenant AND id = in_name AND channel = in_channel
+"""
+
+REPLY_TREE = f"""
+WITH RECURSIVE tree (node) AS (
+    SELECT id FROM messages WHERE tenant = :tenant AND channel = :channel AND id = :id
+    UNION
+    SELECT reply_to FROM tree CROSS JOIN messages ON tenant = :tenant AND channel = :channel AND id = node
+    WHERE reply_to IS NOT NULL AND reply_inferred = 0
+    UNION
+    SELECT id FROM tree CROSS JOIN messages ON tenant = :tenant AND channel = :channel AND reply_to = node
+    WHERE reply_inferred = 0
+)
+SELECT {COLUMNS} FROM tree CROSS JOIN messages ON tenant = :tenant AND channel = :channel AND id = node
+ORDER BY seq LIMIT :limit
+"""
+
+CHANNEL_INFO = f"""
+SELECT last_seq,
+    (SELECT count(*) FROM messages WHERE tenant = :tenant AND channel = :channel AND state = 0),
+    (SELECT count(DISTINCT seq) FROM vectors JOIN messages USING (tenant, channel, revision)
+     WHERE tenant = :tenant AND channel = :channel AND id = message_id AND state = 0),
+    (SELECT json_array(id, sent_at_ms) FROM messages WHERE tenant = :tenant AND channel = :channel AND state = 0
+     ORDER BY {_NEWEST} LIMIT 1)
+FROM channels WHERE tenant = :tenant AND channel = :channel
+"""
+
+MEMBERS = f"SELECT {_MEMBER_COLUMNS} FROM members WHERE tenant = ? AND channel = ? ORDER BY user_id"
+
+LAST_MESSAGE_IDS = f"""
+SELECT author_id, id FROM (
+    SELECT author_id, id, row_number() OVER (PARTITION BY author_id ORDER BY {_NEWEST}) AS place
+    FROM messages WHERE tenant = ? AND channel = ? AND state = 0
+) WHERE place = 1
+"""
+
+EVENTS = (
+    f"SELECT {_EVENT_COLUMNS} FROM events WHERE tenant = ? AND channel = ? ORDER BY at_ms, number"
+)
+EVENTS_OF_CONTEXT = f"""
+SELECT {_EVENT_COLUMNS} FROM events WHERE tenant = ? AND channel = ? AND context_id = ? ORDER BY at_ms, number
+"""
+
+VECTORS = """
+SELECT seq, id, vector FROM vectors
+JOIN messages USING (tenant, channel, revision)
+WHERE tenant = ? AND channel = ? AND id = message_id AND embedder_id = ? ORDER BY seq
+"""
+
+# --- for `doctor`: counts over everything, and nothing else --------------------------------------
+
+COUNT_ROWS = """
+SELECT (SELECT count(*) FROM channels), (SELECT count(*) FROM messages), (SELECT count(*) FROM revisions),
+    (SELECT count(*) FROM vectors), (SELECT count(*) FROM tombstones), (SELECT count(*) FROM members),
+    (SELECT count(*) FROM events)
+"""

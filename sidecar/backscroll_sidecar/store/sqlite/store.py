@@ -1,0 +1,157 @@
+"""History in one SQLite file: a thread that writes, a thread that reads, a lock that keeps other servers out.
+
+Safe to call from any task of one event loop; `apply` is called by one task only, the writer. Why the standard library's
+sqlite3 in threads of our own: docs/decisions/0002-sqlite3-in-own-threads.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
+from backscroll_sidecar.ports import Applied, Change, ChannelInfo, ListQuery
+from backscroll_sidecar.store.sqlite import files, group, migrate, reads
+from backscroll_sidecar.store.sqlite.connection import OwnedConnection
+from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
+from backscroll_sidecar.store.sqlite.reads import StoredVector
+
+
+class SqliteStore:
+    """`HistoryStore` on a SQLite file. Open it with `SqliteStore.open`, always close it."""
+
+    def __init__(
+        self, path: Path, lock: FileLock, writer: OwnedConnection, reader: OwnedConnection
+    ) -> None:
+        self._path = path
+        self._lock = lock
+        self._writer = writer
+        self._reader = reader
+        self._closing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        path: str | Path,
+        *,
+        durability: Durability = "full",
+        migrations: Sequence[migrate.Migration] | None = None,
+    ) -> SqliteStore:
+        """Take the database's lock, open it, bring its schema up to date.
+
+        Parameters
+        ----------
+        path : str or Path
+            The database file; made if it does not exist, its folder must. Beside it lie its log and a `.lock` file.
+        durability : {"full", "normal"}
+            ``full``: every commit reaches the disk before `apply` returns. ``normal``: a power cut may lose the last
+            commits, a crash of the program loses nothing.
+        migrations : sequence of Migration, optional
+            Other than the ones this program has; for tests.
+
+        Raises
+        ------
+        StoreUnavailable
+            In use by another server, written by a newer version, not a database of ours, or not to be opened.
+        """
+        path, lock = files.prepare(path)
+        connect_writer = partial(
+            files.connect_writer, path, durability, migrations or migrate.known()
+        )
+        writer = OwnedConnection("backscroll-store-writer", connect_writer)
+        reader = OwnedConnection("backscroll-store-reader", partial(files.connect_reader, path))
+        store = cls(path, lock, writer, reader)
+        try:
+            await writer.run(lambda _: None)
+            await reader.run(lambda _: None)
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def close(self) -> None:
+        """Finish what is queued, checkpoint, close, end both threads, release the lock. Idempotent."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        try:
+            await self._reader.close()
+        finally:
+            try:
+                await self._writer.close(files.checkpoint)
+            finally:
+                self._lock.release()
+
+    # --- writing -----------------------------------------------------------------------------
+
+    async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
+        if not changes:
+            return []
+        return await self._writer.run(lambda c: group.apply_group(c, changes))
+
+    async def scrub(self) -> None:
+        """Rewrite the file so that no byte of it holds erased or recalled text (N-10). Holds up writes for a while."""
+        await self._writer.run(files.scrub)
+
+    async def stats(self) -> StoreStats:
+        """What `doctor` shows: versions, modes as read back, sizes, counts."""
+        return await self._writer.run(lambda c: files.read_stats(c, self._path))
+
+    # --- reading -----------------------------------------------------------------------------
+
+    async def load_channel(
+        self, key: ChannelKey
+    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
+        return await self._reader.run(lambda c: reads.load_channel(c, key))
+
+    async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
+        return await self._reader.run(lambda c: reads.latest(c, key, limit))
+
+    async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
+        return await self._reader.run(lambda c: reads.list_messages(c, key, query))
+
+    async def latest_of_user(
+        self, tenant: str, user_id: str, channels: Sequence[str], limit: int
+    ) -> Sequence[StoredMessage]:
+        return await self._reader.run(
+            lambda c: reads.latest_of_user(c, tenant, user_id, channels, limit)
+        )
+
+    async def get_messages(
+        self, key: ChannelKey, message_ids: Sequence[str]
+    ) -> Mapping[str, StoredMessage]:
+        return await self._reader.run(lambda c: reads.get_messages(c, key, message_ids))
+
+    async def reply_tree(
+        self, key: ChannelKey, message_id: str, limit: int
+    ) -> Sequence[StoredMessage]:
+        return await self._reader.run(lambda c: reads.reply_tree(c, key, message_id, limit))
+
+    async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
+        return await self._reader.run(lambda c: reads.channel_info(c, key))
+
+    async def members(self, key: ChannelKey) -> Sequence[Member]:
+        return await self._reader.run(lambda c: reads.members(c, key))
+
+    async def last_message_ids(self, key: ChannelKey) -> Mapping[str, str]:
+        return await self._reader.run(lambda c: reads.last_message_ids(c, key))
+
+    async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
+        return await self._reader.run(lambda c: reads.events(c, key, context_id))
+
+    async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
+        after_seq = 0
+        while page := await self._reader.run(
+            partial(reads.export_page, key=key, after_seq=after_seq)
+        ):
+            for stored in page:
+                yield stored
+            after_seq = page[-1].seq
+
+    async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
+        """The vectors callers gave for current revisions, in order of `seq`. Not part of the port yet."""
+        return await self._reader.run(lambda c: reads.vectors(c, key, embedder_id))

@@ -1,0 +1,334 @@
+"""Editing, recalling, erasing, reading, searching, importing, over each store: N-08, S1-03, P-26, P-27."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.history.fakes import KEY, NOW_MS, message
+
+from backscroll_sidecar.domain import (
+    AppendOutcome,
+    Author,
+    ChannelKey,
+    Member,
+    Mention,
+    MessageState,
+    RefusalCode,
+    Reply,
+    TextPart,
+)
+from backscroll_sidecar.errors import (
+    Gone,
+    InvalidRequest,
+    NotFound,
+    Overloaded,
+    Reason,
+    StoreUnavailable,
+)
+from backscroll_sidecar.history import importing
+from backscroll_sidecar.history import reads
+from backscroll_sidecar.ports import ListQuery
+
+ABROAD = ChannelKey("default", "never heard of")
+STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome
+
+
+def talk(*lines: str, **fields):
+    return [
+        message(f"m{i}", line, sent_at_ms=NOW_MS - 1_000 + i, **fields)
+        for i, line in enumerate(lines, 1)
+    ]
+
+
+def found(hits) -> list[str]:
+    return [row.message.id for row in hits.messages]
+
+
+class TestEdit:
+    async def test_new_content_old_author_time_and_edge(self, service, history):
+        await service.append(KEY, [*talk("one"), message("r", "hi", reply=Reply("m1"))])
+        row = await service.edit(KEY, "r", [TextPart("find the 猫")], [Mention("u5")])
+        assert (row.revision, row.message.text, row.seq) == (1, "find the 猫", 2)
+        assert (row.message.author.id, row.message.reply) == ("u1", Reply("m1"))
+        assert row.analysis.mention_ids == ("u5",)
+        assert row == await service.get_message(KEY, "r")
+        assert history.recorder.published[-1][1].stored == (row,)
+        assert found(await service.search(KEY, "猫")) == ["r"]
+
+    async def test_equal_content_changes_nothing(self, service):
+        await service.append(KEY, talk("one"))
+        row = await service.edit(KEY, "m1", [TextPart("one")])
+        assert row.revision == 0
+
+    async def test_unknown_recalled_erased(self, service):
+        await service.append(KEY, talk("one", "two"))
+        await service.recall(KEY, "m1")
+        await service.erase(KEY, message_ids=["m2"])
+        for key, id, error, reason in (
+            (KEY, "m9", NotFound, Reason.MESSAGE_NOT_FOUND),
+            (ABROAD, "m1", NotFound, Reason.MESSAGE_NOT_FOUND),
+            (KEY, "m1", Gone, Reason.MESSAGE_GONE),
+            (KEY, "m2", Gone, Reason.MESSAGE_GONE),
+        ):
+            with pytest.raises(error) as caught:
+                await service.edit(key, id, [TextPart("new")])
+            assert caught.value.reason is reason
+
+    @pytest.mark.parametrize(
+        ("parts", "reason"),
+        [
+            ((), Reason.MISSING_FIELD),
+            ((TextPart("x" * 70_000),), Reason.TOO_LARGE),
+            ((TextPart("\0"),), Reason.INVALID_FIELD),
+        ],
+    )
+    async def test_bad_content_is_refused(self, service, parts, reason):
+        await service.append(KEY, talk("one"))
+        with pytest.raises(InvalidRequest) as caught:
+            await service.edit(KEY, "m1", parts)
+        assert (caught.value.field, caught.value.reason) == ("parts", reason)
+        with pytest.raises(InvalidRequest):
+            await service.edit(KEY, "m1", [TextPart("ok")], edited_at_ms=-1)
+
+
+class TestRecallAndErase:
+    async def test_recalled_stays_recalled(self, service):
+        """N-08."""
+        await service.append(KEY, talk("secret", "open"))
+        await service.recall(KEY, "m1")
+        await service.recall(KEY, "m1")
+        row = await service.get_message(KEY, "m1")
+        assert (row.state, row.message.text) == (MessageState.RECALLED, "")
+        assert found(await service.search(KEY, "secret")) == []
+        assert [row.message.id for row in await service.list_messages(KEY, ListQuery())] == ["m2"]
+        (result,) = await service.append(KEY, talk("secret"))
+        assert result.outcome is GONE
+        with pytest.raises(NotFound):
+            await service.recall(KEY, "m9")
+
+    async def test_erase_messages(self, service, history):
+        await service.append(KEY, talk("one", "two"))
+        receipt = await service.erase(KEY, message_ids=["m1"])
+        assert receipt.counts["messages"] == 1
+        assert history.recorder.published[-1][1].erased_ids == ("m1",)
+        with pytest.raises(NotFound):
+            await service.get_message(KEY, "m1")
+        with pytest.raises(Gone):
+            await service.recall(KEY, "m1")
+        assert [one.outcome for one in await service.append(KEY, talk("one"))] == [GONE]
+
+    async def test_erase_a_person(self, service):
+        await service.append(
+            KEY, [*talk("a", "b"), message("x", "@U1 hi", author=Author("u2", "Ann"))]
+        )
+        await service.erase(KEY, user_id="u1")
+        assert [row.message.id for row in await service.list_messages(KEY, ListQuery())] == ["x"]
+        await service.append(KEY, [message("y", "@U1 hi", author=Author("u2", "Ann"))])
+        rows = await service.get_messages(KEY, ["x", "y"])
+        assert rows["y"].analysis.mention_ids == (), "the name is forgotten, in memory too"
+
+    async def test_erase_a_channel(self, service):
+        await service.append(KEY, talk("a", "b"))
+        receipt = await service.erase(KEY, whole_channel=True)
+        assert receipt.counts["messages"] == 2
+        assert {one.outcome for one in await service.append(KEY, talk("a", "b"))} == {GONE}
+
+    @pytest.mark.parametrize(
+        "what",
+        [
+            {},
+            {"message_ids": ["a"], "user_id": "u"},
+            {"user_id": "u", "whole_channel": True},
+            {"message_ids": [""]},
+            {"message_ids": ["x" * 513]},
+            {"message_ids": [f"m{i}" for i in range(1_001)]},
+        ],
+    )
+    async def test_erase_needs_to_know_exactly_what(self, service, history, what):
+        """Two empty fields must not come to mean the whole channel."""
+        with pytest.raises(InvalidRequest):
+            await service.erase(KEY, **what)
+        assert history.store.calls["apply"] == 0
+
+
+class TestReads:
+    async def test_a_channel_never_heard_of_is_not_found(self, service):
+        for call in (
+            service.list_messages(ABROAD, ListQuery()),
+            service.get_message(ABROAD, "m1"),
+            service.get_messages(ABROAD, ["m1"]),
+            service.reply_tree(ABROAD, "m1"),
+            service.channel_info(ABROAD),
+            service.members(ABROAD),
+            service.search(ABROAD, "x"),
+            anext(service.export(ABROAD)),
+        ):
+            with pytest.raises(NotFound) as caught:
+                await call
+            assert caught.value.reason is Reason.CHANNEL_NOT_FOUND
+
+    async def test_a_message_never_heard_of_is_not_found(self, service):
+        await service.append(KEY, talk("one"))
+        for call in (service.get_message(KEY, "m9"), service.reply_tree(KEY, "m9")):
+            with pytest.raises(NotFound) as caught:
+                await call
+            assert caught.value.reason is Reason.MESSAGE_NOT_FOUND
+        assert await service.list_messages(KEY, ListQuery(author_id="nobody")) == []
+
+    @pytest.mark.parametrize("limit", [0, -1, 1_001])
+    async def test_limits_have_bounds(self, service, limit):
+        await service.append(KEY, talk("one"))
+        for call in (
+            service.list_messages(KEY, ListQuery(limit=limit)),
+            service.reply_tree(KEY, "m1", limit),
+            service.latest_of_user("default", "u1", limit=limit),
+            service.search(KEY, "one", limit),
+        ):
+            with pytest.raises(InvalidRequest) as caught:
+                await call
+            assert caught.value.field == "limit"
+
+    async def test_where_a_channel_stands(self, service):
+        """P-26: a bot that was down appends only what is missing."""
+        day = talk(*(f"line {i}" for i in range(10)))
+        await service.append(KEY, day[:6])
+        info = await service.channel_info(KEY)
+        assert (info.newest_message_id, info.message_count, info.last_seq) == ("m6", 6, 6)
+        missing = [one for one in day if one.sent_at_ms > info.newest_sent_at_ms]
+        results = await service.append(KEY, missing)
+        assert [one.outcome for one in results] == [STORED] * 4
+
+    async def test_latest_of_a_user_across_channels(self, service):
+        """S1-03."""
+        for i in range(4):
+            key = ChannelKey("default", f"c{i % 2}")
+            one = message(f"m{i}", channel=key.channel, sent_at_ms=NOW_MS + i)
+            other = message(f"n{i}", channel=key.channel, author="u2", sent_at_ms=NOW_MS + i)
+            await service.append(key, [one, other])
+        rows = await service.latest_of_user("default", "u1", ["c0", "c1"], 3)
+        assert [row.message.id for row in rows] == ["m1", "m2", "m3"]
+        assert await service.latest_of_user("other", "u1") == []
+
+    async def test_reply_tree_and_export(self, service):
+        replies = [message("r1", reply=Reply("m1")), message("r2", reply=Reply("r1"))]
+        await service.append(KEY, [*talk("one", "two"), *replies])
+        tree = await service.reply_tree(KEY, "r2")
+        assert [row.message.id for row in tree] == ["m1", "r1", "r2"]
+        await service.recall(KEY, "m2")
+        exported = [row.message.id async for row in service.export(KEY)]
+        assert exported == ["m1", "m2", "r1", "r2"]
+
+    async def test_members_before_any_message(self, service):
+        """P-27."""
+        await service.upsert_members(KEY, [Member("u2", "Bob"), Member("u1", "Ann", ("annie",))])
+        assert [one.user_id for one in await service.members(KEY)] == ["u1", "u2"]
+        assert await service.upsert_members(KEY, []) == ()
+        with pytest.raises(InvalidRequest):
+            await service.upsert_members(KEY, [Member("")])
+
+
+class TestSearch:
+    async def test_words_in_any_order_newest_first(self, service):
+        lines = ["the cat sat", "a cat, then it sat", "cats", "dog", "我家的猫很胖", "猫"]
+        await service.append(KEY, talk(*lines))
+        assert found(await service.search(KEY, "sat cat")) == ["m2", "m1"]
+        assert found(await service.search(KEY, "猫")) == ["m6", "m5"]
+        assert found(await service.search(KEY, "猫", 1)) == ["m6"]
+        assert found(await service.search(KEY, "nothing like it")) == []
+
+    async def test_as_it_stands(self, service):
+        await service.append(KEY, talk("error E-1234 again", "it is /etc/hosts", "the the"))
+        assert found(await service.search(KEY, "e-123")) == ["m1"]
+        assert found(await service.search(KEY, "etc/ho")) == ["m2"]
+        assert found(await service.search(KEY, "the the")) == ["m3"]
+
+    async def test_blank_and_too_long(self, service):
+        await service.append(KEY, talk("one"))
+        assert found(await service.search(KEY, "  ")) == []
+        with pytest.raises(InvalidRequest):
+            await service.search(KEY, "x" * 5_000)
+
+    async def test_bounded_and_says_so(self, service, monkeypatch):
+        monkeypatch.setattr(reads, "SEARCH_PAGE", 4)
+        monkeypatch.setattr(reads, "SEARCH_ROWS", 8)
+        await service.append(KEY, talk("old cat", *["x"] * 9, "cat", *["x"] * 5))
+        hits = await service.search(KEY, "cat")
+        assert (found(hits), hits.scanned_count, hits.complete) == (["m11"], 8, False)
+        assert (await service.search(KEY, "cat", 1)).complete
+        monkeypatch.setattr(reads, "SEARCH_ROWS", 100)
+        hits = await service.search(KEY, "cat")
+        assert (found(hits), hits.scanned_count, hits.complete) == (["m11", "m1"], 16, True)
+
+
+class TestImport:
+    async def test_channels_mixed_counts_and_first_problems(self, service):
+        def batch(n: int):
+            for i in range(30):
+                channel = f"c{i % 3}" if n == 0 else "c9"
+                yield message(f"{n}-{i}", f"line {i}", channel=channel)
+
+        async def batches():
+            yield list(batch(0))
+            yield list(batch(1))
+            yield []
+            yield [message("0-0", "other text", channel="c0"), message("", channel="c0")]
+            yield list(batch(1))
+
+        report = await service.import_stream("default", batches())
+        assert report.outcomes == {STORED: 60, DUPLICATE: 30, CONFLICT: 1, REFUSED: 1}
+        assert report.message_count == 92
+        problems = [(one.position, one.channel, one.result.outcome) for one in report.problems]
+        assert problems == [(60, "c0", CONFLICT), (61, "c0", REFUSED)]
+        assert report.problems[1].result.refusal is RefusalCode.MISSING_ID
+        rows = await service.list_messages(ChannelKey("default", "c9"), ListQuery())
+        assert [row.message.id for row in rows] == [f"1-{i}" for i in range(30)]
+
+    async def test_the_sender_waits_for_the_store(self, service, history):
+        """Back-pressure: a batch is read only once the one before it is durable."""
+        unread_while_uncommitted = []
+
+        async def batches():
+            for n in range(5):
+                stored = sum(len(applied.stored) for _, applied in history.recorder.published)
+                unread_while_uncommitted.append(n * 300 - stored)
+                yield [message(f"{n}-{i}") for i in range(300)]
+
+        report = await service.import_stream("default", batches())
+        assert report.outcomes[STORED] == 1_500
+        assert unread_while_uncommitted == [0] * 5
+
+    async def test_waits_while_the_queue_is_full_and_gives_up_in_the_end(self, monkeypatch):
+        monkeypatch.setattr(importing, "OVERLOAD_PAUSE_S", 0)
+        tries = 0
+
+        async def append(key, messages):
+            nonlocal tries
+            tries += 1
+            if tries % 3:
+                raise Overloaded("full")
+            return []
+
+        async def batches():
+            yield [message("a")]
+            yield [message("b")]
+
+        await importing.import_batches("default", batches(), append)
+        assert tries == 6
+        with pytest.raises(Overloaded):
+            await importing.import_batches("default", batches(), _always_full)
+
+    async def test_broken_off_and_sent_again(self, service, history):
+        async def batches(stop: int | None = None):
+            for n in range(4):
+                if n == stop:
+                    history.store.failure = StoreUnavailable("down")
+                yield [message(f"{n}-{i}") for i in range(10)]
+
+        with pytest.raises(StoreUnavailable):
+            await service.import_stream("default", batches(2))
+        history.store.failure = None
+        report = await service.import_stream("default", batches())
+        assert report.outcomes == {DUPLICATE: 20, STORED: 20}
+
+
+async def _always_full(key, messages):
+    raise Overloaded("full")

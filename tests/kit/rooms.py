@@ -1,0 +1,211 @@
+"""A ContextBuilder over one channel in memory: the path of BuildContext without server, store or network."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from backscroll_sidecar.adapters import ADAPTERS
+from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.channels import Channels
+from backscroll_sidecar.context.builder import ContextBuilder
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
+from backscroll_sidecar.context.picking import Picker, Ranker
+from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.domain import Author, ChannelKey, Event, Member, Message, StoredMessage
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.strategies import BUILTIN, Messages, Strategy, StrategyQuery
+from tests.kit.chats import ANN, KEY, NOON_MS, PlainCodec, StillClock, stored_in_order
+
+
+class ShelfReader:
+    """The reading half of a store, as far as builds use it. `delay_s` and `error` make it a bad one."""
+
+    def __init__(
+        self, stored: Sequence[StoredMessage] = (), members: Sequence[Member] = ()
+    ) -> None:
+        self.stored, self.members = list(stored), list(members)
+        self.delay_s = 0.0
+        self.error: Exception | None = None
+        self.loads = 0
+
+    async def load_channel(
+        self, key: ChannelKey
+    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
+        await self._trouble()
+        self.loads += 1
+        rows = [s for s in self.stored if s.message.channel == key.channel]
+        return rows, (self.members if rows else [])
+
+    async def latest_of_user(
+        self, tenant: str, user_id: str, channels: Sequence[str], limit: int
+    ) -> Sequence[StoredMessage]:
+        await self._trouble()
+        rows = [s for s in self.stored if s.message.author.id == user_id]
+        return sorted(rows, key=lambda s: (s.rank_time_ms, s.seq))[-limit:]
+
+    async def _trouble(self) -> None:
+        await asyncio.sleep(self.delay_s)
+        if self.error is not None:
+            raise self.error
+
+
+def broken_store() -> StoreUnavailable:
+    return StoreUnavailable("the store is down")
+
+
+class EventList:
+    """An `EventSink` that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def emit(self, key: ChannelKey, context_id: str, events: Sequence[Event]) -> None:
+        self.events.extend(events)
+
+
+class Fixed:
+    """A strategy that proposes what it was made with."""
+
+    def __init__(self, name: str, result: Any) -> None:
+        self.name, self.result = name, result
+        self.queries: list[StrategyQuery] = []
+
+    def gather(self, query: StrategyQuery) -> Any:
+        self.queries.append(query)
+        return self.result
+
+
+class Failing:
+    """A strategy that raises."""
+
+    def __init__(self, name: str, error: BaseException | None = None) -> None:
+        self.name, self.error = name, error or RuntimeError("boom")
+
+    def gather(self, query: StrategyQuery) -> Messages:
+        raise self.error
+
+
+class Slow:
+    """A strategy that takes its time."""
+
+    def __init__(self, name: str, delay_s: float) -> None:
+        self.name, self.delay_s = name, delay_s
+
+    async def gather(self, query: StrategyQuery) -> Messages:
+        await asyncio.sleep(self.delay_s)
+        raise AssertionError("it should have been given up")
+
+
+class Room:
+    """One channel with a builder.
+
+    Parameters
+    ----------
+    messages : in order of arrival; `StoredMessage`s are taken as they are.
+    hot : whether the channel is in memory from the start.
+    own : strategies beside, or instead of, the built-in ones, by name.
+    """
+
+    def __init__(
+        self,
+        messages: Iterable[Message] | Iterable[StoredMessage] = (),
+        *,
+        members: Sequence[Member] = (),
+        settings: ContextSettings | None = None,
+        own: Iterable[Strategy] = (),
+        hot: bool = True,
+        codec: Any = None,
+        clock: Any = None,
+        ranker: Ranker | None = None,
+        adapters: Mapping[str, Any] = ADAPTERS,
+        **parts: Any,
+    ) -> None:
+        given = list(messages)
+        is_stored = bool(given) and isinstance(given[0], StoredMessage)
+        stored = given if is_stored else stored_in_order(given)
+        self.reader = ShelfReader(stored, members)
+        self.clock = clock or StillClock()
+        self.sink = EventList()
+        self.settings = settings or ContextSettings()
+        self.channels = Channels(self.reader, codec or PlainCodec())
+        self._warm = hot and bool(stored)
+        strategies = {**BUILTIN, **{s.name: s for s in own}}
+        if ranker is not None:
+            parts["picker"] = Picker(
+                strategies,
+                ranker=ranker,
+                fallback_on_error=self.settings.fallback_on_error,
+                fallback_messages=self.settings.fallback_messages,
+                now_us=lambda: self.clock.monotonic_s() * 1e6,
+            )
+        provider = parts.pop("provider", self.channels)
+        self.builder = ContextBuilder(
+            provider,
+            self.reader,
+            strategies,
+            Analyzer(),
+            self.settings,
+            self.clock,
+            self.sink,
+            adapters=adapters,
+            **parts,
+        )
+
+    async def build(
+        self, question: str = "what now?", asker: Author | None = ANN, **request: Any
+    ) -> BuiltContext:
+        """Build at noon. `overrides` may be a dict."""
+        overrides = request.pop("overrides", Overrides())
+        if isinstance(overrides, dict):
+            overrides = Overrides(**overrides)
+        request.setdefault("key", KEY)
+        if "trigger_message_id" not in request:
+            request.setdefault("asked_at_ms", NOON_MS)
+        if self._warm:
+            self._warm = False
+            await self.channels.view(KEY)
+        return await self.builder.build(
+            BuildRequest(question=question, asker=asker, overrides=overrides, **request)
+        )
+
+    def build_now(self, *args: Any, **request: Any) -> BuiltContext:
+        """The same for tests that are not coroutines."""
+        return asyncio.run(self.build(*args, **request))
+
+
+def with_profile(settings: ContextSettings, name: str, **changes: Any) -> ContextSettings:
+    """The settings with one profile changed."""
+    profiles = {**settings.profiles, name: replace(settings.profiles[name], **changes)}
+    return replace(settings, profiles=profiles)
+
+
+def ids(built: BuiltContext) -> list[str]:
+    """The items' ids, in time order."""
+    return [item.message_id for item in built.items]
+
+
+def ids_by_rank(built: BuiltContext) -> list[str]:
+    """The items' ids, best first."""
+    return [item.message_id for item in sorted(built.items, key=lambda item: item.rank)]
+
+
+def payload(built: BuiltContext) -> dict[str, Any]:
+    """The first payload's JSON."""
+    return json.loads(built.payloads[0].body)
+
+
+def fates(built: BuiltContext) -> dict[str, str]:
+    """Fate by message id."""
+    assert built.explanation is not None
+    return {c.message_id: c.fate.value for c in built.explanation.candidates}
+
+
+def shares(built: BuiltContext, message_id: str) -> dict[str, float]:
+    """The weighted factors of one candidate by name."""
+    assert built.explanation is not None
+    (one,) = [c for c in built.explanation.candidates if c.message_id == message_id]
+    return dict(zip(built.explanation.factors, one.shares, strict=True))

@@ -1,0 +1,173 @@
+"""The answer to a build: complete, and equal to what protobuf itself would have made of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from backscroll.v1 import context_pb2 as pb, message_pb2
+from hypothesis import given, strategies as st
+
+from backscroll_sidecar.context.model import (
+    BuiltContext,
+    CandidateExplanation,
+    Diagnostics,
+    Explanation,
+    Item,
+    Payload,
+    TokenCounts,
+)
+from backscroll_sidecar.domain import (
+    Category,
+    Degradation,
+    Event,
+    Fate,
+    Layout,
+    MessageType,
+    NeutralMessage,
+    Role,
+    Rung,
+    SpeakerStyle,
+    TokenizerName,
+)
+from backscroll_sidecar.rpc.translate_built import encode_built, encode_item
+from tests.unit.rpc.builders import chat_message
+
+FRAGMENT = chat_message().SerializeToString()
+ITEM = Item("m1", FRAGMENT, Role.USER, 1, 0.75, ("recent",), Category.RECENT, 300)
+BUILT = BuiltContext(
+    context_id="c1",
+    channel_known=True,
+    asked_at_ms=5,
+    profile="balanced",
+    items=(
+        ITEM,
+        replace(
+            ITEM,
+            role=Role.ASSISTANT,
+            rank=200,
+            sources=("lexical", "mine", "thread", "yours"),
+            category=Category.SEMANTIC,
+            truncated=True,
+        ),
+    ),
+    messages=(NeutralMessage(Role.USER, "hello", message_ids=("m1",)),),
+    payloads=(Payload("openai_chat", b"{}"),),
+    text="Conversation (recent):",
+    tokens=TokenCounts(TokenizerName.CHARS_4, 100, 1, 2, 3, 4, 5, 6, 7, 8),
+    stable_prefix_tokens=9,
+    rung=Rung.RECENT,
+    degradations=(Degradation("gather", "TIMEOUT", "semantic"),),
+    layout=Layout.SINGLE_USER,
+    speaker_style=SpeakerStyle.TAGGED,
+    diagnostics=Diagnostics({"gather": 12}, True, 3, False, 40),
+    trigger_fragment=FRAGMENT,
+    addressed=True,
+    question_type=MessageType.QUESTION,
+    summary="before",
+    events=(
+        Event("e2", "context.compressed", "turn", 6, "e1", {"n": 2, "on": True, "share": 0.5}),
+    ),
+    explanation=Explanation(
+        "balanced",
+        ("time", "reply"),
+        (0.5, 0.25),
+        0.3,
+        "identity",
+        (
+            CandidateExplanation(
+                "m1", ("recent", "mine"), (0.5, 0.25), 0.75, 0.75, "score", Fate.SELECTED, 1
+            ),
+        ),
+    ),
+)
+
+
+def decoded(built: BuiltContext) -> pb.BuildContextResponse:
+    return pb.BuildContextResponse.FromString(encode_built(built, "1.2.3"))
+
+
+def unset_fields(message: Any, path: str = "") -> list[str]:
+    """Every field, however deep, that has its default."""
+    found = []
+    present = {field.name: value for field, value in message.ListFields()}
+    for field in message.DESCRIPTOR.fields:
+        if field.name not in present:
+            found.append(path + field.name)
+        elif field.message_type is not None and not field.message_type.GetOptions().map_entry:
+            value = present[field.name]
+            for one in [value] if hasattr(value, "ListFields") else value[-1:]:
+                if not isinstance(one, message_pb2.Message):
+                    found += unset_fields(one, f"{path}{field.name}.")
+    return found
+
+
+def test_every_field_of_the_answer_is_filled() -> None:
+    """A field that the contract gets and this translation forgets is found here."""
+    assert unset_fields(decoded(BUILT)) == []
+
+
+def test_the_values_are_those_of_the_build() -> None:
+    """S1-05: each item tells its sources and its category."""
+    answer = decoded(BUILT)
+    first, second = answer.items
+    assert first.message == chat_message()
+    assert (first.role, first.rank, first.score, first.token_count) == (1, 1, 0.75, 300)
+    assert list(first.sources) == [pb.SOURCE_RECENT]
+    assert first.category == pb.CATEGORY_RECENT
+    assert not first.truncated
+    assert (second.role, second.rank, second.truncated) == (message_pb2.ROLE_ASSISTANT, 200, True)
+    assert list(second.sources) == [pb.SOURCE_LEXICAL, pb.SOURCE_OWN, pb.SOURCE_THREAD]
+    assert list(second.own_sources) == ["mine", "yours"]
+    assert second.category == pb.CATEGORY_SEMANTIC
+    assert answer.trigger == chat_message()
+    assert answer.tokens.total == sum(range(1, 9))
+    assert answer.tokens.tokenizer == pb.TOKENIZER_CHARS_4
+    assert answer.diagnostics.server_version == "1.2.3"
+    assert dict(answer.diagnostics.stage_microseconds) == {"gather": 12}
+    assert dict(answer.events[0].payload) == {"n": "2", "on": "true", "share": "0.5"}
+    assert answer.explanation.candidates[0].fate == pb.FATE_SELECTED
+    assert list(answer.explanation.candidates[0].own_sources) == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["trigger", "summary", "explanation"])
+def test_what_there_is_not_stays_unset(name: str) -> None:
+    bare = replace(
+        BUILT, trigger_fragment=None, summary=None, explanation=None, question_type=None
+    )
+    assert not decoded(bare).HasField(name)
+    assert decoded(bare).question_type == message_pb2.MESSAGE_TYPE_UNSPECIFIED
+
+
+@given(
+    st.builds(
+        Item,
+        st.text(max_size=3),
+        st.binary(max_size=200).map(lambda raw: chat_message(dedupe_key=raw.hex()).SerializeToString()),
+        st.sampled_from(Role),
+        st.integers(0, 2**32 - 1),
+        st.floats(allow_nan=False),
+        st.lists(st.sampled_from(["recent", "thread", "mine"]), unique=True).map(tuple),
+        st.sampled_from(Category),
+        st.integers(0, 2**32 - 1),
+        st.booleans(),
+    )
+)
+def test_a_joined_item_is_the_one_protobuf_makes(item: Item) -> None:
+    (found,) = pb.BuildContextResponse.FromString(encode_item(item)).items
+    own = "mine" in item.sources
+    assert found == pb.Item(
+        message=message_pb2.Message.FromString(item.fragment),
+        role=item.role,
+        rank=item.rank,
+        score=item.score,
+        sources=[
+            {"recent": pb.SOURCE_RECENT, "thread": pb.SOURCE_THREAD}.get(name, pb.SOURCE_OWN)
+            for name in item.sources
+        ],
+        own_sources=["mine"] if own else [],
+        category=1 if item.category is Category.RECENT else 2,
+        token_count=item.token_count,
+        truncated=item.truncated,
+    )

@@ -1,0 +1,94 @@
+"""Nothing compiles inside a request, and nothing depends on compilation."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import backscroll_scoring
+from backscroll_scoring import ScoreParameters, ancestors, kernels, score_rows, top_order, warm
+
+KERNELS = [getattr(kernels, name) for name in kernels.__all__]
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
+
+
+def frozen(array):
+    array.flags.writeable = False
+    return array
+
+
+@compiled
+def test_every_kernel_has_one_signature_and_takes_no_other():
+    for kernel in KERNELS:
+        assert len(kernel.signatures) == 1
+        assert not kernel._can_compile
+
+
+@compiled
+def test_calls_compile_nothing(columns, query):
+    """NOTES, numba: read-only, writable, strided rows, NumPy scalars: still one signature."""
+    talk = [{"time_ms": i, "keywords": [i], "mentions": [i % 2]} for i in range(300)]
+    writable = columns(talk)
+    read_only = type(writable)(
+        *(frozen(getattr(writable, name).copy()) for name in writable.__slots__)
+    )
+    asked = query(time_ms=np.int64(300), author=1, parent=5, keywords=[3], mentions=[0])
+    everything = np.arange(300, dtype=np.int32)
+    scores = []
+    for channel in (writable, read_only):
+        for rows in (everything[::3], frozen(everything[::3].copy()), everything[::-1][::3][::-1]):
+            for parameters in (ScoreParameters(), ScoreParameters(weights=(1, 0, 2, 0, 1))):
+                scored = score_rows(channel, asked, rows, parameters)
+            top_order(frozen(scored.scores), rows[: len(rows)].copy(), limit=5)
+            scores.append(scored.scores)
+        ancestors(channel.parent, np.int64(7), 4)
+    np.testing.assert_array_equal(scores[0], scores[1])
+    np.testing.assert_array_equal(scores[0], scores[3])
+    assert [len(kernel.signatures) for kernel in KERNELS] == [1] * len(KERNELS)
+
+
+@compiled
+def test_a_kernel_refuses_strided_arrays():
+    with pytest.raises(TypeError, match="No matching definition"):
+        kernels.roots(np.zeros(8, np.int32)[::2], np.zeros(4, np.int32))
+
+
+def test_warm_says_how_long_it_took():
+    assert 0 < warm() < 60
+
+
+@pytest.mark.slow
+def test_without_the_compiler():
+    """The kernels' Python, not compiled, equals the reference too: so coverage means something."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--no-header"]
+        + [str(Path(__file__).with_name(name)) for name in ("test_twins.py", "test_factors.py")],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+
+
+def test_imports():
+    """DESIGN 3: numpy and numba only, and nothing that does I/O, logs or reads a configuration."""
+    allowed = {"numpy", "numba", "math", "dataclasses", "typing", "collections", "__future__"}
+    found = set()
+    for path in Path(backscroll_scoring.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add((node.module or "").split(".")[0])
+            if path.name == "warmup.py":
+                found.discard("time")  # a stopwatch for `warm`
+    assert found <= allowed

@@ -1,0 +1,182 @@
+"""Kernels against the reference, on whatever hypothesis finds. Also run with NUMBA_DISABLE_JIT=1."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from backscroll_scoring import (
+    ChannelColumns,
+    QueryFeatures,
+    ScoreParameters,
+    ancestors,
+    kernels,
+    reference,
+    reply_tree,
+    roots,
+    score_only,
+    score_rows,
+    top_order,
+)
+
+TWINS = settings(deadline=None, max_examples=150)
+NEVER = np.zeros(0, np.int32)
+
+
+def array(values, dtype, read_only):
+    made = np.array(values, dtype)
+    made.flags.writeable = not read_only
+    return made
+
+
+@st.composite
+def csr(draw, n, ids, read_only):
+    lists = [sorted(draw(st.sets(ids, max_size=12))) for _ in range(n)]
+    offsets = np.cumsum([0] + [len(row) for row in lists])
+    return (
+        array(offsets, np.int64, read_only),
+        array([i for row in lists for i in row], np.int32, read_only),
+    )
+
+
+@st.composite
+def channels(draw):
+    """Any length from 0, any parent (cycles, later rows, none, not stored), read-only or not."""
+    n = draw(st.integers(0, 12) | st.integers(250, 300))
+    if n > 12:  # a few blocks, and cheap to draw
+        rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+        sizes = rng.integers(0, 6, (2, n)) * (rng.random((2, n)) < 0.7)
+        lists = [[np.sort(rng.choice(30, k, replace=False)) for k in row] for row in sizes]
+        sets = []
+        for row, size in zip(lists, sizes, strict=True):
+            sets += [
+                np.r_[0, np.cumsum(size)].astype(np.int64),
+                np.concatenate(row).astype(np.int32),
+            ]
+        return ChannelColumns(
+            rng.integers(-(10**8), 10**8, n),
+            rng.integers(-1, 30, n).astype(np.int32),
+            rng.integers(-2, n + 2, n).astype(np.int32),
+            *sets,
+        )
+    read_only = draw(st.booleans())
+    rows = st.integers(-3, n + 2)
+    times = st.integers(0, 10**7) | st.integers(-(2**53), 2**53)
+    words = st.integers(0, 20) | st.integers(4090, 4110) | st.just(2**31 - 1)
+    return ChannelColumns(
+        array(draw(st.lists(times, min_size=n, max_size=n)), np.int64, read_only),
+        array(draw(st.lists(st.integers(-2, 6), min_size=n, max_size=n)), np.int32, read_only),
+        array(draw(st.lists(rows, min_size=n, max_size=n)), np.int32, read_only),
+        *draw(csr(n, words, read_only)),
+        *draw(csr(n, st.integers(0, 6), read_only)),
+    )
+
+
+@st.composite
+def questions(draw):
+    columns = draw(channels())
+    n = len(columns)
+    rows = draw(
+        st.just(list(range(n)))
+        | (st.lists(st.integers(0, n - 1), max_size=20) if n else st.just([]))
+    )
+    query = QueryFeatures(
+        draw(st.integers(0, 10**7) | st.integers(-(2**53), 2**53)),
+        draw(st.integers(-2, 6)),
+        draw(st.integers(-3, n + 2)),
+        array(sorted(draw(st.sets(st.integers(-5, 20) | st.integers(4090, 4110)))), np.int32, True),
+        array(sorted(draw(st.sets(st.integers(-3, 6)))), np.int32, draw(st.booleans())),
+    )
+    share = st.floats(0, 1)
+    parameters = draw(
+        st.just(ScoreParameters())
+        | st.builds(
+            ScoreParameters,
+            weights=st.tuples(*[st.floats(-50, 50)] * 5),
+            decay_per_hour=st.floats(0, 1e4),
+            continuity_window_ms=st.integers(1, 10**9),
+            chain_decay=share,
+            sibling_score=share,
+            max_chain_depth=st.integers(0, 20),
+            link=st.sampled_from(["identity", "logistic"]),
+        )
+    )
+    return columns, query, array(rows, np.int32, draw(st.booleans())), parameters
+
+
+@TWINS
+@given(questions())
+def test_scores(question):
+    """S5-06 to S5-12: all factors but the exponential to the bit, the rest to 1e-12; all in range."""
+    fast = score_rows(*question, engine=kernels)
+    plain = score_rows(*question, engine=reference)
+    for f in (0, 1, 3, 4):
+        np.testing.assert_array_equal(fast.factors[:, f], plain.factors[:, f])
+    # 1e-300: where the exponential is a subnormal number, the kernel has 0
+    np.testing.assert_allclose(fast.factors[:, 2], plain.factors[:, 2], rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(fast.shares, plain.shares, rtol=1e-14, atol=1e-298)
+    np.testing.assert_allclose(fast.linear, plain.linear, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(fast.scores, plain.scores, rtol=1e-12, atol=1e-12)
+    for values in (fast.factors, fast.scores, plain.factors, plain.scores):
+        assert ((values >= 0) & (values <= 1)).all()
+    np.testing.assert_array_equal(score_only(*question), fast.scores)
+
+
+parents = st.integers(0, 14).flatmap(
+    lambda n: st.lists(st.integers(-2, n + 1), min_size=n, max_size=n)
+).map(lambda values: np.array(values, np.int32))  # fmt: skip
+
+
+@TWINS
+@given(parents, st.data())
+@example(np.array([1, 2, 0], np.int32), None)
+@example(np.array([4, 0, 1, 2, 3], np.int32), None)
+@example(np.array([0], np.int32), None)
+def test_replies(parent, data):
+    """S5-06, S5-13: paths, roots and trees, cycles included."""
+    parent.flags.writeable = False
+    np.testing.assert_array_equal(roots(parent), roots(parent, engine="reference"))
+    for row in range(len(parent)):
+        depth = data.draw(st.integers(0, 16)) if data else 10
+        np.testing.assert_array_equal(
+            ancestors(parent, row, depth), ancestors(parent, row, depth, engine="reference")
+        )
+        np.testing.assert_array_equal(
+            reply_tree(parent, row), reply_tree(parent, row, engine="reference")
+        )
+
+
+few = st.sampled_from([0.0, -0.0, 0.25, 0.5, 1.0, -1.0, float("inf"), float("-inf")])
+
+
+@TWINS
+@given(
+    st.lists(st.tuples(few | st.floats(allow_nan=False), st.integers(-2, 5))), st.integers(0, 40)
+)
+def test_top(pairs, limit):
+    """Ties and all: the heap gives what sorting gives."""
+    scores = array([score for score, _ in pairs], np.float64, True)
+    rows = array([row for _, row in pairs], np.int32, True)
+    for given_rows in (rows, None):
+        fast = top_order(scores, given_rows, limit=limit)
+        np.testing.assert_array_equal(
+            fast, top_order(scores, given_rows, limit=limit, engine="reference")
+        )
+        np.testing.assert_array_equal(fast, top_order(scores, given_rows)[:limit])
+
+
+@pytest.mark.parametrize("parameters", [ScoreParameters(), ScoreParameters(link="logistic")])
+def test_nothing_to_score(parameters):
+    """An empty channel, and no rows of one."""
+    none, zero = np.empty(0, np.int64), np.zeros(1, np.int64)
+    columns = ChannelColumns(none, NEVER, NEVER, zero, NEVER, zero, NEVER)
+    query = QueryFeatures(0, 0, 0, NEVER, NEVER)
+    for engine in (kernels, reference):
+        scored = score_rows(columns, query, NEVER, parameters, engine=engine)
+        assert scored.factors.shape == scored.shares.shape == (0, 5)
+        assert scored.linear.shape == scored.scores.shape == (0,)
+        assert (
+            roots(NEVER, engine=engine).shape
+            == top_order(scored.scores, engine=engine).shape
+            == (0,)
+        )
