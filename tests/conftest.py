@@ -1,1 +1,22 @@
-"""What every test gets: nothing yet. Markers and warnings are set in pyproject.toml."""
+"""What every test gets: options, and how properties are tried. Markers and warnings are set in pyproject.toml."""
+
+import hypothesis
+import pytest
+
+# The first example of a run may load tables or compile a kernel, so no example has a deadline; the same examples
+# every time, so that a failure is somebody's change and not somebody's luck.
+hypothesis.settings.register_profile(
+    "backscroll",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+hypothesis.settings.load_profile("backscroll")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-goldens",
+        action="store_true",
+        help="write what the program produces into tests/golden/files; read the diff before you commit it",
+    )

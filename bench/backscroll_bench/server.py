@@ -50,7 +50,8 @@ class ServerProcess:
     def start(self) -> Self:
         """Start it and wait until it serves."""
         began = time.monotonic()
-        environment = {**os.environ, "BACKSCROLL_LOG_LEVEL": os.environ.get("BACKSCROLL_LOG_LEVEL", "warning")}
+        environment = {"BACKSCROLL_LOG_LEVEL": "warning", **os.environ}
+        environment.pop("BACKSCROLL_PROFILE", None)  # the selector's own variable, not a setting
         self._process = subprocess.Popen(
             self._command, stdout=subprocess.PIPE, text=True, env=environment
         )
@@ -58,7 +59,7 @@ class ServerProcess:
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"the server did not start; exit code {self._process.wait()}")
-        self.address = json.loads(line)["listening"][0]
+        self.address = json.loads(line)["listen"][0]
         self.start_seconds = time.monotonic() - began
         return self
 

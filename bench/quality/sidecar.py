@@ -53,7 +53,7 @@ class Sidecar:
         for channel, batch in by_channel.items():
             report = self._client.append(channel, batch)
             if report.stored != len(batch):
-                raise ValueError(f"{len(batch) - report.stored} of {len(batch)} not stored: {report}")
+                raise ValueError(f"{len(batch) - report.stored} of {len(batch)} not stored: {report.problems}")
 
     def select(self, query: Any, budget: Any) -> list[str]:
         """Ids of the chosen messages, best first."""
@@ -84,6 +84,6 @@ def _message(message: Any) -> Message:
         Author(message.user_id, message.name),
         message.content,
         message.timestamp,
-        reply=message.reply_to,
+        reply_to=message.reply_to,
         mentions=[Mention(user_id=name, name=name) for name in message.mentions],
     )

@@ -31,8 +31,8 @@ class ChannelColumns:
     """The columns of one channel, one row a message, in time order.
 
     All are C-contiguous; read-only is fine. Only types, layouts and lengths are checked here, not
-    the n values: a column is built once and read by many requests. The kernels themselves never read outside an array and always end,
-    whatever the values are.
+    the n values: a column is built once and read by many requests. The kernels themselves never
+    read outside an array and always end, whatever the values are.
 
     Attributes
     ----------

@@ -257,7 +257,6 @@ class RefusalCode(StrEnum):
     TEXT_TOO_LARGE = "text_too_large"
     ID_TOO_LONG = "id_too_long"
     NEGATIVE_TIME = "negative_time"
-    EMPTY_MESSAGE = "empty_message"
     WRONG_CHANNEL = "wrong_channel"
     BAD_EMBEDDING = "bad_embedding"
 

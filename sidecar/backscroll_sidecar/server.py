@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -56,6 +56,9 @@ class App(Protocol):
     def builder(self) -> Builder:
         """Builds contexts."""
 
+    async def warm_up(self) -> None:
+        """Compile, load and check what the first request must not wait for."""
+
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
@@ -96,7 +99,6 @@ async def start_server(
     listen: Sequence[str],
     tls: TlsFiles | None = None,
     tokens: Mapping[str, str] | None = None,
-    warm_up: Callable[[], Awaitable[object]] | None = None,
     observe: Callable[[CallRecord], None] = log_call,
 ) -> RunningServer:
     """Start to serve and return once the server says SERVING.
@@ -104,16 +106,14 @@ async def start_server(
     Parameters
     ----------
     app
-        What answers. It is neither opened nor closed here.
+        What answers. It is neither opened nor closed here. While it warms up, health says NOT_SERVING and every
+        call is UNAVAILABLE.
     listen
         ``host:port``, ``[v6]:port`` or ``unix:path``; port 0 takes a free one.
     tls
         For all addresses but unix sockets.
     tokens
         Tenants by token (`read_tokens` reads them from a file). None: everybody is the default tenant.
-    warm_up
-        Compiles, loads and checks what the first request must not wait for; until it is done, health says
-        NOT_SERVING and every call is UNAVAILABLE.
     observe
         Told of every call once it is over.
 
@@ -138,8 +138,7 @@ async def start_server(
     running = RunningServer(server, health, bound)
     await server.start()
     try:
-        if warm_up is not None:
-            await warm_up()
+        await app.warm_up()
     except BaseException:
         await running.stop(grace_s=0)
         raise

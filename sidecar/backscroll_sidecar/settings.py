@@ -53,7 +53,9 @@ class _Section(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],  # noqa: ARG003
         init_settings: PydanticBaseSettingsSource,
-        **_others: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (init_settings,)
 
@@ -64,37 +66,42 @@ class MemorySettings(_Section):
     model_config = SettingsConfigDict(env_prefix="MEMORY_", frozen=True, extra="forbid")
 
     enable_intelligent_memory: bool = Field(
-        True, description="Rank the history. Off: the last 10 messages, in every profile."
+        default=True, description="Rank the history. Off: the last 10 messages, in every profile."
     )
     fallback_on_error: bool = Field(
-        True,
+        default=True,
         description="After an error take the last messages. Off: go straight to an empty context.",
     )
     max_context_messages: int | None = Field(
-        None, ge=1, le=500,
+        default=None, ge=1, le=500,
         description="Most messages in a context, in every profile. Unset: the profile's own (balanced, classic: 20).",
     )  # fmt: skip
     time_window_hours: int = Field(
-        24, ge=1, le=87_600, description="Hours that `classic` looks back."
+        default=24, ge=1, le=87_600, description="Hours that `classic` looks back."
     )
-    relevance_threshold: Share = Field(0.3, description="Least score that `classic` keeps.")
-    reply_chain_weight: Share = Field(0.4, description="Weight of the reply chain in `classic`.")
+    relevance_threshold: Share = Field(default=0.3, description="Least score that `classic` keeps.")
+    reply_chain_weight: Share = Field(
+        default=0.4, description="Weight of the reply chain in `classic`."
+    )
     user_continuity_weight: Share = Field(
-        0.15, description="Weight of the same speaker in `classic`."
+        default=0.15, description="Weight of the same speaker in `classic`."
     )
-    time_decay_weight: Share = Field(0.2, description="Weight of freshness in `classic`.")
-    mention_relation_weight: Share = Field(0.15, description="Weight of mentions in `classic`.")
+    time_decay_weight: Share = Field(default=0.2, description="Weight of freshness in `classic`.")
+    mention_relation_weight: Share = Field(
+        default=0.15, description="Weight of mentions in `classic`."
+    )
     keyword_overlap_weight: Share = Field(
-        0.1, description="Weight of shared keywords in `classic`."
+        default=0.1, description="Weight of shared keywords in `classic`."
     )
     context_build_timeout_seconds: float = Field(
-        5.0,
+        default=5.0,
         gt=0,
         le=600,
         description="Seconds a build may take before it falls back, in every profile.",
     )
     enable_async_data_collection: bool = Field(
-        True, description="Record events, such as what was cut from a context, behind the answer."
+        default=True,
+        description="Record events, such as what was cut from a context, behind the answer.",
     )
 
 
@@ -117,7 +124,7 @@ class Settings(_Section):
     model_config = SettingsConfigDict(env_prefix="BACKSCROLL_", frozen=True, extra="forbid")
 
     listen: Annotated[tuple[Address, ...], Words, Field(min_length=1)] = Field(
-        ("127.0.0.1:7171",),
+        default=("127.0.0.1:7171",),
         description="Addresses to serve on: host:port or unix:path, several with commas. Port 0: any free one. "
         "Anything but loopback and unix sockets needs TLS and a credential.",
     )
@@ -126,65 +133,67 @@ class Settings(_Section):
         description="Directory of the database and of compiled kernels.",
     )
     database: UserPath | None = Field(
-        None, description="The database's file; `:memory:` forgets everything at the end. Unset: backscroll.db in "
+        default=None,
+        description="The database's file; `:memory:` forgets everything at the end. Unset: backscroll.db in "
         "the state directory.",
     )  # fmt: skip
     durability: Literal["full", "normal"] = Field(
-        "full", description="full: what was acknowledged survives a power cut. normal: survives a crash of the "
+        default="full", description="full: what was acknowledged survives a power cut. normal: survives a crash of the "
         "program, and single messages are stored much faster.",
     )  # fmt: skip
     default_profile: ProfileName = Field(
-        "balanced", description="Profile of requests that name none."
+        default="balanced", description="Profile of requests that name none."
     )
     default_model: str = Field(
-        "gpt-4o-mini", min_length=1, description="Model in payloads that name none."
+        default="gpt-4o-mini", min_length=1, description="Model in payloads that name none."
     )
     system_text: str | None = Field(
-        None,
+        default=None,
         description="System text of requests that bring none. Unset: the profile's own, if it has one.",
     )
     bots: Annotated[Mapping[str, BotTable], Table] = Field(
-        default_factory=dict, description="Table by the bot's user id: system_text, profile. JSON in the environment.",
+        default_factory=dict,
+        description="Table by the bot's user id: system_text, profile. JSON in the environment.",
     )  # fmt: skip
     channel_profiles: Annotated[Mapping[str, ProfileName], Table] = Field(
         default_factory=dict, description="Table of profiles by channel. JSON in the environment."
     )
     hot_channel_bytes: int = Field(
-        256 * 1024 * 1024,
+        default=256 * 1024 * 1024,
         ge=1024 * 1024,
         description="Bytes that channels may take in memory, 1 MiB and up.",
     )
     strategies: Annotated[tuple[StrategyName, ...], Words] = Field(
-        (),
+        default=(),
         description="Candidate sources of your own, each named module:Class, several with commas. They run in "
         "every profile, after its own sources.",
     )
     tls_cert: UserPath | None = Field(
-        None, description="PEM file of the server's certificate chain."
+        default=None, description="PEM file of the server's certificate chain."
     )
-    tls_key: UserPath | None = Field(None, description="PEM file of its private key.")
+    tls_key: UserPath | None = Field(default=None, description="PEM file of its private key.")
     tls_client_ca: UserPath | None = Field(
-        None,
+        default=None,
         description="PEM file of the authorities that sign clients' certificates. Set: clients need one.",
     )
     tokens_file: UserPath | None = Field(
-        None,
+        default=None,
         description='TOML file with a table [tokens]: lines "TOKEN" = "TENANT", or "sha256:DIGEST" for the '
         "token. Set: callers need one.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Least level logged."
+        default="info", description="Least level logged."
     )
     log_format: Literal["console", "json"] = Field(
-        "console",
+        default="console",
         description="console: lines for people. json: one object a line. Both go to standard error.",
     )
     max_chars_per_message: int = Field(
-        4_000, ge=16, le=65_536,
+        default=4_000, ge=16, le=65_536,
         description="Most characters of one message in the profile `naive`, the mark of the cut included.",
     )  # fmt: skip
     tg_history_window: int = Field(
-        12, ge=1, le=500,
+        default=12, ge=1, le=500,
         description="How many of the newest messages the profile `naive` takes.",
     )  # fmt: skip
     memory: MemorySettings = Field(default_factory=MemorySettings)

@@ -170,7 +170,8 @@ def _validated(
         result = section.model_validate({**_values(kept), **ready})
     for field, message in wrong.items():
         one, fatal = given[field], field in GUARDS or given[field].origin == COMMAND_LINE
-        shown = f"{str(one.value)[:60]!r} is wrong: {message}"
+        words = ", ".join(map(str, one.value)) if isinstance(one.value, tuple) else str(one.value)
+        shown = f"{words[:60]!r} is wrong: {message}"
         rest = "" if fatal else f"; using the default, {getattr(result, field)!r}"
         problems.append(Problem("wrong value", one.name, one.origin, shown + rest, fatal))
     for field in section.model_fields.keys() - ready.keys():

@@ -137,6 +137,8 @@ def metadata_for(
     """Metadata of every call. A token is never sent in the clear to another machine."""
     if token is None:
         return ()
+    if not (token and token.isascii() and token.isprintable()):
+        raise ValueError("the token is empty or holds what no header can carry, such as a line end")
     if tls is None and not _is_local(target):
         raise ValueError(f"the token would travel to {target} unencrypted; give tls=TlsConfig(...)")
     return (("authorization", f"Bearer {token}"),)

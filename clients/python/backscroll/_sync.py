@@ -162,7 +162,7 @@ class Client:
     ) -> None:
         self.close()
 
-    # --- how a description is carried out; `AsyncClient` has the same three -------------------------
+    # --- how a description is carried out; `AsyncClient` has the same four --------------------------
 
     def _carry_out(self, plan: Plan[T]) -> T:
         response = None

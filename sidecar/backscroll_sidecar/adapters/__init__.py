@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from backscroll_sidecar.adapters.base import Adapter
-from backscroll_sidecar.adapters.openai_chat import OpenAIChat
+from backscroll_sidecar.adapters.openai_chat import OpenAIChat, safe_name
 
 ADAPTERS: Mapping[str, Adapter] = {OpenAIChat.name: OpenAIChat()}
 
-__all__ = ["ADAPTERS", "Adapter", "OpenAIChat"]
+__all__ = ["ADAPTERS", "Adapter", "OpenAIChat", "safe_name"]

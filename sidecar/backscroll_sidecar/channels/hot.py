@@ -139,10 +139,10 @@ class HotChannel:
 
     def _append(self, stored: Sequence[StoredMessage]) -> None:
         first = len(self._ids)
-        for item in stored:
-            self._ids.append(item.message.id)
-            self._texts.append(item.analysis.text)
-            self._fragments.append(self._codec.encode(item))
+        fragments = [self._codec.encode(item) for item in stored]  # it alone may raise
+        self._ids.extend(item.message.id for item in stored)
+        self._texts.extend(item.analysis.text for item in stored)
+        self._fragments.extend(fragments)
         values = [self._row_scalars(item) for item in stored]
         for name, column in self._scalars.items():
             column.extend([v[name] for v in values])

@@ -24,6 +24,7 @@ class People:
         self.left_at_ms: dict[int, int] = {}
         self.longest_name_chars = 0
         self._by_name: dict[str, str | None] = {}
+        self._member_names: dict[int, tuple[str, ...]] = {}
 
     def intern(self, user_id: str) -> int:
         """The index of a user, given out on first sight."""
@@ -35,10 +36,14 @@ class People:
         return index
 
     def note_author(self, author: Author) -> int:
-        """Learn from a message that its author goes by this name now."""
+        """Learn an author and one of the names the author goes or went by.
+
+        It does not rename anybody: a message may come late or be an old one that changed. Who is renamed comes as a
+        member.
+        """
         index = self.intern(author.id)
         if author.name and self.names[index] != author.name:
-            self.names[index] = author.name
+            self.names[index] = self.names[index] or author.name
             self._note_name(author.name, author.id)
         return index
 
@@ -48,9 +53,14 @@ class People:
             index = self.intern(member.user_id)
             if member.name:
                 self.names[index] = member.name
-            for name in (member.name, *member.former_names, *member.aliases):
-                if name:
+            names = tuple(filter(None, (member.name, *member.former_names, *member.aliases)))
+            before = self._member_names.get(index, ())
+            self._member_names[index] = names
+            if set(before).issubset(names):
+                for name in names:
                     self._note_name(name, member.user_id)
+            else:
+                self._forget_names()
             _set_or_drop(self.joined_at_ms, index, member.joined_at_ms)
             _set_or_drop(self.left_at_ms, index, member.left_at_ms)
 
@@ -63,8 +73,18 @@ class People:
         del user_id
         return None
 
+    def _forget_names(self) -> None:
+        """An alias was taken away: what is known by name is what the members say."""
+        self._by_name.clear()
+        self.longest_name_chars = 0
+        for index, names in self._member_names.items():
+            for name in names:
+                self._note_name(name, self.ids[index])
+
     def _note_name(self, name: str, user_id: str) -> None:
-        folded = name.casefold()
+        folded = name.strip().removeprefix("@").casefold()
+        if not folded:
+            return
         known = self._by_name.get(folded, user_id)
         self._by_name[folded] = user_id if known == user_id else AMBIGUOUS
         self.longest_name_chars = max(self.longest_name_chars, len(folded))

@@ -34,6 +34,8 @@ class Channels:
         self._codec = codec
         self._max_bytes = max_bytes
         self._hot: OrderedDict[ChannelKey, HotChannel] = OrderedDict()
+        self._sizes: dict[ChannelKey, int] = {}
+        self._nbytes = 0
         self._loads: dict[ChannelKey, asyncio.Task[HotChannel]] = {}
         self._meanwhile: dict[ChannelKey, list[Applied]] = {}
 
@@ -43,14 +45,20 @@ class Channels:
     @property
     def nbytes(self) -> int:
         """Estimated memory of all hot channels."""
-        return sum(channel.nbytes for channel in self._hot.values())
+        return self._nbytes
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
-        """Take over a committed change. Cheap; does nothing for a channel that is not in memory."""
+        """Take over a committed change. Cheap; does nothing for a channel that is not in memory.
+
+        An erasure drops the channel: names learnt from what is gone must not outlive it.
+        """
         if key in self._loads:
             self._meanwhile.setdefault(key, []).append(applied)
+        elif applied.erased_ids:
+            self.drop(key)
         elif key in self._hot:
             self._hot[key].publish(applied)
+            self._weigh(key)
 
     def hot_view(self, key: ChannelKey) -> ChannelView | None:
         """The channel if it is in memory: no await, the usual case."""
@@ -97,26 +105,33 @@ class Channels:
     def drop(self, key: ChannelKey) -> None:
         """Forget a channel in memory; the next build loads it again."""
         self._hot.pop(key, None)
+        self._nbytes -= self._sizes.pop(key, 0)
 
     async def _load(self, key: ChannelKey) -> HotChannel:
         try:
             stored, members = await self._reader.load_channel(key)
+            meanwhile = self._meanwhile.pop(key, [])
+            while any(applied.erased_ids for applied in meanwhile):
+                stored, members = await self._reader.load_channel(key)
+                meanwhile = self._meanwhile.pop(key, [])
             channel = HotChannel(key, self._codec, stored, members)
-            for applied in self._meanwhile.pop(key, ()):
+            for applied in meanwhile:
                 channel.publish(applied)
         finally:
             self._loads.pop(key, None)
             self._meanwhile.pop(key, None)
         if channel.known:
             self._hot[key] = channel
-            self._evict()
+            self._weigh(key)
         return channel
 
-    def _evict(self) -> None:
-        total = self.nbytes
-        while total > self._max_bytes and len(self._hot) > 1:
-            _, oldest = self._hot.popitem(last=False)
-            total -= oldest.nbytes
+    def _weigh(self, key: ChannelKey) -> None:
+        """Count a channel that was loaded or grew; while all together are too many bytes, the oldest goes."""
+        size = self._hot[key].nbytes
+        self._nbytes += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
+        while self._nbytes > self._max_bytes and len(self._hot) > 1:
+            self.drop(next(iter(self._hot)))
 
 
 def _retrieve_exception(task: asyncio.Task[HotChannel]) -> None:

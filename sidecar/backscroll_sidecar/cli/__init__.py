@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
 
 from backscroll_sidecar.cli.console import CommandError, print_error
 
-__all__ = ["STARTED_S", "main"]
-
-STARTED_S = time.monotonic()
-"""When the process began to be ours."""
+__all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 called wrongly."""
-    from backscroll_sidecar.cli.commands import app
-
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        from backscroll_sidecar.cli.commands import app
+
         app(args=arguments, prog_name="backscroll")
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(bool(done.code))

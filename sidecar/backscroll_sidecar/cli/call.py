@@ -87,9 +87,8 @@ def _failures(server: str) -> Iterator[None]:
             raise CommandError(
                 f"no server at {server}", "start one with: backscroll serve"
             ) from None
-        where = f", field {error.field}" if error.field else ""
         more = "".join(f"\n  {key}: {value}" for key, value in sorted(error.metadata.items()))
-        raise CommandError(f"{error.code.name}: {error}{where}{more}") from None
+        raise CommandError(f"{error.code.name}: {error}{more}") from None
 
 
 def _find(

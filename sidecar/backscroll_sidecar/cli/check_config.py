@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.table import Table
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json
-from backscroll_sidecar.settings import Settings
+from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import ConfigFileError, Loaded, Problem, load
 
 EPILOG = "Example: backscroll check-config --config /etc/backscroll.toml"
@@ -25,6 +26,7 @@ def check_config(config: options.Config = None, as_json: options.Json = False) -
     Exit code 1 if a name is unknown or a value wrong; serve would start with the default and a warning.
     """
     loaded = loaded_or_refuse(config=config)
+    loaded = replace(loaded, problems=(*loaded.problems, *_at_start(loaded.settings)))
     wrong = [problem for problem in loaded.problems if problem.kind != "no effect"]
     if as_json:
         print_json(
@@ -64,6 +66,35 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
             yield name, value, loaded.origins[name]
     for name in type(settings.memory).model_fields:
         yield f"memory.{name}", getattr(settings.memory, name), loaded.origins[f"memory.{name}"]
+
+
+def _at_start(settings: Settings) -> Iterator[Problem]:
+    """What serve would stumble over only when it starts: addresses, tokens, strategies."""
+    from backscroll_sidecar.rpc.exposure import check_exposure
+    from backscroll_sidecar.rpc.start_errors import StartRefused
+    from backscroll_sidecar.rpc.tenants import TokenTenants, read_tokens
+
+    try:
+        tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
+        if tokens is not None:
+            TokenTenants(tokens)
+        check_exposure(
+            settings.listen, has_tls=settings.tls_cert is not None, has_tokens=tokens is not None
+        )
+    except StartRefused as error:
+        yield Problem("wrong value", error.setting, "start", str(error), fatal=True)
+    if settings.strategies:
+        prepare_process(settings)
+        from backscroll_sidecar.wiring import own_strategies
+
+        broken: list[Problem] = []
+        own_strategies(
+            settings,
+            lambda path, error: broken.append(
+                Problem("wrong value", "strategies", path, repr(error))
+            ),
+        )
+        yield from broken
 
 
 def _print(loaded: Loaded) -> None:

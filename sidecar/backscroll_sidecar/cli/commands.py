@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import typer
 
-from backscroll_sidecar.cli import (
-    call,
-    check_config,
-    context,
-    demo,
-    doctor,
-    import_,
-    serve,
-    version,
-)
+from backscroll_sidecar.cli.call import EPILOG as CALL_EPILOG
+from backscroll_sidecar.cli.call import call
+from backscroll_sidecar.cli.check_config import EPILOG as CHECK_CONFIG_EPILOG
+from backscroll_sidecar.cli.check_config import check_config
+from backscroll_sidecar.cli.context import EPILOG as CONTEXT_EPILOG
+from backscroll_sidecar.cli.context import context
+from backscroll_sidecar.cli.demo import EPILOG as DEMO_EPILOG
+from backscroll_sidecar.cli.demo import demo
+from backscroll_sidecar.cli.doctor import EPILOG as DOCTOR_EPILOG
+from backscroll_sidecar.cli.doctor import doctor
+from backscroll_sidecar.cli.import_ import EPILOG as IMPORT_EPILOG
+from backscroll_sidecar.cli.import_ import import_
+from backscroll_sidecar.cli.serve import EPILOG as SERVE_EPILOG
+from backscroll_sidecar.cli.serve import serve
+from backscroll_sidecar.cli.version import EPILOG as VERSION_EPILOG
+from backscroll_sidecar.cli.version import version
 
 app = typer.Typer(
     name="backscroll",
@@ -25,11 +31,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-app.command("serve", epilog=serve.EPILOG)(serve.serve)
-app.command("demo", epilog=demo.EPILOG)(demo.demo)
-app.command("import", epilog=import_.EPILOG)(import_.import_)
-app.command("context", epilog=context.EPILOG)(context.context)
-app.command("call", epilog=call.EPILOG)(call.call)
-app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
-app.command("check-config", epilog=check_config.EPILOG)(check_config.check_config)
-app.command("version", epilog=version.EPILOG)(version.version)
+app.command("serve", epilog=SERVE_EPILOG)(serve)
+app.command("demo", epilog=DEMO_EPILOG)(demo)
+app.command("import", epilog=IMPORT_EPILOG)(import_)
+app.command("context", epilog=CONTEXT_EPILOG)(context)
+app.command("call", epilog=CALL_EPILOG)(call)
+app.command("doctor", epilog=DOCTOR_EPILOG)(doctor)
+app.command("check-config", epilog=CHECK_CONFIG_EPILOG)(check_config)
+app.command("version", epilog=VERSION_EPILOG)(version)

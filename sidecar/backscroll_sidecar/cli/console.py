@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any, Final, NoReturn
 
 from rich.console import Console
 from rich.markup import escape
 
+STARTED_S: Final = time.monotonic()
+"""When the process began to be ours: every command imports this first."""
 FAILURE: Final = 1
 USAGE: Final = 2
 NARROW: Final = 120

@@ -121,7 +121,8 @@ def show(channel: str, built: Context, said: Mapping[str, Spoken], others: int) 
             f"[yellow]the channel {escape(channel)} has no messages yet; the context is empty[/]"
         )
     console.print(summary_line(response))
-    console.print(score_table(response, said, others=others))
+    if response.explanation.candidates:
+        console.print(score_table(response, said, others=others))
     if response.HasField("explanation") and response.explanation.weights:
         explanation = response.explanation
         weights = ", ".join(

@@ -16,7 +16,7 @@ from typing import Literal
 import typer
 from rich.markup import escape
 
-from backscroll import BackscrollError, Client
+from backscroll import BackscrollError, Client, Unavailable
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import out, print_json
@@ -27,6 +27,8 @@ EPILOG = "Example: backscroll doctor --config /etc/backscroll.toml"
 WAL_RESET_FIXED = (3, 51, 3)
 LEAST_SQLITE = (3, 37, 0)
 LOW_DISK_BYTES, FULL_DISK_BYTES = 2 * 2**30, 200 * 2**20
+KNOWN_TOKENS = (("antidisestablishmentarianism", 6), ("2 + 2 = 4", 7), ("お誕生日おめでとう", 8))
+"""Texts whose o200k_base tokens OpenAI's cookbook prints."""
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 Status = Literal["ok", "warn", "fail"]
@@ -167,7 +169,7 @@ def _language() -> Iterator[Check]:
     from backscroll_sidecar import analyze
 
     counter = analyze.token_counter()
-    exact = counter.count("hello world, 你好") == 6
+    exact = all(counter.count(text) == tokens for text, tokens in KNOWN_TOKENS)
     yield Check(
         "tokens",
         "ok" if exact else "fail",
@@ -255,12 +257,9 @@ def _server(address: str, token: str | None) -> Iterator[Check]:
         with Client(address, token=token, timeout_s=3.0) as client:
             health = client.health()
     except (BackscrollError, ValueError) as error:
-        yield Check(
-            "server",
-            "warn",
-            f"none answers at {address}: {error}",
-            "start one with: backscroll serve",
-        )
+        said = "" if isinstance(error, Unavailable) else f": {error}"
+        advice = "start one with: backscroll serve"
+        yield Check("server", "warn", f"none answers at {address}{said}", advice)
         return
     well = health == "serving"
     yield Check(

@@ -52,9 +52,9 @@ def import_(
             found = chatlog.survey(sources, chosen)
             _show_bad_lines(found, as_json)
             if strict and found.bad_lines:
+                count = f"{len(found.bad_lines)} bad line{'s' * (len(found.bad_lines) != 1)}"
                 raise CommandError(
-                    f"{len(found.bad_lines)} bad lines; nothing was sent",
-                    "correct them, or leave out --strict",
+                    f"{count}; nothing was sent", "correct it, or leave out --strict"
                 )
             with connected(server, token, tls_ca) as client:
                 answer = send(client, sources, chosen, found, quiet=as_json)

@@ -25,15 +25,6 @@ SOURCES: Mapping[int, str] = {
 FATES: Mapping[int, str] = {
     number: name.removeprefix("FATE_").lower() for name, number in context_pb2.Fate.items()
 }
-WHY: Mapping[int, str] = {
-    context_pb2.FATE_THRESHOLD: "below the threshold",
-    context_pb2.FATE_LIMIT: "enough better ones",
-    context_pb2.FATE_BUDGET: "over the token budget",
-    context_pb2.FATE_DUPLICATE: "same text again",
-    context_pb2.FATE_DIVERSITY: "too similar to one taken",
-    context_pb2.FATE_VISIBILITY: "asker could not see it",
-    context_pb2.FATE_RECALLED: "taken back",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ def age(then_ms: int, now_ms: int) -> str:
     seconds = (now_ms - then_ms) / 1000
     sign = "+" if seconds < 0 else ""
     seconds = abs(seconds)
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+    for unit, length in (("y", 31_557_600), ("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= length:
             return f"{sign}{int(seconds // length)}{unit}"
     return f"{sign}{int(seconds)}s"
@@ -81,18 +72,18 @@ def score_table(
         return Text("The server gave no explanation.")
     explanation = response.explanation
     texts = {**said, **{item.message.id: spoken(item.message) for item in response.items}}
-    shown, hidden = _shown(explanation.candidates, others)
+    shown, hidden = _shown(explanation.candidates, others, marked)
     columns = _columns(explanation, shown)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("ago", justify="right", no_wrap=True)
-    table.add_column("who", no_wrap=True, overflow="ellipsis", max_width=14)
+    table.add_column("who", no_wrap=True, overflow="ellipsis", max_width=13)
     table.add_column("message", no_wrap=True, overflow="ellipsis", ratio=1)
     for _, name in columns:
-        table.add_column(name, justify="right", width=max(map(len, name.split())) if name else 4)
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("found by", overflow="fold", max_width=14)
-    table.add_column("why", max_width=13)
+    table.add_column("found by", no_wrap=True, overflow="ellipsis", max_width=14)
+    table.add_column("why", no_wrap=True)
     for candidate in shown:
         _add_row(
             table, candidate, texts, columns, response.asked_at_ms, candidate.message_id in marked
@@ -141,12 +132,12 @@ def unknown_ids(response: context_pb2.BuildContextResponse) -> list[str]:
 
 
 def _shown(
-    candidates: Sequence[context_pb2.CandidateExplanation], others: int
+    candidates: Sequence[context_pb2.CandidateExplanation], others: int, marked: Collection[str]
 ) -> tuple[list[context_pb2.CandidateExplanation], int]:
     """Those to show, in the order given, and how many are left out."""
     lost = [one for one in candidates if one.fate != context_pb2.FATE_SELECTED]
     best = sorted(range(len(lost)), key=lambda at: (-lost[at].score, -at))[:others]
-    kept = {lost[at].message_id for at in best}
+    kept = {*marked, *(lost[at].message_id for at in best)}
     shown = [
         one for one in candidates if one.fate == context_pb2.FATE_SELECTED or one.message_id in kept
     ]
@@ -165,10 +156,10 @@ def _columns(
         chosen = list(range(len(totals)))
     else:
         chosen = sorted(sorted(range(len(totals)), key=lambda at: -totals[at])[:SHOWN_FACTORS])
-    columns = [(at, explanation.factors[at].replace("_", " ")) for at in chosen]
-    if len(totals) > len(chosen):
-        columns.append((-1, "all others"))
-    return columns
+    short = [explanation.factors[at].partition("_")[0] for at in chosen]
+    names = short if len(set(short)) == len(short) else [explanation.factors[at] for at in chosen]
+    columns = list(zip(chosen, names, strict=True))
+    return [*columns, (-1, "rest")] if len(totals) > len(chosen) else columns
 
 
 def _add_row(
@@ -187,15 +178,13 @@ def _add_row(
     sources = [
         SOURCES.get(one, str(one)) for one in candidate.sources if one != context_pb2.SOURCE_OWN
     ]
-    reason = (
-        candidate.decided_by if taken else WHY.get(candidate.fate, FATES.get(candidate.fate, ""))
-    )
+    reason = candidate.decided_by if taken else FATES.get(candidate.fate, "")
     table.add_row(
         f"{'★' if marked else ''}{candidate.rank if taken else '–'}",
         age(line.sent_at_ms, now_ms),
         Text(line.who),
         Text(line.text),
-        *(f"{share:.2f}" if share else "·" for share in shares),
+        *(f"{share:.2f}".replace("0.", ".") if share else "·" for share in shares),
         f"{candidate.score:.2f}",
         " ".join([*sources, *candidate.own_sources]),
         reason,

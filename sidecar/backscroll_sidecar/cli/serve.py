@@ -15,9 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
-from backscroll_sidecar.cli import STARTED_S, options
+from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.console import CommandError, out, print_json
+from backscroll_sidecar.cli.console import STARTED_S, CommandError, out, print_json
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded

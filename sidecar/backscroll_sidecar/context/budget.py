@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import TokenCounter, token_counter
 from backscroll_sidecar.context.compress import Compressor, Limits, LineCost
 from backscroll_sidecar.context.layouts import Assembled, Assembler, Parts
-from backscroll_sidecar.context.lines import Line, LineStyle, speaker, time_mark
+from backscroll_sidecar.context.lines import Line, LineStyle, outside, speaker, time_mark
 from backscroll_sidecar.context.model import TokenCounts
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
@@ -21,6 +22,8 @@ PRIMING_TOKENS = 3
 """What the API adds once, to begin the reply."""
 TITLE_TOKENS = 24
 """Upper bound for both section titles with their separators."""
+SHORT_CHARS = 1_024
+"""Counts of longer texts are remembered for the last few only: a system text or tools may take 256 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,14 @@ class Fitted:
     preferences_dropped: bool = False
 
 
+class StageFailed(Exception):
+    """A compressor or an assembler raised; `stage` says which."""
+
+    def __init__(self, stage: str) -> None:
+        super().__init__(stage)
+        self.stage = stage
+
+
 def fit(
     parts: Parts, limits: Limits, frame: Frame, compressor: Compressor, assembler: Assembler
 ) -> Fitted:
@@ -58,15 +69,17 @@ def fit(
     ------
     BudgetTooSmall
         When the question and the fixed parts alone do not fit; it names the least that would do.
+    StageFailed
+        When the compressor or the assembler raised.
     """
     counter = token_counter(frame.tokenizer)
 
     def assemble(lines: Sequence[Line], preferences: Sequence[str]) -> tuple[Assembled, int]:
-        made = assembler.assemble(
-            replace(parts, lines=lines, preferences=preferences),
-            frame.layout,
-            include_system=frame.include_system,
-        )
+        shown = replace(parts, lines=lines, preferences=preferences)
+        try:
+            made = assembler.assemble(shown, frame.layout, include_system=frame.include_system)
+        except Exception as error:
+            raise StageFailed("assemble") from error
         return made, payload_tokens(made.payload_messages, frame, counter)
 
     bare, least = assemble((), ())
@@ -79,15 +92,22 @@ def fit(
         preferences, made, total = (), bare, least
     room = frame.budget - total - TITLE_TOKENS
     cost = line_cost(parts.style, frame, counter)
-    compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room), cost)
-    lines, dropped = list(compressed.lines), dict(compressed.dropped)
+    try:
+        compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room), cost)
+    except Exception as error:
+        raise StageFailed("compress") from error
+    lines = list(compressed.lines)
     if lines:
         made, total = assemble(lines, preferences)
     while lines and total > frame.budget:
-        worst = max(lines, key=lambda line: line.rank)
-        lines.remove(worst)
-        dropped[worst.place] = Fate.BUDGET
+        lines.remove(max(lines, key=lambda line: line.rank))
         made, total = assemble(lines, preferences)
+    kept = {line.place for line in lines}
+    dropped = {
+        line.place: compressed.dropped.get(line.place, Fate.BUDGET)
+        for line in parts.lines
+        if line.place not in kept
+    }
     tokens = _by_part(
         made, total, replace(parts, lines=lines, preferences=preferences), frame, counter
     )
@@ -108,31 +128,29 @@ def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, counter: To
 def message_tokens(message: NeutralMessage, frame: Frame, counter: TokenCounter) -> int:
     """Tokens of one message with its framing."""
     tokens = MESSAGE_TOKENS + counter.count(message.content)
-    if frame.with_names and message.name:
-        tokens += NAME_TOKENS + counter.count(message.name)
-    return tokens
+    name = safe_name(message.name) if frame.with_names else ""
+    return tokens + NAME_TOKENS + counter.count(name) if name else tokens
 
 
 def line_cost(style: LineStyle, frame: Frame, counter: TokenCounter) -> LineCost:
-    """An upper bound for what a line adds: its stored count, its speaker and time, its framing.
+    """An upper bound for what a line adds: its stored count, its speaker and time where they are shown, its framing.
 
     BPE counts of pieces add up to at least the count of the whole for such joins; the recount in `fit` has the last
     word anyway.
     """
-    framing = MESSAGE_TOKENS if frame.layout is Layout.TURNS else 0
     exact = frame.tokenizer is TokenizerName.O200K
 
     def cost(line: Line) -> int:
         stored = exact and not line.truncated and line.token_count > 0
-        text = line.token_count if stored else counter.count(line.text + "\n")
-        prefix = f"{time_mark(line.sent_at_ms, style)}{speaker(line, style)}: "
-        name = (
-            NAME_TOKENS + _static_tokens(line.author_name, frame.tokenizer)
-            if frame.with_names
-            else 0
-        )
-        breaks = line.text.count("\n")
-        return text + _static_tokens(prefix, frame.tokenizer) + framing + name + breaks
+        tokens = line.token_count if stored else counter.count(line.text + "\n")
+        is_turn = frame.layout is Layout.TURNS and line.category is Category.RECENT
+        prefix = time_mark(line.sent_at_ms, style)
+        if not (is_turn and outside(line, style)):
+            prefix += f"{speaker(line, style)}: "
+            tokens += line.text.count("\n")
+        tokens += MESSAGE_TOKENS if is_turn else 0
+        tokens += NAME_TOKENS + len(safe_name(line.author_name)) if frame.with_names else 0
+        return tokens + _static_tokens(prefix, frame.tokenizer)
 
     return cost
 
@@ -177,7 +195,18 @@ def _by_part(
     return replace(out, **{name: getattr(out, name) + framing})
 
 
-@lru_cache(maxsize=4_096)
 def _static_tokens(text: str, tokenizer: TokenizerName) -> int:
     """Tokens of a text that comes again and again: system texts, tools, speakers."""
-    return token_counter(tokenizer).count(text) if text else 0
+    if len(text) <= SHORT_CHARS:
+        return _short_tokens(text, tokenizer)
+    return _long_tokens(text, tokenizer)
+
+
+@lru_cache(maxsize=4_096)
+def _short_tokens(text: str, tokenizer: TokenizerName) -> int:
+    return token_counter(tokenizer).count(text)
+
+
+@lru_cache(maxsize=64)
+def _long_tokens(text: str, tokenizer: TokenizerName) -> int:
+    return token_counter(tokenizer).count(text)

@@ -14,7 +14,7 @@ import structlog
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.budget import Fitted, Frame, fit
+from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.events import compression_events
@@ -37,7 +37,6 @@ from backscroll_sidecar.domain import (
     ChannelKey,
     Degradation,
     Event,
-    Fate,
 )
 from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
@@ -154,7 +153,9 @@ class ContextBuilder:
         profile = with_overrides(profile, request.overrides)
         wanted = request.overrides.use_intelligent_context
         if not (settings.intelligent if wanted is None else wanted):
-            profile = plain(profile, settings.plain_messages)
+            limits = (request.overrides.max_context, settings.max_context)
+            most = next((limit for limit in limits if limit is not None), settings.plain_messages)
+            profile = plain(profile, min(most, settings.plain_messages))
         return Route(profile, ZoneInfo(request.time_zone), request.model or settings.default_model)
 
     async def _open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
@@ -165,11 +166,11 @@ class ContextBuilder:
         empty = self._provider.empty_view(request.key)
         try:
             view = await deadline.bound(self._load(request, route))
-        except (TimeoutError, StoreUnavailable) as error:
+        except Exception as error:  # a provider may be anybody's code (law 5)
             if not request.question.strip():
                 raise StoreUnavailable("the history cannot be read now") from error
-            reason = "TIMEOUT" if isinstance(error, TimeoutError) else error.reason.value
-            log.warning("history unavailable", reason=reason)
+            reason = _reason(error)
+            log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
             return Opened(empty, True, False, (Degradation("gather", reason, "history"),))
         return Opened(view or empty, known=view is not None, cache_hit=False)
 
@@ -247,7 +248,7 @@ class ContextBuilder:
     def _fit(
         self, request: BuildRequest, route: Route, parts: Parts, limits: Limits
     ) -> tuple[Fitted, tuple[Degradation, ...]]:
-        """Inside the budget; a compressor that breaks costs the history, not the answer."""
+        """Inside the budget; a compressor or assembler that breaks is replaced by the plain one."""
         frame = Frame(
             budget=route.profile.token_budget
             if request.token_budget is None
@@ -259,19 +260,16 @@ class ContextBuilder:
             with_names=request.include_names,
             tokenizer=request.tokenizer,
         )
+        lost: list[Degradation] = []
         try:
             fitted = fit(parts, limits, frame, self._compressor, self._assembler)
-        except BackscrollError:
-            raise
-        except Exception as error:  # law 5
-            log.warning("compressing failed", error=type(error).__name__, exc_info=True)
-            bare = replace(parts, lines=())
-            fitted = fit(bare, limits, frame, SimpleCompressor(), StandardAssembler())
-            fitted = replace(fitted, dropped={line.place: Fate.BUDGET for line in parts.lines})
-            return fitted, (Degradation("compress", "ERROR"),)
+        except StageFailed as failed:  # law 5
+            log.warning("fitting failed", stage=failed.stage, exc_info=True)
+            lost.append(Degradation(failed.stage, "ERROR"))
+            fitted = fit(parts, limits, frame, SimpleCompressor(), StandardAssembler())
         if fitted.preferences_dropped:
-            return fitted, (Degradation("compress", "BUDGET", "preferences"),)
-        return fitted, ()
+            lost.append(Degradation("compress", "BUDGET", "preferences"))
+        return fitted, tuple(lost)
 
     def _payloads(
         self, request: BuildRequest, route: Route, fitted: Fitted
@@ -302,3 +300,10 @@ class ContextBuilder:
         events = compression_events(context_id, self._clock.now_ms(), fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events
+
+
+def _reason(error: Exception) -> str:
+    """The word for what went wrong with the history."""
+    if isinstance(error, TimeoutError):
+        return "TIMEOUT"
+    return error.reason.value if isinstance(error, BackscrollError) else "ERROR"

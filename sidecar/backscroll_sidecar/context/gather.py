@@ -81,7 +81,7 @@ async def gather(
             if isinstance(result, Messages):
                 union.add(bit, _rows(result, query), result.category)
             elif isinstance(result, Preferences):
-                preferences.extend(result.lines)
+                preferences.extend(tuple(map(str.strip, result.lines)))
         except TimeoutError:
             degradations.append(Degradation("gather", "TIMEOUT", name))
         except Exception as error:  # a strategy may be anybody's code; it costs only itself (law 5)

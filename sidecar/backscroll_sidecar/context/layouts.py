@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,6 +23,7 @@ PREFERENCES_LABEL = "User Preferences: "
 SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
+_LABELS = re.compile(rf"\A(\s*{PREFERENCES_LABEL.strip()})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,8 @@ def context_sections(parts: Parts) -> tuple[Section, ...]:
 
 def preferences_line(preferences: Sequence[str]) -> str:
     """``User Preferences: …``, the prefix never doubled (S1-08)."""
-    label = PREFERENCES_LABEL.strip()
-    lines = [line.strip().removeprefix(label).strip() for line in preferences]
-    return PREFERENCES_LABEL + indent("\n".join(lines))
+    lines = [_LABELS.sub("", line).strip() for line in preferences]
+    return PREFERENCES_LABEL + indent("\n".join(filter(None, lines)))
 
 
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> tuple[NeutralMessage, ...]:

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 
 from backscroll_sidecar.domain import AuthorKind, Category, Role, SpeakerStyle, TimeStyle
 
@@ -95,11 +96,21 @@ def unindent(text: str) -> str:
     return _INDENTED.sub(r"\1", text)
 
 
+@lru_cache(maxsize=4_096)
 def escape_name(name: str) -> str:
-    r"""A name or id as it may stand in a line: control, format and break characters as ``\u{…}``, marks escaped."""
+    r"""A name or id as it may stand in a line: marks escaped, what cannot be seen written as ``\u{…}``.
+
+    That is control, format and break characters, and space at either end: a name that began with two spaces would
+    pass for the continuation of the line before.
+    """
+    inner = name.strip()
+    start = name.find(inner)
+    end = start + len(inner)
     return "".join(
-        f"\\u{{{ord(c):x}}}" if unicodedata.category(c)[0] == "C" or _BREAK.match(c) else c
-        for c in _SPECIAL.sub(r"\\\g<0>", name)
+        f"\\u{{{ord(c):x}}}"
+        if not start <= place < end or unicodedata.category(c)[0] == "C" or _BREAK.match(c)
+        else _SPECIAL.sub(r"\\\g<0>", c)
+        for place, c in enumerate(name)
     )
 
 
@@ -110,9 +121,14 @@ def unescape_name(name: str) -> str:
     )
 
 
+def outside(line: Line, style: LineStyle) -> bool:
+    """Whether the role says all there is to say about the speaker, so that a message of its own needs no prefix."""
+    return style.speaker is SpeakerStyle.ROLE or line.is_own or line.role is Role.SYSTEM
+
+
 def speaker(line: Line, style: LineStyle) -> str:
     """Who speaks, without the colon."""
-    if style.speaker is SpeakerStyle.ROLE or line.is_own or line.role is Role.SYSTEM:
+    if outside(line, style):
         return ROLE_LABEL[line.rendered_role]
     name = escape_name(line.author_name)
     mark = BOT_MARK if line.kind is AuthorKind.BOT else ""
@@ -159,7 +175,7 @@ def render_line(line: Line, style: LineStyle) -> str:
 def render_turn(line: Line, style: LineStyle) -> str:
     """The content of a message of its own: the role stands outside, so plain style leaves the text as it is."""
     mark = time_mark(line.sent_at_ms, style)
-    if style.speaker is SpeakerStyle.ROLE or line.is_own or line.role is Role.SYSTEM:
+    if outside(line, style):
         return mark + line.text
     return f"{mark}{speaker(line, style)}: {indent(line.text)}"
 
@@ -171,13 +187,15 @@ def parse_lines(block: str) -> list[ParsedLine]:
         match = _LINE.fullmatch(raw)
         if match is None:
             continue
-        name, author_id = unescape_name(match["name"] or ""), match["id"]
+        name, author_id = match["name"], match["id"]
         tagged = author_id is not None
+        if not tagged and name not in LABEL_ROLE:
+            continue  # the preferences, a title
         out.append(
             ParsedLine(
-                role=Role.USER if tagged else LABEL_ROLE.get(name, Role.USER),
+                role=Role.USER if tagged else LABEL_ROLE[name],
                 text=unindent(match["text"]),
-                author_name=name.removesuffix(" ") if tagged else "",
+                author_name=unescape_name(name) if tagged else "",
                 author_id=unescape_name(author_id) if tagged else "",
                 time_mark=(match["time"] or "")[1:-2],
             )

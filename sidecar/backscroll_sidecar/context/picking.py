@@ -52,6 +52,10 @@ class RankCost:
         per_row = max(0.0, took_us - self._fixed_us) / max(1, row_count)
         self._us_per_row += 0.1 * (per_row - self._us_per_row)
 
+    def forget(self) -> None:
+        """A ranking was skipped, so nothing was learnt: after some of these one is tried again."""
+        self._us_per_row *= 0.9
+
 
 class OutOfTime(Exception):
     """A stage was skipped because its usual cost no longer fits."""
@@ -116,6 +120,7 @@ class Picker:
     ) -> Ranked:
         count = len(gathered.rows)
         if not deadline.allows(self._cost.estimate_us(count)):
+            self._cost.forget()
             raise OutOfTime
         started_us = self._now_us()
         ranked = self._ranker(view, question, gathered.rows, profile)
@@ -132,8 +137,8 @@ class Picker:
         membership_only: bool,
     ) -> Picked:
         """Rung two: the last messages and the preferences, unranked."""
-        last = plain(profile, self._fallback_messages)
-        query = replace(query, recent_limit=self._fallback_messages)
+        last = plain(profile, min(profile.max_context, self._fallback_messages))
+        query = replace(query, recent_limit=last.recent_limit)
         gathered = await gather(last.sources, BUILTIN, query, deadline)
         ranked = rank_by_recency(gathered.rows)
         selection = select(

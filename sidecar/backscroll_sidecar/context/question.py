@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,7 @@ def resolve_question(
         trigger_row = _line_with_same_text(view, request.asker.id, text, asked_at_ms, end)
     if trigger_row >= 0:
         text = text or view.texts[trigger_row].strip()
-    asker = request.asker or (_author_of(view, trigger_row) if trigger_row >= 0 else None)
+    asker = _asker(request, view, trigger_row)
     mentioned = _mentioned(request, view, trigger_row, text)
     parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
     return Question(
@@ -154,6 +154,16 @@ def _line_with_same_text(
         if view.texts[row].strip() == text:
             return int(row)
     return NO_ROW
+
+
+def _asker(request: BuildRequest, view: ChannelView, trigger_row: int) -> Author | None:
+    """The request's asker, by the name the channel knows if the request has none; else the trigger's author."""
+    if request.asker is None:
+        return _author_of(view, trigger_row) if trigger_row >= 0 else None
+    index = view.people.index.get(request.asker.id)
+    if request.asker.name or index is None:
+        return request.asker
+    return replace(request.asker, name=view.people.names[index])
 
 
 def _author_of(view: ChannelView, row: int) -> Author:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.history.ingest import LoopSlices, MessageAnalyzer
-from backscroll_sidecar.history.requests import check_id, check_item_count, check_key
+from backscroll_sidecar.history.requests import check_id, check_ids, check_key
 from backscroll_sidecar.ports import ChannelInfo, HistoryReader, ListQuery
 
 MAX_PAGE = 1_000
+MAX_INT64 = 2**63 - 1
 MAX_SEARCH_HITS = 200
 MAX_QUERY_BYTES = 4 * 1024
 SEARCH_PAGE = 500
@@ -38,7 +39,7 @@ class HistoryReads:
     async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
         """A page of a channel (S1-01, S3-08)."""
         check_key(key)
-        _check_limit(query.limit, MAX_PAGE)
+        _check_query(query)
         page = await self._reader.list_messages(key, query)
         if not page:
             await self._require_channel(key)
@@ -49,7 +50,7 @@ class HistoryReads:
     ) -> Mapping[str, StoredMessage]:
         """The messages that exist among these ids."""
         check_key(key)
-        check_item_count(len(message_ids), "message_ids")
+        check_ids(message_ids, "message_ids")
         found = await self._reader.get_messages(key, message_ids)
         if not found:
             await self._require_channel(key)
@@ -86,7 +87,7 @@ class HistoryReads:
     ) -> Sequence[StoredMessage]:
         """The newest messages of one author across channels, oldest first (S1-03); none is no error."""
         check_id(user_id, "author_id")
-        check_item_count(len(channels), "channels")
+        check_ids(channels, "channels")
         _check_limit(limit, MAX_PAGE)
         return await self._reader.latest_of_user(tenant, user_id, channels, limit)
 
@@ -157,6 +158,17 @@ class _Matcher:
         if self._keywords and self._keywords.issubset(analysis.keywords):
             return True
         return self._raw in analysis.text.casefold()
+
+
+def _check_query(query: ListQuery) -> None:
+    _check_limit(query.limit, MAX_PAGE)
+    for name in ("author_id", "thread_id"):
+        if getattr(query, name):
+            check_id(getattr(query, name), name)
+    for name in ("before_seq", "after_seq", "since_ms", "until_ms"):
+        value = getattr(query, name)
+        if value is not None and not -MAX_INT64 <= value <= MAX_INT64:
+            raise InvalidRequest(f"{name} is out of range", field=name)
 
 
 def _check_limit(limit: int, most: int) -> None:

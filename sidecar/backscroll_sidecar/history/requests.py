@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.analyze.sanitise import clean_text
@@ -42,13 +43,20 @@ def check_id(value: str, field: str) -> None:
         raise InvalidRequest(f"{field} is refused: {refusal.code.value}", field=field) from None
 
 
+def check_ids(values: Sequence[str], field: str) -> None:
+    """Refuse a request with over 1,000 ids, or with one that cannot exist."""
+    check_item_count(len(values), field)
+    for i, value in enumerate(values):
+        check_id(value, f"{field}[{i}]")
+
+
 def check_key(key: ChannelKey) -> None:
     """Refuse a request that names no channel, or one that cannot exist."""
     check_id(key.channel, "channel")
 
 
 def check_time(at_ms: int, field: str) -> None:
-    """Refuse a request whose time is before 1970 or after the year 9999."""
+    """Refuse a request whose time is before 1970 or no 64-bit number."""
     if not 0 <= at_ms <= MAX_TIME_MS:
         raise InvalidRequest(f"{field} is not a time", field=field)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backscroll_sidecar.analyze.mentions import Roster, StaticRoster
@@ -29,22 +29,28 @@ RECENT_TYPES = 256
 
 
 class ChannelRoster(StaticRoster):
-    """The people of one channel as committed. Changed by the writer's task only; others look names up.
+    """The people of one channel as committed. Changed on the event loop only; look-ups may come from any thread.
 
     `newest_ms` is the time of the channel's newest row when the rest was read: a row not older than that is its
-    author's newest for sure.
+    author's newest for sure. `unsure` are the users of whom only the store knows which message is their newest.
     """
 
     def __init__(
         self,
-        members: Iterable[Member] = (),
+        members: Sequence[Member] = (),
         last_message_ids: Mapping[str, str] | None = None,
         newest_ms: int = 0,
     ) -> None:
         super().__init__(members, last_message_ids)
+        self.unsure: set[str] = set()
         self._newest_ms = newest_ms
         self._last_ms: dict[str, int] = {}
         self._questions: dict[str, bool] = {}
+        self._aliases = {one.user_id: one.aliases for one in members if one.aliases}
+
+    def knows(self, name: str) -> bool:
+        """Whether anybody has that name, be it one or several."""
+        return name.casefold() in self._user_ids
 
     def is_question(self, message_id: str) -> bool | None:
         """Whether a message asks something; None when it is not among the last ones seen here."""
@@ -57,40 +63,47 @@ class ChannelRoster(StaticRoster):
         if len(self._questions) > RECENT_TYPES:
             del self._questions[next(iter(self._questions))]
 
-    def knows(self, name: str) -> bool:
-        """Whether anybody has that name, be it one or several."""
-        return name.casefold() in self._user_ids
-
     def take(self, applied: Applied) -> bool:
-        """Learn from a committed change; False when this roster can no longer tell what is true.
-
-        An explicit update of people may have taken aliases away, and an erasure people: those are read again.
-        """
+        """Learn from a committed change; False when names were taken away, so that it must be loaded anew."""
+        kept = not applied.erased_ids
         for member in applied.members:
+            kept &= set(self._aliases.get(member.user_id, ())) <= set(member.aliases)
+            if member.aliases:
+                self._aliases[member.user_id] = member.aliases
             for name in (member.name, *member.former_names, *member.aliases):
                 self._learn(name, member.user_id)
-        certain = not applied.erased_ids and bool(applied.stored or not applied.members)
         for row in applied.stored:
-            certain &= self._take_row(row)
-        return certain
+            self._take_row(row)
+        return kept
 
-    def _take_row(self, row: StoredMessage) -> bool:
+    def settle(self, user_id: str, newest: StoredMessage | None) -> None:
+        """Take the store's word for a user's newest message, unless a newer one was committed meanwhile."""
+        if newest is None:
+            if user_id not in self._last_ms:
+                self._last.pop(user_id, None)
+        elif newest.rank_time_ms >= self._last_ms.get(user_id, 0):
+            self._last[user_id] = newest.message.id
+            self._last_ms[user_id] = newest.rank_time_ms
+
+    def _take_row(self, row: StoredMessage) -> None:
         author = row.message.author
-        self.note_type(row.message.id, row.analysis.message_type)
         last_id = self._last.get(author.id)
+        self.note_type(row.message.id, row.analysis.message_type)
+        self._learn(author.name, author.id)
         if row.state is not MessageState.LIVE:
-            return last_id != row.message.id
+            if last_id == row.message.id:
+                self.unsure.add(author.id)
+                self._last_ms.pop(author.id, None)
+            return
         known_ms = self._last_ms.get(author.id)
         if known_ms is None and last_id not in {None, row.message.id}:
             if row.rank_time_ms < self._newest_ms:
-                return False  # older or newer than the author's last one? Only the store knows.
+                self.unsure.add(author.id)
+                return
             known_ms = self._newest_ms
         if known_ms is None or row.rank_time_ms >= known_ms:
-            self.note_author(author, row.message.id)
+            self._last[author.id] = row.message.id
             self._last_ms[author.id] = row.rank_time_ms
-        else:
-            self._learn(author.name, author.id)
-        return True
 
 
 class BatchRoster(ChannelRoster):
@@ -168,7 +181,9 @@ class Rosters:
         StoreUnavailable
             Something of it has to be read and cannot be.
         """
-        roster = BatchRoster(await self.get(key))
+        base = await self.get(key)
+        await self._settle(key, base)
+        roster = BatchRoster(base)
         own_ids = {message.id for message in messages}
         parents = dict.fromkeys(
             message.reply.message_id for message in messages if message.reply is not None
@@ -189,6 +204,16 @@ class Rosters:
         if roster is not None and not roster.take(applied):
             del self._rosters[key]
 
+    async def _settle(self, key: ChannelKey, roster: ChannelRoster) -> None:
+        while roster.unsure:
+            user_id = roster.unsure.pop()
+            try:
+                rows = await self._reader.latest_of_user(key.tenant, user_id, [key.channel], 1)
+            except BaseException:
+                roster.unsure.add(user_id)
+                raise
+            roster.settle(user_id, rows[-1] if rows else None)
+
     async def _load(self, key: ChannelKey) -> ChannelRoster:
         self.loads += 1
         try:
@@ -202,10 +227,10 @@ class Rosters:
         roster = ChannelRoster(members, last_message_ids, newest_ms)
         # From here on nothing awaits: no commit can slip between these lines.
         load = self._loads.pop(key)
-        certain = True
+        kept = True
         for applied in load.missed:
-            certain &= roster.take(applied)
-        if certain:
+            kept &= roster.take(applied)
+        if kept:
             self._rosters[key] = roster
             while len(self._rosters) > self._max_rosters:
                 self._rosters.popitem(last=False)

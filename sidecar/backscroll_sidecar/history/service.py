@@ -26,6 +26,7 @@ from backscroll_sidecar.history.ingest import Ingest, MessageAnalyzer, merge_res
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.requests import (
     check_id,
+    check_ids,
     check_item_count,
     check_key,
     check_member,
@@ -47,7 +48,6 @@ from backscroll_sidecar.ports import (
 )
 
 _REASONS = {
-    RefusalCode.EMPTY_MESSAGE: Reason.MISSING_FIELD,
     RefusalCode.TEXT_TOO_LARGE: Reason.TOO_LARGE,
     RefusalCode.ID_TOO_LONG: Reason.TOO_LARGE,
 }
@@ -207,9 +207,7 @@ class HistoryService(HistoryReads):
             raise InvalidRequest(
                 "name exactly one of message_ids, user_id and whole_channel", field="message_ids"
             )
-        check_item_count(len(message_ids), "message_ids")
-        for i, message_id in enumerate(message_ids):
-            check_id(message_id, f"message_ids[{i}]")
+        check_ids(message_ids, "message_ids")
         if user_id:
             check_id(user_id, "user_id")
         change = EraseChange(key, tuple(message_ids), user_id, self._clock.now_ms())

@@ -29,8 +29,8 @@ from backscroll_sidecar.domain import (
 MAX_URI_BYTES = 8 * 1024
 MAX_DIMENSIONS = 8_192
 FUTURE_TOLERANCE_MS = 60_000
-MAX_TIME_MS = 253_402_300_799_999
-"""The last millisecond of the year 9999; what lies outside 0 and this is no time."""
+MAX_TIME_MS = 2**63 - 1
+"""What the contract's int64 can hold: any time in the future is kept as sent and ranked as of its arrival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,6 @@ def check_message(key: ChannelKey, message: Message, received_at_ms: int) -> Acc
     -----
     Time zero and times more than a minute ahead of `received_at_ms` are kept as sent and ranked as received. Texts
     and names lose what is no Unicode (lone surrogates become U+FFFD); ids are never changed, so there it is refused.
-    A bare mention has no text and is no empty message.
     """
     if message.reply is not None and not message.reply.message_id:
         message = replace(message, reply=None)  # an edge to nothing
@@ -151,8 +150,6 @@ def _check_content(message: Message) -> int:
         check_word(mention.name, f"mentions[{i}].name")
     size = sum(_check_part(part, f"parts[{i}]") for i, part in enumerate(message.parts))
     text = message.text
-    if not text and not (message.parts and message.mentions):
-        raise Refusal(RefusalCode.EMPTY_MESSAGE, "parts")
     if has_nul(text):
         raise Refusal(RefusalCode.NUL_CHARACTER, "parts")
     text_bytes = len(text) if text.isascii() else len(text.encode())

@@ -72,7 +72,7 @@ class TokenTenants:
         value = found[0]
         if len(found) == 1 and isinstance(value, str) and value[: len(_SCHEME)].lower() == _SCHEME:
             token = value[len(_SCHEME) :].strip()
-            tenant = self._tenants.get(sha256(token.encode()).digest())
+            tenant = self._tenants.get(sha256(token.encode(errors="replace")).digest())
             if tenant is not None:
                 return tenant
         raise Unauthenticated("the token is not known")

@@ -245,8 +245,8 @@ class _Run:
 
     def _put(self, here: Place, before: Person | None, after: Person) -> Member | None:
         """Keep the person; return the member if others can see a difference."""
-        if after == before:
+        if after is before:
             return None
         named = (*here, after.member.user_id)
         self._people[named] = self.plan.people[named] = after
-        return after.member if before is None or before.member != after.member else None
+        return None if before is not None and before.member is after.member else after.member

@@ -1,4 +1,7 @@
-"""Who is called what: how messages and explicit updates change a member. Pure."""
+"""Who is called what: how messages and explicit updates change a member. Pure.
+
+What changes nothing returns the very person it was given.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,17 @@ def seen_writing(person: Person | None, author: Author, at_ms: int) -> Person:
     if person is None:
         return Person(Member(author.id, author.name, kind=author.kind), at_ms)
     member = person.member
-    if at_ms < person.named_at_ms:
-        return replace(person, member=_with_older_name(member, author.name))
-    if author.kind != member.kind:
-        member = replace(member, kind=author.kind)
-    return Person(renamed(member, author.name), at_ms if author.name else person.named_at_ms)
+    named_at_ms = person.named_at_ms
+    if at_ms < named_at_ms:
+        member = _with_older_name(member, author.name)
+    else:
+        if author.kind != member.kind:
+            member = replace(member, kind=author.kind)
+        if author.name:
+            member, named_at_ms = renamed(member, author.name), at_ms
+    if member is person.member and named_at_ms == person.named_at_ms:
+        return person
+    return Person(member, named_at_ms)
 
 
 def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
@@ -42,7 +51,8 @@ def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
         joined_at_ms=known.joined_at_ms if given.joined_at_ms is None else given.joined_at_ms,
         left_at_ms=given.left_at_ms,
     )
-    return Person(member, named_at_ms)
+    after = Person(member, named_at_ms)
+    return person if after == person else after
 
 
 def renamed(member: Member, name: str) -> Member:

@@ -71,6 +71,8 @@ class FakeServer:
         self.ids: dict[tuple[str, str], history_pb2.StoredMessage] = {}
         self.members: dict[str, list[history_pb2.Member]] = defaultdict(list)
         self.ended = threading.Event()
+        self.hold = threading.Event()  # imports wait while it is clear
+        self.hold.set()
         self.endless_export = False
 
     def __enter__(self):
@@ -192,6 +194,7 @@ class History(history_pb2_grpc.HistoryServiceServicer):
         context.add_callback(self.fake.ended.set)
         response = history_pb2.ImportMessagesResponse()
         for request in request_iterator:
+            self.fake.hold.wait(10)
             self.fake.arrive("ImportMessages", request, context)
             for message in request.messages:
                 result = self.fake.append(message.channel or request.channel, message)

@@ -27,6 +27,12 @@ def lines(count, text="line"):
     return [Message(f"m{n}", "ann", f"{text} {n}", 1_795_132_800_000 + n) for n in range(count)]
 
 
+def wait_until(condition, timeout_s=5.0):
+    end = time.monotonic() + timeout_s
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def room(fake):
     for message in lines(5):
@@ -221,11 +227,26 @@ def test_import_counts_what_no_call_can_carry(client):
 def test_an_error_of_the_callers_iterable_comes_back_as_it_is(client, fake):
     def broken():
         yield lines(1_001)
+        wait_until(lambda: fake.requests("ImportMessages"))
         raise KeyError("the source broke")
 
     with pytest.raises(KeyError, match="the source broke"):
         client.import_messages(broken(), channel="room")
     assert fake.ended.wait(5)
+
+
+def test_a_failed_call_inside_the_callers_iterable_is_the_callers(client):
+    import grpc
+
+    class TheirCall(grpc.RpcError):
+        pass
+
+    def broken():
+        yield lines(10)
+        raise TheirCall("another server's business")
+
+    with pytest.raises(TheirCall):
+        client.import_messages(broken(), channel="room")
 
 
 def test_an_import_that_fails_midway_stops_reading(client, fake, fakes):
@@ -271,10 +292,8 @@ def test_import_leaves_no_thread_behind(fake):
         for _ in range(5):
             with pytest.raises(KeyError):
                 client.import_messages(broken(), channel="room")
-        deadline = time.monotonic() + 5
-        while threading.active_count() > before + 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert threading.active_count() <= before + 2  # the server's own, at most
+        wait_until(lambda: threading.active_count() <= before + 2)  # the fake server's own
+        assert threading.active_count() <= before + 2
 
 
 async def test_import_takes_an_asynchronous_iterable(fake):
@@ -288,19 +307,23 @@ async def test_import_takes_an_asynchronous_iterable(fake):
     assert (summary.stored_count, summary.duplicate_count) == (5, 3)
 
 
-def test_a_slow_server_holds_the_import_back(client, fake):
-    """Back-pressure: what is read and not yet taken is bounded."""
-    fake.slow("ImportMessages", 0.05)
-    ahead = []
-    batch = [Message(f"m{n}", "ann", "x" * 60_000) for n in range(50)]  # 3 MB
+@pytest.mark.slow
+def test_a_server_that_does_not_take_holds_the_import_back(client, fake):
+    """Back-pressure: what is read and not yet taken is bounded, far below what there is."""
+    taken = []
+    batch = [Message(f"m{n}", "ann", "x" * 60_000).to_proto() for n in range(50)]  # 3 MB
+    fake.hold.clear()
+    release = threading.Timer(1.5, lambda: (taken.append("released"), fake.hold.set()))
+    release.start()
 
     def messages():
-        for n in range(20):
-            ahead.append(n - len(fake.requests("ImportMessages")))
-            yield [Message(f"{n}-{message.id}", "ann", message.text) for message in batch]
+        for n in range(60):
+            taken.append(n)
+            yield batch
 
     client.import_messages(messages(), channel="room")
-    assert max(ahead) < 10
+    assert taken.index("released") < 30
+    assert taken[-1] == 59
 
 
 # --- streams that are left ------------------------------------------------------------------------
@@ -405,6 +428,13 @@ def test_a_token_goes_nowhere_else_in_the_clear(target):
     for kind in (Client, AsyncClient):
         with pytest.raises(ValueError, match="unencrypted"):
             kind(target, token="secret")
+
+
+@pytest.mark.parametrize("token", ["", "secret\n", "geheimnisvolle Tür"])
+def test_a_token_no_header_can_carry_is_refused_without_being_shown(token):
+    with pytest.raises(ValueError, match="the token") as caught:
+        Client(token=token)
+    assert "geheim" not in str(caught.value)
 
 
 def test_a_unix_socket_will_do(connect, fakes, tmp_path):

@@ -74,7 +74,7 @@ def test_readme_blocks_run(fake, tmp_path, monkeypatch):
         if inspect.iscoroutine(waiting := eval(code, scope)):
             asyncio.run(waiting)
     scope["client"].close()
-    assert [seen.rpc for seen in fake.seen].count("AppendMessages") == 3
+    assert [seen.rpc for seen in fake.seen].count("AppendMessages") == 4
 
 
 def test_readme_names_every_error_and_method():

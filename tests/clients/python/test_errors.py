@@ -128,6 +128,7 @@ def test_streams_and_imports_fail_with_the_same_classes(client, fake, fakes):
         client.import_messages([Message("m", "a", "t")], channel="room")
 
 
+@pytest.mark.slow
 def test_no_server_is_unavailable_soon(connect):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -224,6 +225,7 @@ def test_no_other_status_is_retried(client, fake, fakes, code):
     assert len(fake.seen) == 1
 
 
+@pytest.mark.slow
 def test_retries_end(client, fake, fakes):
     fake.fail("GetChannel", fakes.status_of(Code.UNAVAILABLE, "away", "STORE_UNAVAILABLE"), times=9)
     with pytest.raises(Unavailable) as caught:
@@ -253,6 +255,7 @@ def test_a_whole_batch_can_be_repeated(client, fake, fakes):
     assert [seen.attempt for seen in fake.seen] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_restart_goes_unnoticed(connect, fakes):
     with fakes.FakeServer() as first:
         client = connect(first.address)

@@ -24,8 +24,7 @@ from backscroll_sidecar.errors import (
     Reason,
     StoreUnavailable,
 )
-from backscroll_sidecar.history import importing
-from backscroll_sidecar.history import reads
+from backscroll_sidecar.history import importing, reads
 from backscroll_sidecar.ports import ListQuery
 
 ABROAD = ChannelKey("default", "never heard of")
@@ -59,6 +58,11 @@ class TestEdit:
         row = await service.edit(KEY, "m1", [TextPart("one")])
         assert row.revision == 0
 
+    async def test_nothing_left_of_it(self, service):
+        await service.append(KEY, talk("one"))
+        row = await service.edit(KEY, "m1", [])
+        assert (row.revision, row.message.text, row.state) == (1, "", MessageState.LIVE)
+
     async def test_unknown_recalled_erased(self, service):
         await service.append(KEY, talk("one", "two"))
         await service.recall(KEY, "m1")
@@ -76,7 +80,6 @@ class TestEdit:
     @pytest.mark.parametrize(
         ("parts", "reason"),
         [
-            ((), Reason.MISSING_FIELD),
             ((TextPart("x" * 70_000),), Reason.TOO_LARGE),
             ((TextPart("\0"),), Reason.INVALID_FIELD),
         ],
@@ -186,6 +189,22 @@ class TestReads:
             with pytest.raises(InvalidRequest) as caught:
                 await call
             assert caught.value.field == "limit"
+
+    @pytest.mark.parametrize(
+        ("query", "field"),
+        [
+            (ListQuery(author_id="x" * 600), "author_id"),
+            (ListQuery(thread_id="\ud800"), "thread_id"),
+            (ListQuery(before_seq=2**70), "before_seq"),
+            (ListQuery(since_ms=-(2**70)), "since_ms"),
+        ],
+    )
+    async def test_no_query_reaches_the_store_that_it_cannot_take(self, service, query, field):
+        with pytest.raises(InvalidRequest) as caught:
+            await service.list_messages(KEY, query)
+        assert caught.value.field == field
+        with pytest.raises(InvalidRequest):
+            await service.get_messages(KEY, ["\ud800"])
 
     async def test_where_a_channel_stands(self, service):
         """P-26: a bot that was down appends only what is missing."""

@@ -166,6 +166,14 @@ class FakeReader:
         await self.gate.wait()
         return last
 
+    async def latest_of_user(
+        self, tenant: str, user_id: str, channels: Sequence[str], limit: int
+    ) -> Sequence[StoredMessage]:
+        await self._answer("latest_of_user")
+        rows = self.rows.get(ChannelKey(tenant, channels[0]), [])
+        rows = [row for row in rows if row.message.author.id == user_id]
+        return sorted(rows, key=lambda row: row.rank_time_ms)[-limit:]
+
     async def get_messages(
         self, key: ChannelKey, message_ids: Sequence[str]
     ) -> Mapping[str, StoredMessage]:

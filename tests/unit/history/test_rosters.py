@@ -140,12 +140,15 @@ class TestCommits:
     async def test_a_late_row_of_somebody_only_read_about_is_looked_up(self, rosters, reader):
         """Whether it is newer than the last one the store knows of its author, only the store can tell."""
         reader.rows[KEY] = [row("a1", "u1", 0), row("b1", "u2", 100, 2)]
-        await rosters.get(KEY)
+        roster = await rosters.get(KEY)
         late = row("a2", "u1", 50, 3)
         reader.rows[KEY].append(late)
         rosters.publish(KEY, Applied(stored=(late,)))
-        assert (await rosters.get(KEY)).last_message_id("u1") == "a2"
-        assert rosters.loads == 2
+        assert (await rosters.for_batch(KEY, [])).last_message_id("u1") == "a2"
+        rosters.publish(KEY, Applied(stored=(row("a3", "u1", 20, 4), row("a4", "u1", 60, 5))))
+        assert (await rosters.for_batch(KEY, [])).last_message_id("u1") == "a4"
+        assert reader.calls["latest_of_user"] == 1, "from then on its time is known"
+        assert await rosters.get(KEY) is roster
 
     async def test_an_edit_of_an_old_message_changes_nothing(self, rosters):
         roster = await rosters.get(KEY)
@@ -155,21 +158,41 @@ class TestCommits:
         assert roster.last_message_id("u1") == "m2"
         assert await rosters.get(KEY) is roster
 
+    async def test_the_last_message_recalled_the_one_before_is_the_last(self, rosters, reader):
+        rows = [row("m1", "u1"), row("m2", "u1", 5, 2)]
+        rosters.publish(KEY, Applied(stored=tuple(rows)))
+        reader.rows[KEY] = rows
+        await rosters.get(KEY)
+        for gone, left in (("m2", "m1"), ("m1", None)):
+            recalled = reader.rows[KEY].pop()
+            assert recalled.message.id == gone
+            recalled = replace(recalled, state=MessageState.RECALLED)
+            rosters.publish(KEY, Applied(stored=(recalled,)))
+            assert (await rosters.for_batch(KEY, [])).last_message_id("u1") == left
+        assert rosters.loads == 1
+
     @pytest.mark.parametrize(
         "applied",
-        [
-            Applied(stored=(row("m2", "u1", 5, 2, state=MessageState.RECALLED),)),
-            Applied(erased_ids=("m2",)),
-            Applied(members=(Member("u1", "Ann"),)),
-        ],
-        ids=["last one recalled", "erased", "aliases may be gone"],
+        [Applied(erased_ids=("m2",)), Applied(members=(Member("u1", "Ann", aliases=("a",)),))],
+        ids=["erased", "an alias less"],
     )
-    async def test_what_a_roster_cannot_know_is_read_again(self, rosters, reader, applied):
-        reader.rows[KEY] = [row("m1", "u1"), row("m2", "u1", 5, 2)]
-        assert (await rosters.get(KEY)).last_message_id("u1") == "m2"
-        reader.rows[KEY].pop()
+    async def test_names_taken_away_are_loaded_anew(self, rosters, reader, applied):
+        reader.people[KEY] = [Member("u1", "Ann", aliases=("a", "b"))]
+        assert (await rosters.get(KEY)).user_for_name("b") == "u1"
+        reader.people[KEY] = [Member("u1", "Ann", aliases=("a",))]
         rosters.publish(KEY, applied)
-        assert (await rosters.get(KEY)).last_message_id("u1") == "m1"
+        assert (await rosters.get(KEY)).user_for_name("b") is None
+        assert rosters.loads == 2
+
+    async def test_people_told_cost_no_load(self, rosters, reader):
+        reader.people[KEY] = [Member("u1", "Ann", aliases=("a",))]
+        roster = await rosters.get(KEY)
+        told = (Member("u1", "Anna", ("a", "b"), former_names=("Ann",)), Member("u2", "Bob"))
+        rosters.publish(KEY, Applied(members=told))
+        assert await rosters.get(KEY) is roster
+        assert [roster.user_for_name(name) for name in ("Ann", "anna", "b", "bob")] == [
+            *("u1", "u1", "u1", "u2")
+        ]
 
     async def test_an_older_message_recalled_costs_no_load(self, rosters, reader):
         reader.rows[KEY] = [row("m1", "u1"), row("m2", "u1", 5, 2)]

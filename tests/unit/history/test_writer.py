@@ -276,6 +276,27 @@ class TestCancellation:
         await writer.submit(append_change("next"))
         assert store.ids == {"next": 1}
 
+    async def test_cancelled_just_when_let_in_and_then_the_commit_fails(self, make, store):
+        """Nobody is left to see that error, and that is no error of its own (see `loop_errors`)."""
+        writer = await make(max_queued_items=1, max_wait_s=5)
+        first = await blocked(store, writer)
+        tasks = [asyncio.create_task(writer.submit(append_change(id))) for id in "ab"]
+        await spin()
+        store.check = poisoned("b")
+        grant = writer._queue._grant
+
+        def grant_and_cancel(place):
+            grant(place)
+            tasks[1].cancel()
+
+        writer._queue._grant = grant_and_cancel
+        store.open.set()
+        await asyncio.gather(first, tasks[0])
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[1]
+        await writer.submit(append_change("c"))
+        assert store.ids == {"first": 1, "a": 1, "c": 1}
+
 
 class TestFailures:
     async def test_store_down_then_up(self, writer, store):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from backscroll.v1 import message_pb2 as pb
 from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import Message
+
+from backscroll.v1 import message_pb2 as pb
 
 SPECIAL = {
     "backscroll.v1.Embedding.values": struct.pack("<2f", 0.5, -1.0),
@@ -43,7 +44,9 @@ def set_field(message: Message, field: Any) -> None:
         getattr(message, field.name), str | bytes
     )
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        getattr(message, field.name)["name"] = full_field(field.message_type.fields_by_name["value"])
+        getattr(message, field.name)["name"] = full_field(
+            field.message_type.fields_by_name["value"]
+        )
     elif repeated:
         getattr(message, field.name).append(full_field(field))
     elif field.type == Field.TYPE_MESSAGE:

@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from backscroll.v1 import context_pb2 as pb, message_pb2
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.rpc.builders import chat_message
 
+from backscroll.v1 import context_pb2 as pb
+from backscroll.v1 import message_pb2
 from backscroll_sidecar.context.model import (
     BuiltContext,
     CandidateExplanation,
@@ -32,7 +35,6 @@ from backscroll_sidecar.domain import (
     TokenizerName,
 )
 from backscroll_sidecar.rpc.translate_built import encode_built, encode_item
-from tests.unit.rpc.builders import chat_message
 
 FRAGMENT = chat_message().SerializeToString()
 ITEM = Item("m1", FRAGMENT, Role.USER, 1, 0.75, ("recent",), Category.RECENT, 300)
@@ -61,7 +63,7 @@ BUILT = BuiltContext(
     degradations=(Degradation("gather", "TIMEOUT", "semantic"),),
     layout=Layout.SINGLE_USER,
     speaker_style=SpeakerStyle.TAGGED,
-    diagnostics=Diagnostics({"gather": 12}, True, 3, False, 40),
+    diagnostics=Diagnostics({"gather": 12}, True, 3, True, 40),
     trigger_fragment=FRAGMENT,
     addressed=True,
     question_type=MessageType.QUESTION,
@@ -133,9 +135,7 @@ def test_the_values_are_those_of_the_build() -> None:
 
 @pytest.mark.parametrize("name", ["trigger", "summary", "explanation"])
 def test_what_there_is_not_stays_unset(name: str) -> None:
-    bare = replace(
-        BUILT, trigger_fragment=None, summary=None, explanation=None, question_type=None
-    )
+    bare = replace(BUILT, trigger_fragment=None, summary=None, explanation=None, question_type=None)
     assert not decoded(bare).HasField(name)
     assert decoded(bare).question_type == message_pb2.MESSAGE_TYPE_UNSPECIFIED
 
@@ -144,7 +144,9 @@ def test_what_there_is_not_stays_unset(name: str) -> None:
     st.builds(
         Item,
         st.text(max_size=3),
-        st.binary(max_size=200).map(lambda raw: chat_message(dedupe_key=raw.hex()).SerializeToString()),
+        st.binary(max_size=200).map(
+            lambda raw: chat_message(dedupe_key=raw.hex()).SerializeToString()
+        ),
         st.sampled_from(Role),
         st.integers(0, 2**32 - 1),
         st.floats(allow_nan=False),

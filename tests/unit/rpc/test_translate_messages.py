@@ -6,9 +6,12 @@ import struct
 from dataclasses import replace
 
 import pytest
-from backscroll.v1 import history_pb2, message_pb2 as pb
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.rpc.builders import chat_message, full_message, set_field
 
+from backscroll.v1 import history_pb2
+from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.domain import (
     Analysis,
     AuthorKind,
@@ -29,7 +32,6 @@ from backscroll_sidecar.rpc.translate_messages import (
     message_from_proto,
     message_to_proto,
 )
-from tests.unit.rpc.builders import chat_message, full_message, set_field
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PARTS = st.one_of(
@@ -40,9 +42,7 @@ PARTS = st.one_of(
     ),
     st.builds(
         pb.Part,
-        tool_call=st.builds(
-            pb.ToolCallPart, id=TEXT, name=TEXT, arguments_json=TEXT.filter(bool)
-        ),
+        tool_call=st.builds(pb.ToolCallPart, id=TEXT, name=TEXT, arguments_json=TEXT.filter(bool)),
     ),
     st.builds(
         pb.Part,
@@ -205,9 +205,7 @@ def test_a_row_tells_all_that_is_known_of_a_message() -> None:
 
 
 def test_a_recalled_message_has_no_content() -> None:
-    row = stored(
-        message_from_proto(full_message(pb.Message()), "g"), state=MessageState.RECALLED
-    )
+    row = stored(message_from_proto(full_message(pb.Message()), "g"), state=MessageState.RECALLED)
     found = history_pb2.StoredMessage.FromString(encode_stored(row))
     assert found.recalled
     assert not found.message.parts

@@ -39,6 +39,9 @@ def replies(*parents):
         pytest.param([-1, 2, 1], 1, [0, 1.0, 0.8], id="cycle of two"),
         pytest.param([-1, 2, 1, 1], 1, [0, 1.0, 0.8, 0.6], id="cycle of two, and a sibling"),
         pytest.param([1, 1], 1, [0.6, 1.0], id="a reply to itself keeps the larger"),
+        pytest.param(
+            [1, 2, 3, 4, 0], 0, [1.0, 0.8, 0.64, 0.512, 0.6], id="sibling and far ancestor"
+        ),
         pytest.param([1, 2, 0], 0, [1.0, 0.8, 0.64], id="cycle of three, forwards"),
         pytest.param([2, -1, -1], 0, [1.0, 0.0, 0.8], id="a parent may be a later row"),
         pytest.param(
@@ -130,6 +133,17 @@ def test_time_decay_far_and_flat(factor):
     got = factor("time_decay", messages, time_ms=0)
     np.testing.assert_allclose(got, [1, math.exp(-707.9), 0, 0, 0], rtol=1e-12, atol=1e-300)
     assert (factor("time_decay", messages, ScoreParameters(decay_per_hour=0), time_ms=0) == 1).all()
+
+
+def test_time_decay_is_exact_and_never_rises(columns, query):
+    """S5-08: the kernel's own exponential is libm's to a unit of the last place, and monotone."""
+    ages = np.r_[np.arange(20_000) * 9_973, np.arange(20_000) * 1_270_000]
+    messages = [{"time_ms": -int(age)} for age in np.sort(ages)]
+    rows = np.arange(len(messages), dtype=np.int32)
+    got = score_rows(columns(messages), query(time_ms=0), rows).factors[:, 2]
+    expected = [math.exp(-0.1 * (-message["time_ms"] / HOUR)) for message in messages]
+    np.testing.assert_allclose(got, expected, rtol=2.3e-16)
+    assert (np.diff(got) <= 0).all()
 
 
 ASKER, BOB, EVE, ZOE = 0, 1, 2, 3

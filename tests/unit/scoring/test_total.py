@@ -96,8 +96,8 @@ def test_rows_in_any_order_get_the_same_scores(columns, query, engine):
     asked = query(time_ms=10**9, author=1, parent=650, keywords=range(0, 50, 3), mentions=[2, 4])
     in_order = score_rows(channel, asked, np.arange(700, dtype=np.int32), engine=engine)
     again = score_rows(channel, asked, np.arange(700, dtype=np.int32), engine=engine)
-    for rows in (rng.permutation(700), rng.integers(0, 700, 900), np.arange(300, 555), [699]):
-        rows = np.array(rows, np.int32)
+    for some in (rng.permutation(700), rng.integers(0, 700, 900), np.arange(300, 555), [699]):
+        rows = np.array(some, np.int32)
         got = score_rows(channel, asked, rows, engine=engine)
         only = score_only(channel, asked, rows, engine=engine)
         np.testing.assert_array_equal(only, got.scores)

@@ -107,13 +107,13 @@ def questions(draw):
 @TWINS
 @given(questions())
 def test_scores(question):
-    """S5-06 to S5-12: all factors but the exponential to the bit, the rest to 1e-12; all in range."""
+    """S5-06 to S5-12: all factors but the exponential to the bit, the rest nearly; all in range."""
     fast = score_rows(*question, engine=kernels)
     plain = score_rows(*question, engine=reference)
     for f in (0, 1, 3, 4):
         np.testing.assert_array_equal(fast.factors[:, f], plain.factors[:, f])
     # 1e-300: where the exponential is a subnormal number, the kernel has 0
-    np.testing.assert_allclose(fast.factors[:, 2], plain.factors[:, 2], rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(fast.factors[:, 2], plain.factors[:, 2], rtol=1e-15, atol=1e-300)
     np.testing.assert_allclose(fast.shares, plain.shares, rtol=1e-14, atol=1e-298)
     np.testing.assert_allclose(fast.linear, plain.linear, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(fast.scores, plain.scores, rtol=1e-12, atol=1e-12)

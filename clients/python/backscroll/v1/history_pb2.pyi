@@ -40,7 +40,6 @@ class AppendRefusal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     APPEND_REFUSAL_TEXT_TOO_LARGE: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_ID_TOO_LONG: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_NEGATIVE_TIME: _ClassVar[AppendRefusal]
-    APPEND_REFUSAL_EMPTY_MESSAGE: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_WRONG_CHANNEL: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_BAD_EMBEDDING: _ClassVar[AppendRefusal]
 APPEND_OUTCOME_UNSPECIFIED: AppendOutcome
@@ -67,7 +66,6 @@ APPEND_REFUSAL_NUL_CHARACTER: AppendRefusal
 APPEND_REFUSAL_TEXT_TOO_LARGE: AppendRefusal
 APPEND_REFUSAL_ID_TOO_LONG: AppendRefusal
 APPEND_REFUSAL_NEGATIVE_TIME: AppendRefusal
-APPEND_REFUSAL_EMPTY_MESSAGE: AppendRefusal
 APPEND_REFUSAL_WRONG_CHANNEL: AppendRefusal
 APPEND_REFUSAL_BAD_EMBEDDING: AppendRefusal
 

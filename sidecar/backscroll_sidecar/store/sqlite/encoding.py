@@ -29,6 +29,7 @@ _PARTS: dict[str, type[Part]] = {
     "call": ToolCallPart,
     "result": ToolResultPart,
 }
+_KINDS = {int(kind): kind for kind in AuthorKind}
 _PART_NAMES = {kind: name for name, kind in _PARTS.items()}
 
 
@@ -94,7 +95,7 @@ def decode_person(row: Row) -> Person:
         user_id,
         name,
         tuple(orjson.loads(aliases)) if aliases else (),
-        AuthorKind(kind),
+        _KINDS[kind],
         joined_at_ms,
         left_at_ms,
         tuple(orjson.loads(former_names)) if former_names else (),

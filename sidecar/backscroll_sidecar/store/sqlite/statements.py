@@ -233,7 +233,7 @@ ORDER BY seq LIMIT :limit
 CHANNEL_INFO = f"""
 SELECT last_seq,
     (SELECT count(*) FROM messages WHERE tenant = :tenant AND channel = :channel AND state = 0),
-    (SELECT count(DISTINCT seq) FROM vectors JOIN messages USING (tenant, channel, revision)
+    (SELECT count(DISTINCT seq) FROM vectors CROSS JOIN messages USING (tenant, channel, revision)
      WHERE tenant = :tenant AND channel = :channel AND id = message_id AND state = 0),
     (SELECT json_array(id, sent_at_ms) FROM messages WHERE tenant = :tenant AND channel = :channel AND state = 0
      ORDER BY {_NEWEST} LIMIT 1)
@@ -258,7 +258,7 @@ SELECT {_EVENT_COLUMNS} FROM events WHERE tenant = ? AND channel = ? AND context
 
 VECTORS = """
 SELECT seq, id, vector FROM vectors
-JOIN messages USING (tenant, channel, revision)
+CROSS JOIN messages USING (tenant, channel, revision)
 WHERE tenant = ? AND channel = ? AND id = message_id AND embedder_id = ? ORDER BY seq
 """
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
 from backscroll_sidecar.ports import Applied, Change, ChannelInfo, ListQuery
+from backscroll_sidecar.store.facts import StoredVector
 from backscroll_sidecar.store.sqlite import files, group, migrate, reads
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
-from backscroll_sidecar.store.sqlite.reads import StoredVector
 
 
 class SqliteStore:

@@ -1,0 +1,138 @@
+"""Messages and changes with everything ordinary filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from backscroll_sidecar.domain import (
+    Analysis,
+    AppendResult,
+    Author,
+    ChannelKey,
+    Message,
+    MessageType,
+    Reply,
+    StoredMessage,
+    TextPart,
+)
+from backscroll_sidecar.ports import AppendChange, Applied, EditChange, HistoryStore, RecallChange
+
+ROOM = ChannelKey("default", "room")
+OTHER_ROOM = ChannelKey("default", "other room")
+NOON_MS = 1_700_000_000_000
+
+
+def message(id_: str, text: str = "hello", *, at: int = 0, **fields: Any) -> Message:
+    """A message of Alice's, `at` milliseconds after noon. `author` and `reply_to` may be plain ids."""
+    author = fields.pop("author", "u-alice")
+    if isinstance(author, str):
+        author = Author(author, author.removeprefix("u-").title())
+    if reply_to := fields.pop("reply_to", None):
+        fields["reply"] = Reply(reply_to)
+    fields = {"channel": ROOM.channel, "parts": (TextPart(text),)} | fields
+    return Message(id_, author=author, sent_at_ms=NOON_MS + at, **fields)
+
+
+def analysis(of: Message, **fields: Any) -> Analysis:
+    """What a very plain analysis would find."""
+    plain = Analysis(
+        text=of.text,
+        message_type=MessageType.DISCUSSION,
+        mention_ids=tuple(dict.fromkeys(mention.user_id for mention in of.mentions)),
+        keywords=tuple(dict.fromkeys(of.text.split())),
+        token_count=len(of.text.split()) + 1,
+        reply=of.reply,
+    )
+    return replace(plain, **fields)
+
+
+def append(*messages: Message, key: ChannelKey = ROOM) -> AppendChange:
+    """One append of these messages, moved to the key's channel, ranked at the time sent."""
+    placed = tuple(replace(m, channel=key.channel) for m in messages)
+    return AppendChange(
+        key,
+        placed,
+        tuple(analysis(m) for m in placed),
+        tuple(m.sent_at_ms for m in placed),
+        NOON_MS + 1_000_000,
+    )
+
+
+def edit(
+    id_: str, text: str, *, at: int = 500, key: ChannelKey = ROOM, **fields: Any
+) -> EditChange:
+    """An edit to this text."""
+    fields = {"author": "u-nobody", "channel": key.channel} | fields
+    edited = message(id_, text, **fields)
+    return EditChange(key, edited, analysis(edited), NOON_MS + at)
+
+
+def recall(id_: str, *, at: int = 900, key: ChannelKey = ROOM) -> RecallChange:
+    """A recall."""
+    return RecallChange(key, id_, NOON_MS + at)
+
+
+async def put(
+    store: HistoryStore, *messages: Message, key: ChannelKey = ROOM
+) -> Sequence[AppendResult]:
+    """Append in one change and return the results."""
+    (applied,) = await store.apply([append(*messages, key=key)])
+    assert applied.error is None
+    return applied.append_results
+
+
+async def rows(store: HistoryStore, key: ChannelKey = ROOM) -> dict[str, StoredMessage]:
+    """Everything stored, by id, in order of `seq`."""
+    stored, _ = await store.load_channel(key)
+    assert [s.seq for s in stored] == sorted(s.seq for s in stored)
+    return {s.message.id: s for s in stored}
+
+
+def ids(stored: Sequence[StoredMessage]) -> list[str]:
+    """The ids in order."""
+    return [s.message.id for s in stored]
+
+
+def comparable(applied: Applied) -> tuple[Any, ...]:
+    """An `Applied` with its error as a value."""
+    error = applied.error and (type(applied.error), applied.error.reason, applied.error.message)
+    return (replace(applied, error=None), error)
+
+
+async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence[str]) -> list[Any]:
+    """Every answer the port can give about these channels and ids."""
+    from backscroll_sidecar.ports import ListQuery
+
+    seen: list[Any] = []
+    for key in keys:
+        seen += [
+            await store.load_channel(key),
+            await store.latest(key, 3),
+            await store.latest(key, 0),
+            await store.list_messages(key, ListQuery()),
+            await store.list_messages(
+                key, ListQuery(limit=2, newest_first=True, include_recalled=True)
+            ),
+            await store.list_messages(
+                key, ListQuery(after_seq=1, before_seq=4, include_recalled=True)
+            ),
+            await store.list_messages(key, ListQuery(author_id="u-bob", since_ms=NOON_MS + 1)),
+            await store.list_messages(key, ListQuery(thread_id="t1", until_ms=NOON_MS + 3)),
+            await store.get_messages(key, probe_ids),
+            await store.channel_info(key),
+            await store.members(key),
+            await store.last_message_ids(key),
+            await store.events(key),
+            await store.events(key, "c1"),
+            await store.vectors(key, "e1"),
+            [stored async for stored in store.export(key)],
+        ]
+        seen += [await store.reply_tree(key, id_, 3) for id_ in probe_ids]
+    for tenant in sorted({key.tenant for key in keys}):
+        channels = [key.channel for key in keys]
+        for user_id in ("u-alice", "u-bob"):
+            seen.append(await store.latest_of_user(tenant, user_id, channels, 3))
+            seen.append(await store.latest_of_user(tenant, user_id, (), 100))
+    return seen

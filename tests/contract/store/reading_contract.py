@@ -1,0 +1,236 @@
+"""What every store answers (S1-02, S1-03, S3-08, S2-17, P-26; law 6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.contract.store.builders import (
+    NOON_MS,
+    OTHER_ROOM,
+    ROOM,
+    analysis,
+    append,
+    edit,
+    everything,
+    ids,
+    message,
+    put,
+    recall,
+    rows,
+)
+
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Embedding,
+    StoredMessage,
+)
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import AppendChange, ChannelInfo, HistoryStore, ListQuery
+
+
+async def ranked(store: HistoryStore, *times: int) -> None:
+    """Messages m0, m1, … that are ranked at these times."""
+    sent = [message(f"m{i}") for i in range(len(times))]
+    found = tuple(map(analysis, sent))
+    times_ms = tuple(NOON_MS + time for time in times)
+    await store.apply([AppendChange(ROOM, tuple(sent), found, times_ms, NOON_MS)])
+
+
+class ReadingContract:
+    """Obligations of `HistoryReader`."""
+
+    async def test_latest_are_the_newest_oldest_first(self, store: HistoryStore) -> None:
+        """S1-02, S3-08: 3 of 5, in order of time."""
+        await put(store, *(message(f"m{i}", at=i) for i in range(5)))
+        assert ids(await store.latest(ROOM, 3)) == ["m2", "m3", "m4"]
+        assert ids(await store.latest(ROOM, 99)) == ["m0", "m1", "m2", "m3", "m4"]
+        assert ids(await store.latest(ROOM, 0)) == []
+
+    async def test_latest_goes_by_rank_time_then_arrival(self, store: HistoryStore) -> None:
+        """S3-08: late arrivals find their place; recalled ones do not count."""
+        await ranked(store, 5, 1, 9, 5, 9)
+        assert ids(await store.latest(ROOM, 4)) == ["m0", "m3", "m2", "m4"]
+        await store.apply([recall("m2")])
+        assert ids(await store.latest(ROOM, 3)) == ["m0", "m3", "m4"]
+
+    async def test_latest_of_a_user_across_channels(self, store: HistoryStore) -> None:
+        """S1-03: in the channels named, or all; oldest first; live rows only."""
+        third = ChannelKey("default", "third")
+        for at, key in enumerate([ROOM, OTHER_ROOM, third, ROOM, OTHER_ROOM, third]):
+            bob = message(f"b{at}", at=at, author="u-bob")
+            await put(store, bob, message(f"a{at}", at=at), key=key)
+        await store.apply([recall("b4", key=OTHER_ROOM)])
+        two = [ROOM.channel, OTHER_ROOM.channel, ROOM.channel]
+        assert ids(await store.latest_of_user("default", "u-bob", two, 2)) == ["b1", "b3"]
+        assert ids(await store.latest_of_user("default", "u-bob", two, 9)) == ["b0", "b1", "b3"]
+        assert ids(await store.latest_of_user("default", "u-bob", (), 3)) == ["b2", "b3", "b5"]
+        assert ids(await store.latest_of_user("default", "u-bob", ["nowhere"], 3)) == []
+        assert ids(await store.latest_of_user("default", "u-bob", (), 0)) == []
+        found = await store.latest_of_user("default", "u-bob", (), 1)
+        assert found[0].message.channel == "third"
+
+    async def test_pages_of_a_channel(self, store: HistoryStore) -> None:
+        """By `seq`, exclusive bounds, from either end."""
+        await put(store, *(message(f"m{i}") for i in range(1, 8)))
+
+        async def page(**query: object) -> list[str]:
+            return ids(await store.list_messages(ROOM, ListQuery(**query)))  # type: ignore[arg-type]
+
+        assert await page(limit=3) == ["m1", "m2", "m3"]
+        assert await page(limit=3, after_seq=3) == ["m4", "m5", "m6"]
+        assert await page(limit=3, newest_first=True) == ["m7", "m6", "m5"]
+        assert await page(limit=3, newest_first=True, before_seq=5) == ["m4", "m3", "m2"]
+        assert await page(after_seq=2, before_seq=5) == ["m3", "m4"]
+        assert await page(after_seq=7) == []
+        assert await page(limit=0) == []
+
+    async def test_pages_with_conditions(self, store: HistoryStore) -> None:
+        """All conditions hold together; `since` inclusive, `until` exclusive, by the time sent."""
+        await put(
+            store,
+            message("m1", at=1, thread_id="t1"),
+            message("m2", at=2, author="u-bob"),
+            message("m3", at=3, author="u-bob", thread_id="t1"),
+            message("m4", at=4, thread_id="t1"),
+        )
+        await store.apply([recall("m4")])
+
+        async def page(**query: object) -> list[str]:
+            return ids(await store.list_messages(ROOM, ListQuery(**query)))  # type: ignore[arg-type]
+
+        assert await page(author_id="u-bob") == ["m2", "m3"]
+        assert await page(thread_id="t1") == ["m1", "m3"]
+        assert await page(thread_id="t1", include_recalled=True) == ["m1", "m3", "m4"]
+        assert await page(since_ms=NOON_MS + 2, until_ms=NOON_MS + 3) == ["m2"]
+        assert await page(since_ms=0) == ["m1", "m2", "m3"]
+        assert await page(author_id="u-bob", thread_id="t1", since_ms=NOON_MS) == ["m3"]
+        assert await page(author_id="u-nobody") == []
+
+    async def test_messages_by_id(self, store: HistoryStore) -> None:
+        """Those that exist, recalled ones included, each once."""
+        await put(store, message("m1"), message("m2"))
+        await store.apply([recall("m2")])
+        found = await store.get_messages(ROOM, ["m2", "nobody", "m1", "m2"])
+        assert set(found) == {"m1", "m2"}
+        assert found["m1"] == (await rows(store))["m1"]
+        assert found["m2"].message.parts == ()
+        assert await store.get_messages(ROOM, []) == {}
+
+    async def test_where_a_channel_stands(self, store: HistoryStore) -> None:
+        """P-26: newest live message by time, counts, highest seq; None for a channel never heard of."""
+        assert await store.channel_info(ROOM) is None
+        await ranked(store, 5, 9, 7)
+        await store.apply([recall("m2")])
+        assert await store.channel_info(ROOM) == ChannelInfo(ROOM, "m1", NOON_MS, 2, 3, 2)
+        await store.apply([recall("m1")])
+        info = await store.channel_info(ROOM)
+        assert info is not None
+        assert (info.newest_message_id, info.message_count, info.last_seq) == ("m0", 1, 3)
+
+    async def test_a_bot_that_was_down_appends_only_what_is_missing(
+        self, store: HistoryStore
+    ) -> None:
+        """P-26: it reads on from the newest id it is told."""
+        day = [message(f"m{i}", at=i) for i in range(6)]
+        await put(store, *day[:4])
+        info = await store.channel_info(ROOM)
+        assert info is not None
+        assert (info.newest_message_id, info.newest_sent_at_ms) == ("m3", day[3].sent_at_ms)
+        missing = [m for m in day if m.sent_at_ms > info.newest_sent_at_ms]
+        results = await put(store, *missing)
+        assert [r.outcome.value for r in results] == ["stored", "stored"]
+        assert list(await rows(store)) == [m.id for m in day]
+
+    async def test_the_newest_message_of_each_author(self, store: HistoryStore) -> None:
+        """S5-14: by time, live rows only."""
+        bob = message("b1", at=9, author="u-bob")
+        await put(store, message("a1", at=5), message("a2", at=3), bob, message("a3", at=5))
+        await store.apply([recall("b1")])
+        assert await store.last_message_ids(ROOM) == {"u-alice": "a3"}
+        assert await store.last_message_ids(OTHER_ROOM) == {}
+
+    async def test_export_gives_every_row_once(self, store: HistoryStore) -> None:
+        """In order of `seq`, more than a page of them, recalled ones included."""
+        for start in range(0, 2_400, 800):
+            await put(store, *(message(f"m{i}") for i in range(start, start + 800)))
+        await store.apply([recall("m7")])
+        exported = [stored async for stored in store.export(ROOM)]
+        assert exported == list((await rows(store)).values())
+        assert len(exported) == 2_400
+        assert [stored async for stored in store.export(OTHER_ROOM)] == []
+
+    async def test_unknown_channels_are_empty(self, store: HistoryStore) -> None:
+        """No read of one is an error."""
+        empty = [([], []), *[[]] * 7, {}, None, [], {}, [], [], [], [], [], [], [], [], []]
+        assert await everything(store, [ROOM], ["m1"]) == empty
+
+    async def test_tenants_never_meet(self, store: HistoryStore) -> None:
+        """Law 6: the same channels, ids, keys and people in two tenants are different ones."""
+        ours, theirs = ChannelKey("ours", "room"), ChannelKey("theirs", "room")
+        vector = Embedding("e1", (1.0,))
+        probe = ["m1", "m2", "only ours"]
+        mine = [
+            message("m1", "ours", dedupe_key="k1", embeddings=(vector,)),
+            message("m2", "ours", reply_to="m1"),
+            message("only ours", author="u-bob"),
+        ]
+        await put(store, *mine, key=ours)
+        await store.apply([edit("m1", "ours, edited", key=ours)])
+        before = await everything(store, [ours], probe)
+        results = await put(
+            store,
+            message("m1", "theirs"),
+            message("m3", dedupe_key="k1"),
+            message("m4", reply_to="only ours"),
+            key=theirs,
+        )
+        assert [r.outcome.value for r in results] == ["stored"] * 3
+        assert results[2].warnings[0].value == "reply_parent_unknown"
+        assert ids(await store.latest_of_user("theirs", "u-bob", (), 9)) == []
+        await store.apply([recall("m1", key=theirs), edit("m3", "x", key=theirs)])
+        (refused,) = await store.apply([recall("only ours", key=theirs)])
+        assert refused.error is not None
+        assert await everything(store, [ours], probe) == before
+        assert set(await rows(store, theirs)) == {"m1", "m3", "m4"}
+
+    async def test_vectors_are_stored_by_revision_and_embedder(self, store: object) -> None:
+        """Law 2: of the current revision, first wins; none after a recall; the backlog counts what has none."""
+
+        def vector(embedder_id: str, *values: float) -> Embedding:
+            return Embedding(embedder_id, values)
+
+        two = (vector("e1", 1.0, -0.5), vector("e2", 3.0))
+        await put(
+            store, message("m1", embeddings=two), message("m2"), message("m3", embeddings=two)
+        )
+        stored: StoredMessage = (await rows(store))["m1"]
+        assert stored.message == replace(message("m1"), embeddings=())
+        found = await store.vectors(ROOM, "e1")
+        assert [(v.seq, v.message_id, v.values.hex()) for v in found] == [
+            (1, "m1", "0000803f000000bf"),
+            (3, "m3", "0000803f000000bf"),
+        ]
+        assert (await store.channel_info(ROOM)).unembedded_count == 1
+        await store.apply([recall("m3"), edit("m1", "new", embeddings=(vector("e1", 2.0),))])
+        found = await store.vectors(ROOM, "e1")
+        assert [(v.seq, v.values.hex()) for v in found] == [(1, "00000040")]
+        assert list(await store.vectors(ROOM, "e2")) == []
+        await store.apply([edit("m1", "newer", at=600)])
+        assert (await store.channel_info(ROOM)).unembedded_count == 2
+
+    async def test_a_closed_store_says_so(self, store: HistoryStore) -> None:
+        """Closing twice is no error; every use after it is `StoreUnavailable`."""
+        await put(store, message("m1"))
+        await store.close()
+        await store.close()
+        for use in (
+            store.apply([append(message("m2"))]),
+            store.load_channel(ROOM),
+            store.latest(ROOM, 1),
+            store.members(ROOM),
+            store.latest_of_user("default", "u-alice", (), 1),
+            anext(store.export(ROOM)),
+        ):
+            with pytest.raises(StoreUnavailable):
+                await use

@@ -1,0 +1,18 @@
+"""The contract of `HistoryStore`: every implementation runs all of it (S2-17).
+
+A bug found in one store becomes a test here. A store's own test file brings a fixture `store` and what is its own.
+"""
+
+from __future__ import annotations
+
+from tests.contract.store.append_contract import AppendContract
+from tests.contract.store.change_contract import ChangeContract
+from tests.contract.store.people_contract import PeopleContract
+from tests.contract.store.reading_contract import ReadingContract
+from tests.contract.store.reply_contract import ReplyContract
+
+
+class HistoryStoreContract(
+    AppendContract, ReplyContract, ChangeContract, PeopleContract, ReadingContract
+):
+    """All obligations of a store, one test each."""

@@ -1,0 +1,15 @@
+"""The store in memory keeps the contract."""
+
+from __future__ import annotations
+
+import pytest
+from tests.contract.store.store_contract import HistoryStoreContract
+
+from backscroll_sidecar.ports import HistoryStore
+from backscroll_sidecar.store.memory import MemoryStore
+
+
+class TestMemoryStore(HistoryStoreContract):
+    @pytest.fixture
+    async def store(self) -> HistoryStore:
+        return MemoryStore()

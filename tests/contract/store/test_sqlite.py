@@ -1,0 +1,20 @@
+"""The store in a SQLite file keeps the contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.contract.store.store_contract import HistoryStoreContract
+
+from backscroll_sidecar.ports import HistoryStore
+from backscroll_sidecar.store.sqlite import SqliteStore
+
+
+class TestSqliteStore(HistoryStoreContract):
+    @pytest.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[HistoryStore]:
+        opened = await SqliteStore.open(tmp_path / "history.db")
+        yield opened
+        await opened.close()

@@ -1,0 +1,111 @@
+"""Real processes: the command as a user runs it, and servers on free ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+COMMAND = (sys.executable, "-m", "backscroll._cli_entry")
+OURS = ("BACKSCROLL_", "MEMORY_", "MAX_CHARS_PER_MESSAGE", "TG_HISTORY_WINDOW")
+CHAT = resources.files("backscroll_sidecar") / "data" / "demo_chat.jsonl.gz"
+CHANNEL = "irc-2011-11-13_02"
+
+
+@dataclass
+class Process:
+    """A server's process and what it said when it was ready."""
+
+    popen: subprocess.Popen[str]
+    ready: dict
+    log: Path
+
+    @property
+    def address(self) -> str:
+        return self.ready["listen"][0]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        if self.popen.poll() is None:
+            self.popen.send_signal(number)
+        return self.popen.wait(30)
+
+
+@dataclass
+class Shell:
+    """A working directory and an environment to run commands in."""
+
+    directory: Path
+    kernels: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def variables(self, more: dict[str, str]) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+        state = {
+            "BACKSCROLL_STATE_DIR": str(self.directory / "state"),
+            "NUMBA_CACHE_DIR": str(self.kernels),
+        }
+        return {**inherited, **state, "COLUMNS": "120", **self.environment, **more}
+
+    def run(
+        self, *arguments: str, stdin: str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, timeout=90,
+            cwd=self.directory, env=self.variables(environment), check=False,
+        )  # fmt: skip
+
+    def json(self, *arguments: str, stdin: str = "", **environment: str):
+        done = self.run(*arguments, "--json", stdin=stdin, **environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    @contextmanager
+    def serving(
+        self, *arguments: str, listen: str = "127.0.0.1:0", **environment: str
+    ) -> Iterator[Process]:
+        log = self.directory / "server.log"
+        with log.open("w") as errors:
+            popen = subprocess.Popen(
+                [*COMMAND, "serve", "--json", "--listen", listen, *arguments],
+                stdout=subprocess.PIPE, stderr=errors, text=True,
+                cwd=self.directory, env=self.variables(environment),
+            )  # fmt: skip
+            process = Process(popen, {}, log)
+            try:
+                line = popen.stdout.readline()
+                assert line, log.read_text()
+                process.ready = json.loads(line)
+                yield process
+            finally:
+                process.stop()
+                popen.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def kernels(pytestconfig) -> Path:
+    """Compiled kernels outlive the test run: compiling takes longer than all else here."""
+    return pytestconfig.cache.mkdir("kernels")
+
+
+@pytest.fixture
+def shell(tmp_path, kernels) -> Shell:
+    return Shell(tmp_path, kernels)
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory, kernels) -> Iterator[Shell]:
+    """A server with the demo chat; the shell's commands talk to it. For tests that only read."""
+    shell = Shell(tmp_path_factory.mktemp("chat"), kernels)
+    with shell.serving() as process:
+        shell.environment["BACKSCROLL_SERVER"] = process.address
+        shell.json("import", str(CHAT))
+        yield shell

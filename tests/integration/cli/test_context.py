@@ -1,0 +1,155 @@
+"""`backscroll context` and `backscroll call` against a server with the demo chat."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.integration.cli.conftest import CHANNEL
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "what does [tab][tab] mean?"
+ASKED = ("--asker", "azriel", "--trigger", "irc-2011-11-13_02:1190")
+BODY = {"channel": CHANNEL, "question": QUESTION, "trigger_message_id": ASKED[3]}
+
+
+def test_the_table_shows_every_share_and_what_became_of_each(chat):
+    """P-01."""
+    done = chat.run("context", CHANNEL, QUESTION, *ASKED, "--others", "3")
+    assert done.returncode == 0
+    for heading in ("reply", "user", "time", "mention", "keyword", "score", "found by", "why"):
+        assert heading in done.stdout
+    assert (
+        "Use apt-get install gst[tab][tab]"[:20] in done.stdout
+        or "azriel, the names" in done.stdout
+    )
+    assert done.stdout.count(" limit") == 3
+    assert "weights: reply chain 0.4" in done.stdout
+    assert "more that were not taken" in done.stdout
+
+
+def test_the_rows_sum_to_the_score(chat):
+    """P-01: all components and the threshold."""
+    explanation = chat.json("context", CHANNEL, QUESTION, *ASKED, "--profile", "classic")[
+        "explanation"
+    ]
+    assert explanation["threshold"] == 0.3
+    assert len(explanation["factors"]) == len(explanation["weights"]) == 5
+    for one in explanation["candidates"]:
+        shares = one.get("shares", [])
+        assert sum(shares) == pytest.approx(one.get("linear", 0.0), abs=1e-9)
+        taken = one["fate"] == "FATE_SELECTED"
+        assert not taken or one["score"] >= 0.3 - 1e-6
+
+
+def test_the_payload_alone_is_a_body_to_post(chat):
+    done = chat.run(
+        "context",
+        CHANNEL,
+        QUESTION,
+        *ASKED,
+        "--payload",
+        "--max-context",
+        "2",
+        "--layout",
+        "single_user",
+    )
+    body = json.loads(done.stdout)
+    assert body["model"] == "gpt-4o-mini"
+    assert [one["role"] for one in body["messages"]] == ["user"]
+    assert QUESTION in body["messages"][0]["content"]
+
+
+def test_a_budget_is_kept_and_one_too_small_says_what_would_do(chat):
+    built = chat.json("context", CHANNEL, QUESTION, *ASKED, "--token-budget", "100")
+    assert built["tokens"]["total"] <= 100
+    done = chat.run("context", CHANNEL, QUESTION, *ASKED, "--token-budget", "3")
+    assert done.returncode == 1
+    assert "--token-budget at least" in done.stderr
+
+
+def test_the_time_of_asking_hides_what_came_later(chat):
+    early = chat.json("context", CHANNEL, "hello?", "--asked-at", "2011-11-14T02:00:00+00:00")
+    assert int(early["asked_at_ms"]) == 1_321_236_000_000
+    assert all(int(one["message"]["sent_at_ms"]) <= 1_321_236_000_000 for one in early["items"])
+    done = chat.run("context", CHANNEL, "hello?", "--asked-at", "yesterday")
+    assert done.returncode == 2
+    assert "for example" in done.stderr
+
+
+def test_a_channel_never_heard_of_gives_an_empty_context(chat):
+    done = chat.run("context", "nowhere", "anybody?")
+    assert done.returncode == 0
+    assert "no messages yet" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([CHANNEL, "hi", "--profile", "best"], "profiles are: balanced"),
+        ([CHANNEL, ""], "--trigger"),
+        ([CHANNEL, "", "--trigger", "none"], "check the message id"),
+        ([CHANNEL, "hi", "--server", "127.0.0.1:9"], "backscroll serve"),
+    ],
+)
+def test_errors_say_what_to_do(chat, arguments, says):
+    done = chat.run("context", *arguments)
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_errors_are_json_where_json_was_asked_for(chat):
+    done = chat.run("context", CHANNEL, "hi", "--profile", "best", "--json")
+    assert done.returncode == 1
+    assert "UNKNOWN_PROFILE" in json.loads(done.stderr)["error"]
+
+
+def test_call_finds_methods_by_reflection(chat):
+    methods = chat.json("call", "--list")
+    assert "backscroll.v1.HistoryService/ExportMessages" in methods
+    for name in (
+        "BuildContext",
+        "ContextService/BuildContext",
+        "backscroll.v1.ContextService.BuildContext",
+    ):
+        answer = chat.json("call", name, json.dumps(BODY))
+        assert answer["channel_known"]
+    assert answer["trigger"]["author"]["id"] == "azriel"
+
+
+def test_call_reads_requests_and_writes_streams_line_by_line(chat):
+    message = {
+        "author": {"id": "u"},
+        "parts": [{"text": {"text": "hi"}}],
+        "sent_at_ms": 1_700_000_000_000,
+    }
+    requests = "\n".join(
+        json.dumps({"channel": channel, "messages": [{**message, "id": "1"}]})
+        for channel in ("s1", "s2")
+    )
+    assert chat.json("call", "ImportMessages", "-", stdin=requests)["stored_count"] == "2"
+    done = chat.run("call", "ExportMessages", json.dumps({"channel": CHANNEL}))
+    runs = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sum(len(run["messages"]) for run in runs) == 400
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["GetChannel", '{"channel": "nowhere"}'], 1, "CHANNEL_NOT_FOUND"),
+        (["StreamChat", "{}"], 1, "NOT_IMPLEMENTED"),
+        (["Nothing"], 2, "--list"),
+        ([], 2, "--list"),
+        (["GetChannel", "{"], 2, "GetChannelRequest"),
+        (["GetChannel", '{"chanel": "x"}'], 2, "chanel"),
+        (["GetChannel", '{"channel": "a"} {"channel": "b"}'], 2, "one request"),
+        (["GetChannel", "{}", "--server", "127.0.0.1:9"], 1, "backscroll serve"),
+    ],
+)
+def test_call_says_what_is_wrong(chat, arguments, code, says):
+    done = chat.run("call", *arguments)
+    assert done.returncode == code
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,200 @@
+"""`backscroll serve`: how it starts, with what, and how it stops."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+
+import pytest
+from tests.integration.cli.conftest import CHANNEL, CHAT, COMMAND
+
+pytestmark = pytest.mark.slow
+
+S5_ENV = """\
+MEMORY_ENABLE_INTELLIGENT_MEMORY=true
+MEMORY_MAX_CONTEXT_MESSAGES=20
+MEMORY_RELEVANCE_THRESHOLD=0.3
+MEMORY_REPLY_CHAIN_WEIGHT=0.4
+MEMORY_CONTEXT_BUILD_TIMEOUT_SECONDS=5
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_says_where_it_serves_and_stops_on_a_signal(shell, number):
+    with shell.serving("--log-format", "json") as process:
+        assert process.ready["event"] == "serving"
+        assert process.ready["pid"] == process.popen.pid
+        assert process.ready["start_seconds"] > 0
+        assert process.address.startswith("127.0.0.1:")
+        assert not process.address.endswith(":0")
+        assert shell.json("call", "Check", "--server", process.address) == {"status": "SERVING"}
+        assert process.stop(number) == 0
+    events = [json.loads(line)["event"] for line in process.log.read_text().splitlines()]
+    assert "started" in events
+    assert events[-2:] == ["stopping", "stopped"]
+
+
+def test_says_so_in_words_without_json(shell):
+    popen = subprocess.Popen(
+        [*COMMAND, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, cwd=shell.directory, env=shell.variables({}),
+    )  # fmt: skip
+    with popen:
+        line = popen.stdout.readline()
+        popen.terminate()
+    assert line.startswith("Backscroll serves on 127.0.0.1:")
+
+
+def test_what_was_stored_is_there_after_a_restart(shell):
+    with shell.serving() as process:
+        shell.json("import", str(CHAT), "--server", process.address)
+    with shell.serving() as process:
+        again = shell.json("import", str(CHAT), "--server", process.address)
+    assert (again["stored"], again["duplicate"]) == (0, 400)
+
+
+def test_one_database_has_one_server(shell):
+    with shell.serving():
+        second = shell.run("serve", "--listen", "127.0.0.1:0")
+    assert second.returncode == 1
+    assert "in use by another server" in second.stderr
+
+
+def test_serves_on_a_unix_socket(shell):
+    address = f"unix:{shell.directory}/b.sock"
+    with shell.serving(listen=address) as process:
+        assert process.address == address
+        assert shell.json("call", "Check", "--server", address) == {"status": "SERVING"}
+
+
+def test_a_server_can_forget(shell):
+    with shell.serving("--database", ":memory:") as process:
+        shell.json("import", str(CHAT), "--server", process.address)
+    assert not list(shell.directory.rglob("*.db"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--listen", "0.0.0.0:0"], "tls_cert"),
+        (["--listen", "[::]:0"], "tls_cert"),
+        (["--listen", "127.0.0.1:0", "--listen", "0.0.0.0:0"], "tls_cert"),
+        (["--listen", "127.0.0.1:0", "--tokens-file", "none.toml"], "none.toml"),
+        (["--listen", "127.0.0.1:0", "--tls-cert", "none.pem"], "none.pem"),
+        (["--listen", "nonsense"], "host:port"),
+        (["--profile", "best"], "balanced"),
+    ],
+)
+def test_refuses_an_unsafe_or_impossible_start(shell, options, says):
+    """P-28: through the command, an address that the network can reach needs TLS and a credential."""
+    done = shell.run("serve", *options)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert says in done.stderr
+
+
+def test_a_tokens_file_that_is_none_refuses(shell):
+    """P-28: a broken credential is no open door."""
+    (shell.directory / "tokens.toml").write_text("nonsense = 1\n")
+    done = shell.run("serve", "--listen", "127.0.0.1:0", "--tokens-file", "tokens.toml")
+    assert done.returncode == 2
+    assert "tokens" in done.stderr
+
+
+def test_callers_need_the_token_that_was_set(shell):
+    """P-28: with tokens nobody calls without one, and each belongs to its tenant."""
+    (shell.directory / "tokens.toml").write_text('[tokens]\n"secret-a" = "a"\n"secret-b" = "b"\n')
+    with shell.serving("--tokens-file", "tokens.toml") as process:
+        shell.environment["BACKSCROLL_SERVER"] = process.address
+        refused = shell.run("import", str(CHAT))
+        assert refused.returncode == 1
+        assert "BACKSCROLL_TOKEN" in refused.stderr
+        assert shell.json("import", str(CHAT), "--token", "secret-a")["stored"] == 400
+        mine = shell.json("context", CHANNEL, "hello?", BACKSCROLL_TOKEN="secret-a")
+        theirs = shell.json("context", CHANNEL, "hello?", BACKSCROLL_TOKEN="secret-b")
+        assert mine["channel_known"]
+        assert "channel_known" not in theirs
+        methods = shell.json("call", "--list", "--token", "secret-a")
+        assert "backscroll.v1.ContextService/BuildContext" in methods
+
+
+def test_a_wrong_value_starts_with_the_default_and_a_warning(shell):
+    """S5-28."""
+    with shell.serving(MEMORY_TIME_WINDOW_HOURS="soon", MEMORY_REPLY_CHAIN_WEIGTH="1") as process:
+        assert process.ready["event"] == "serving"
+    log = process.log.read_text()
+    assert "MEMORY_TIME_WINDOW_HOURS" in log
+    assert "using the default, 24" in log
+    assert "did you mean MEMORY_REPLY_CHAIN_WEIGHT?" in log
+
+
+def test_an_env_file_of_s5_is_taken_as_it_is(shell):
+    """S5-27: it is read from the working directory; what the default profile ignores is said at start."""
+    (shell.directory / ".env").write_text(S5_ENV)
+    with shell.serving() as process:
+        assert process.ready["event"] == "serving"
+    log = process.log.read_text()
+    assert "MEMORY_RELEVANCE_THRESHOLD" in log
+    assert "'classic' only" in log
+    assert "MEMORY_MAX_CONTEXT_MESSAGES" not in log
+
+
+def test_an_own_strategy_joins_and_a_broken_one_costs_only_itself(shell):
+    """S2-23: named in the settings, it proposes messages like a built-in one."""
+    (shell.directory / "mine.py").write_text(
+        "from backscroll_sidecar.domain import Category\n"
+        "from backscroll_sidecar.strategies import Messages\n"
+        "class Oldest:\n"
+        "    name = 'oldest'\n"
+        "    def gather(self, query):\n"
+        "        return Messages(Category.RECENT, range(min(2, query.end)))\n"
+    )
+    settings = {
+        "BACKSCROLL_STRATEGIES": "mine:Oldest,mine:Nothing",
+        "PYTHONPATH": str(shell.directory),
+    }
+    with shell.serving(**settings) as process:
+        shell.environment["BACKSCROLL_SERVER"] = process.address
+        shell.json("import", str(CHAT))
+        built = shell.json("context", CHANNEL, "anybody?")
+    assert "mine:Nothing" in process.log.read_text()
+    named = [
+        one for one in built["explanation"]["candidates"] if "oldest" in one.get("own_sources", ())
+    ]
+    assert len(named) == 2
+
+
+def test_the_names_of_s3_define_naive(shell):
+    """S3-18: through the server, both names from the environment."""
+    with shell.serving(TG_HISTORY_WINDOW="3", MAX_CHARS_PER_MESSAGE="20") as process:
+        shell.environment["BACKSCROLL_SERVER"] = process.address
+        shell.json("import", str(CHAT))
+        body = json.loads(
+            shell.run("context", CHANNEL, "hello?", "--profile", "naive", "--payload").stdout
+        )
+    *history, question = body["messages"]
+    assert len(history) == 3
+    assert question["content"].endswith("hello?")
+
+
+def test_logs_hold_no_text_of_a_message(shell):
+    """S5-52: builds are logged with their path and the number of messages, texts never."""
+    line = {
+        "id": "1",
+        "channel": "c",
+        "author": "u",
+        "text": "Xylophon-Geheimnis",
+        "timestamp": 1_700_000_000_000,
+    }
+    with shell.serving("--log-level", "debug") as process:
+        shell.environment["BACKSCROLL_SERVER"] = process.address
+        shell.json("import", "-", stdin=json.dumps(line))
+        shell.json("context", "c", "Kolibri-Frage?")
+    log = process.log.read_text()
+    built = [text for text in log.splitlines() if "context built" in text and "balanced" in text]
+    assert built
+    assert "messages=1" in built[-1]
+    assert "RANKED" in built[-1]
+    assert "Xylophon" not in log
+    assert "Kolibri" not in log

@@ -1,0 +1,156 @@
+"""`backscroll doctor`, `check-config`, `version`, `demo`, `--help`."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from backscroll_sidecar.cli.commands import app
+
+pytestmark = pytest.mark.slow
+
+COMMANDS = [command.name for command in app.registered_commands]
+
+
+def checks(shell, *arguments: str, **environment: str):
+    done = shell.run("doctor", "--json", *arguments, **environment)
+    return done.returncode, {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+
+
+def test_doctor_finds_a_running_server_and_its_database(chat):
+    code, found = checks(chat)
+    assert code == 0
+    assert found["server"]["status"] == "ok"
+    assert found["tokens"]["detail"] == "o200k_base, exact"
+    assert "400 messages" in found["database"]["detail"]
+    assert "whole" in found["database"]["detail"]
+    assert found["lock"]["detail"] == "a server has the database"
+    assert found["sqlite"]["status"] == "ok"
+    assert "rjieba" in found["chinese"]["detail"]
+
+
+def test_doctor_without_anything_yet_is_well_and_says_what_to_do(shell):
+    code, found = checks(shell, "--server", "127.0.0.1:9")
+    assert code == 0
+    assert found["server"]["status"] == "warn"
+    assert "backscroll serve" in found["server"]["advice"]
+    assert "serve makes it" in found["database"]["detail"]
+    assert not list(shell.directory.rglob("*.db"))
+
+
+def test_doctor_fails_on_a_database_that_is_none(shell):
+    (shell.directory / "other.db").write_bytes(b"this is no database, whatever it is called" * 40)
+    code, found = checks(shell, BACKSCROLL_DATABASE=str(shell.directory / "other.db"))
+    assert code == 1
+    assert found["database"]["status"] == "fail"
+    assert "backup" in found["database"]["advice"]
+
+
+def test_doctor_fails_where_nothing_can_be_written(shell):
+    (shell.directory / "file").write_text("")
+    code, found = checks(
+        shell, BACKSCROLL_STATE_DIR=str(shell.directory / "file"), NUMBA_CACHE_DIR=""
+    )
+    assert code == 1
+    assert found["kernels"]["status"] == "fail"
+
+
+def test_doctor_prints_a_line_a_check(shell):
+    done = shell.run("doctor", "--server", "127.0.0.1:9")
+    assert done.returncode == 0
+    words = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
+    assert set(words) <= {"ok", "warn"}
+    assert re.search(r"warn +server", done.stdout)
+
+
+def test_check_config_prints_every_setting_with_its_origin(shell):
+    (shell.directory / "backscroll.toml").write_text('default_profile = "classic"\n')
+    done = shell.json("check-config", MEMORY_TIME_WINDOW_HOURS="7")
+    assert done["ok"]
+    settings = done["settings"]
+    assert settings["default_profile"] == {
+        "value": "classic",
+        "origin": "backscroll.toml: default_profile",
+    }
+    assert settings["memory.time_window_hours"] == {
+        "value": 7,
+        "origin": "environment: MEMORY_TIME_WINDOW_HOURS",
+    }
+    assert settings["listen"] == {"value": ["127.0.0.1:7171"], "origin": "default"}
+    assert done["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "code", "says"),
+    [
+        ({"MEMORY_RELEVANCE_THRESHOLD": "2"}, 1, "MEMORY_RELEVANCE_THRESHOLD"),
+        ({"BACKSCROLL_DATABSE": "x"}, 1, "BACKSCROLL_DATABASE?"),
+        ({"BACKSCROLL_STRATEGIES": "nothing_of:Mine"}, 1, "nothing_of"),
+        ({"BACKSCROLL_LISTEN": "0.0.0.0:7171"}, 1, "tls_cert"),
+        ({"MEMORY_RELEVANCE_THRESHOLD": "0.5"}, 0, "'classic' only"),
+        ({"BACKSCROLL_CONFIG": "none.toml"}, 2, "none.toml"),
+    ],
+)
+def test_check_config_fails_on_what_serve_forgives(shell, environment, code, says):
+    """S5-28: wrong values and misspelt names; S5-27: what has no effect is a warning."""
+    done = shell.run("check-config", **environment)
+    assert done.returncode == code
+    assert says in done.stderr
+
+
+def test_version_is_that_of_the_package(shell):
+    from importlib.metadata import version
+
+    assert shell.json("version")["backscroll"] == version("backscroll")
+
+
+def test_the_demo_needs_no_key_and_no_network_and_finds_what_was_meant(shell):
+    """P-18: a new server, a real chat, three real questions."""
+    keys = dict.fromkeys(("OPENAI_API_KEY", "HTTP_PROXY", "HTTPS_PROXY"), "")
+    done = shell.json("demo", MEMORY_RELEVANCE_THRESHOLD="1", BACKSCROLL_TOKENS_FILE="none", **keys)
+    assert done["stored"] == 400
+    assert [question["found"] for question in done["questions"]] == [True, True, True]
+    for question in done["questions"]:
+        assert min(question["lines_back"]) > 10
+        body = question["context"]["payloads"][0]["body"]
+        assert body["messages"][-1]["content"].endswith(question["question"])
+        assert question["context"]["tokens"]["total"] <= question["context"]["tokens"]["budget"]
+        assert question["context"]["explanation"]["candidates"]
+
+
+def test_the_demo_shows_tables_and_bodies(shell):
+    done = shell.run("demo")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("found by") == 3
+    assert done.stdout.count('"model": "gpt-4o-mini"') == 3
+    assert "3 of 3 found" in done.stdout
+    assert "CC BY 4.0" in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example_and_json(shell, command):
+    done = shell.run(command, "--help", COLUMNS="200")
+    assert done.returncode == 0
+    assert f"Example: backscroll {command}" in done.stdout
+    assert "--json" in done.stdout
+
+
+def test_a_missing_package_gives_the_line_that_installs_it(tmp_path):
+    """The command without its extra."""
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('no typer', name='typer')")
+    done = subprocess.run(
+        [sys.executable, "-m", "backscroll._cli_entry", "serve"], capture_output=True, text=True,
+        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert 'pip install "backscroll[server]"' in done.stderr
+
+
+def test_a_wrong_call_is_a_usage_error(shell):
+    assert shell.run("nonsense").returncode == 2
+    assert shell.run("serve", "--nonsense").returncode == 2
+    assert shell.run("context").returncode == 2

@@ -1,0 +1,16 @@
+"""An operator's own strategy, as a module beside the server would hold it (S2-23)."""
+
+from __future__ import annotations
+
+from backscroll_sidecar.domain import Category
+from backscroll_sidecar.strategies import Messages, StrategyQuery
+
+
+class Reference:
+    """Proposes the messages whose ids begin with "ref" as a reference."""
+
+    name = "reference"
+
+    def gather(self, query: StrategyQuery) -> Messages:
+        ids = [i for i in query.view.message_ids[: query.end] if i.startswith("ref")]
+        return Messages(Category.SEMANTIC, message_ids=ids)

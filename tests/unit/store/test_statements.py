@@ -1,0 +1,134 @@
+"""Law 6 in the text of every statement, and no statement that reads a whole table."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.contract.store.builders import append, edit, everything, message, recall
+
+import backscroll_sidecar.store
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.store.sqlite import SqliteStore, migrate, statements
+from backscroll_sidecar.store.sqlite.connection import transaction
+
+WITHOUT_TENANT = {
+    "COUNT_ROWS": "doctor counts the rows of whole tables, and returns nothing else",
+}
+ALL = {
+    name: text
+    for name, text in vars(statements).items()
+    if name.isupper() and not name.startswith("_") and name != "COLUMNS"
+}
+STATEMENT = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH|CREATE|DROP|ALTER)\b")
+HOUSEKEEPING = re.compile(r"sqlite_schema|schema_migrations")
+SOURCES = sorted(Path(backscroll_sidecar.store.__file__).parent.rglob("*.py"))
+
+
+def texts_in(source: Path) -> Iterator[str]:
+    """Every string of a module that is not a docstring, f-strings with their constant parts."""
+    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(v.value) for v in node.values if isinstance(v, ast.Constant))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@pytest.mark.parametrize("name", ALL.keys() - WITHOUT_TENANT.keys())
+def test_every_statement_names_tenant_and_channel(name: str) -> None:
+    """Law 6: once for every table it touches."""
+    tables = re.findall(
+        r"(?:FROM|JOIN|INTO|UPDATE)\s+(channels|messages|revisions|vectors|tombstones|members|events)\b",
+        ALL[name],
+    )
+    assert tables
+    for column in ("tenant", "channel"):
+        named = re.findall(rf"(?<!in_)(?<!up_)\b{column}\b", ALL[name])
+        assert len(named) >= len(tables), (column, ALL[name])
+
+
+def test_exceptions_still_exist() -> None:
+    """A name in the list of exceptions that no statement has would hide the next mistake."""
+    assert WITHOUT_TENANT.keys() <= ALL.keys()
+
+
+def test_statements_live_in_one_module() -> None:
+    """So that reading that module is reading them all."""
+    elsewhere = {
+        (source.name, text)
+        for source in SOURCES
+        if source.name != "statements.py"
+        for text in texts_in(source)
+        if STATEMENT.match(text) and not HOUSEKEEPING.search(text)
+    }
+    assert elsewhere == set()
+
+
+@pytest.fixture
+def empty() -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate.migrate(connection, migrate.known())
+    yield connection
+    connection.close()
+
+
+def test_every_table_and_index_begins_with_the_tenant(empty: sqlite3.Connection) -> None:
+    """Law 6: part of every key and index; the number of an event is no name of anything."""
+    tables = empty.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_migrations'"
+    ).fetchall()
+    assert len(tables) == 7
+    for (table,) in tables:
+        columns = {row[1] for row in empty.execute(f"PRAGMA table_info({table})")}
+        assert {"tenant", "channel"} <= columns
+        for _, index, *_ in empty.execute(f"PRAGMA index_list({table})").fetchall():
+            keyed = [row[2] for row in empty.execute(f"PRAGMA index_info({index})")]
+            assert keyed[0] == "tenant"
+            assert "channel" in keyed
+
+
+@pytest.mark.parametrize("name", ALL.keys() - WITHOUT_TENANT.keys())
+def test_no_statement_reads_a_whole_table(empty: sqlite3.Connection, name: str) -> None:
+    """Whatever is looked up has an index; foreign keys included."""
+    named = dict.fromkeys(re.findall(r":(\w+)", ALL[name]), "1")
+    values = named or ["[]"] * ALL[name].count("?")
+    empty.execute("PRAGMA foreign_keys = ON")
+    plan = empty.execute(f"EXPLAIN QUERY PLAN {ALL[name]}", values).fetchall()
+    scans = [row[3] for row in plan if row[3].startswith("SCAN")]
+    harmless = re.compile(
+        r"SCAN (json_each|wanted|above|tree|places|\(subquery-\d+\)|CONSTANT ROW)"
+    )
+    assert [scan for scan in scans if not harmless.match(scan)] == []
+
+
+async def test_what_really_runs_names_tenant_and_channel(tmp_path: Path) -> None:
+    """Law 6, seen from SQLite: every statement of a day's work, as executed."""
+    ran: set[str] = set()
+    store = await SqliteStore.open(tmp_path / "history.db", durability="normal")
+    for side in (store._writer, store._reader):
+        await side.run(lambda connection: connection.set_trace_callback(ran.add))
+    key = ChannelKey("t", "c")
+    await store.apply([append(message("m1"), message("m2", reply_to="m1"), key=key)])
+    await store.apply([edit("m1", "x", key=key), recall("m2", key=key)])
+    await everything(store, [key], ["m1"])
+    await store.close()
+    bare = {s for s in ran if not re.match(r"\s*(BEGIN|COMMIT|PRAGMA|--)", s)}
+    assert len(bare) > 20
+    assert [s for s in bare if "tenant" not in s or "channel" not in s] == []
+
+
+def test_a_transaction_that_cannot_be_rolled_back_is_seen(empty: sqlite3.Connection) -> None:
+    """The block's own error arrives, not the roll-back's."""
+
+    def fail() -> None:
+        with transaction(empty):
+            empty.execute("ROLLBACK")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not empty.in_transaction
