@@ -159,7 +159,8 @@ def score_rows(
     n = time_ms.shape[0]
     outside = 0
     for j in range(rows.shape[0]):
-        outside |= rows[j] | (n - 1 - rows[j])  # a sum of sign bits
+        row = np.int64(rows[j])
+        outside |= row | (n - 1 - row)  # negative if either is
     if outside < 0:
         return ROW_OUT_OF_RANGE
     chain = np.empty(min(max_chain_depth, n), np.int32)

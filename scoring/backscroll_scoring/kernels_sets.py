@@ -39,7 +39,7 @@ def _is_in(query_ids: Int32, wanted: int) -> bool:
 
 @helper
 def _offsets_are_good(offsets: Int64, n_ids: int, rows: Int32, consecutive: bool) -> bool:
-    """Is every span within the ids? A sum of sign bits says so without a branch a row."""
+    """Is every span within the ids? Sign bits are gathered: no branch a row."""
     bad = 0
     if consecutive:
         starts = offsets[rows[0] : rows[0] + rows.shape[0]]
@@ -167,7 +167,8 @@ def compare_sets(
     m = rows.shape[0]
     outside = 0
     for j in range(m):
-        outside |= rows[j] | (author.shape[0] - 1 - rows[j])
+        row = np.int64(rows[j])
+        outside |= row | (author.shape[0] - 1 - row)  # negative if either is
     if outside < 0:
         return ROW_OUT_OF_RANGE
     marks = np.zeros((2, LAST_MARK + 1), np.uint8)

@@ -48,22 +48,15 @@ class OpenAIChat:
         try:
             completion = orjson.loads(body)
             choice = completion["choices"][0]
-            message = choice["message"]
-        except (orjson.JSONDecodeError, KeyError, IndexError, TypeError) as error:
+            usage = completion.get("usage") or {}
+            return ModelReply(
+                _parts(choice["message"]),
+                choice.get("finish_reason") or "",
+                usage.get("prompt_tokens", 0),
+                usage.get("completion_tokens", 0),
+            )
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise ValueError("not a chat completion") from error
-        parts: list[Part] = []
-        if message.get("content"):
-            parts.append(TextPart(message["content"]))
-        for call in message.get("tool_calls") or ():
-            function = call["function"]
-            parts.append(ToolCallPart(call["id"], function["name"], function["arguments"]))
-        usage = completion.get("usage") or {}
-        return ModelReply(
-            tuple(parts),
-            choice.get("finish_reason") or "",
-            usage.get("prompt_tokens", 0),
-            usage.get("completion_tokens", 0),
-        )
 
 
 def safe_name(name: str) -> str:
@@ -88,3 +81,10 @@ def _message(message: NeutralMessage, *, with_names: bool) -> dict[str, Any]:
     if message.tool_call_id:
         out["tool_call_id"] = message.tool_call_id
     return out
+
+
+def _parts(message: dict[str, Any]) -> tuple[Part, ...]:
+    text = (TextPart(message["content"]),) if message.get("content") else ()
+    functions = ((call["id"], call["function"]) for call in message.get("tool_calls") or ())
+    calls = (ToolCallPart(id, made["name"], made["arguments"]) for id, made in functions)
+    return (*text, *calls)

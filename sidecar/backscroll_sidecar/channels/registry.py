@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, Member
 from backscroll_sidecar.ports import Applied, FragmentCodec, HistoryReader
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
@@ -96,7 +96,9 @@ class Channels:
             replace(s, seq=place, analysis=replace(s.analysis, reply=None))
             for place, s in enumerate(stored, 1)
         ]
-        return HotChannel(ChannelKey(tenant, ""), self._codec, apart).view()
+        author = stored[-1].message.author
+        now = Member(author.id, author.name, kind=author.kind)
+        return HotChannel(ChannelKey(tenant, ""), self._codec, apart, [now]).view()
 
     def empty_view(self, key: ChannelKey) -> ChannelView:
         """A channel with nothing in it, not kept."""

@@ -2,4 +2,4 @@
 
 from backscroll_sidecar.cli import main
 
-main()
+raise SystemExit(main())

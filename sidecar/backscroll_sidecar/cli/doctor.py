@@ -16,7 +16,7 @@ from typing import Literal
 import typer
 from rich.markup import escape
 
-from backscroll import BackscrollError, Client, Unavailable
+from backscroll import BackscrollError, Client, TlsConfig, Unavailable
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import out, print_json
@@ -47,6 +47,7 @@ class Check:
 def doctor(
     server: options.Server = "",
     token: options.Token = None,
+    tls_ca: options.TlsCa = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -55,7 +56,7 @@ def doctor(
     Exit code 1 if a line says fail. Changes nothing; without --server it asks the first address of the settings.
     """
     loaded = loaded_or_refuse(config=config)
-    checks = list(_examined(loaded, server or loaded.settings.listen[0], token))
+    checks = list(_examined(loaded, server or loaded.settings.listen[0], token, tls_ca))
     if as_json:
         print_json({"ok": _is_well(checks), "checks": [asdict(check) for check in checks]})
     else:
@@ -65,7 +66,9 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _examined(loaded: Loaded, server: str, token: str | None) -> Iterator[Check]:
+def _examined(
+    loaded: Loaded, server: str, token: str | None, tls_ca: Path | None
+) -> Iterator[Check]:
     settings = loaded.settings
     sections: tuple[Callable[[], Iterator[Check]], ...] = (
         _packages,
@@ -74,7 +77,7 @@ def _examined(loaded: Loaded, server: str, token: str | None) -> Iterator[Check]
         _language,
         lambda: _database(settings),
         lambda: _disk(settings),
-        lambda: _server(server, token),
+        lambda: _server(server, token, tls_ca),
     )
     for section in sections:
         try:
@@ -252,11 +255,12 @@ def _disk(settings: Settings) -> Iterator[Check]:
     yield Check("disk", status, f"{free / 2**30:.1f} GiB free at {Path(directory)}", advice)
 
 
-def _server(address: str, token: str | None) -> Iterator[Check]:
+def _server(address: str, token: str | None, tls_ca: Path | None) -> Iterator[Check]:
     try:
-        with Client(address, token=token, timeout_s=3.0) as client:
+        tls = TlsConfig(ca=tls_ca) if tls_ca else None
+        with Client(address, token=token, tls=tls, timeout_s=3.0) as client:
             health = client.health()
-    except (BackscrollError, ValueError) as error:
+    except (BackscrollError, OSError, ValueError) as error:
         said = "" if isinstance(error, Unavailable) else f": {error}"
         advice = "start one with: backscroll serve"
         yield Check("server", "warn", f"none answers at {address}{said}", advice)

@@ -20,8 +20,8 @@ MESSAGE_TOKENS = 4
 NAME_TOKENS = 1
 PRIMING_TOKENS = 3
 """What the API adds once, to begin the reply."""
-TITLE_TOKENS = 24
-"""Upper bound for both section titles with their separators."""
+TITLE_TOKENS = 12
+"""Upper bound for one section's title with its separators."""
 SHORT_CHARS = 1_024
 """Counts of longer texts are remembered for the last few only: a system text or tools may take 256 KiB."""
 
@@ -90,7 +90,7 @@ def fit(
     preferences_dropped = total > frame.budget
     if preferences_dropped:
         preferences, made, total = (), bare, least
-    room = frame.budget - total - TITLE_TOKENS
+    room = frame.budget - total - _titles_cost(parts.lines, frame.layout)
     cost = line_cost(parts.style, frame, counter)
     try:
         compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room), cost)
@@ -130,6 +130,14 @@ def message_tokens(message: NeutralMessage, frame: Frame, counter: TokenCounter)
     tokens = MESSAGE_TOKENS + counter.count(message.content)
     name = safe_name(message.name) if frame.with_names else ""
     return tokens + NAME_TOKENS + counter.count(name) if name else tokens
+
+
+def _titles_cost(lines: Sequence[Line], layout: Layout) -> int:
+    """An upper bound for the titles of the lines' sections and the message they may need."""
+    titled = {line.category for line in lines}
+    if layout is Layout.TURNS:
+        titled.discard(Category.RECENT)
+    return MESSAGE_TOKENS + TITLE_TOKENS * len(titled) if titled else 0
 
 
 def line_cost(style: LineStyle, frame: Frame, counter: TokenCounter) -> LineCost:

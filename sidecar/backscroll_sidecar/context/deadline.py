@@ -38,7 +38,7 @@ class Deadline:
         """Whether work that usually takes this long still fits."""
         return cost_us * 1e-6 <= self._end_s - self._clock.monotonic_s()
 
-    async def bound(self, work: Awaitable[T]) -> T:
-        """Await `work` for as long as is left; raises `TimeoutError` after that."""
-        async with asyncio.timeout(self.left_s()):
+    async def bound(self, work: Awaitable[T], share: float = 1.0) -> T:
+        """Await `work` for this share of what is left; raises `TimeoutError` after that."""
+        async with asyncio.timeout(share * self.left_s()):
             return await work

@@ -22,6 +22,9 @@ from backscroll_sidecar.strategies import (
 
 log = structlog.get_logger(__name__)
 
+SOURCE_SHARE = 0.5
+"""Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
@@ -93,7 +96,7 @@ async def gather(
 async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> StrategyResult:
     result = strategy.gather(query)
     if inspect.isawaitable(result):
-        return await deadline.bound(result)
+        return await deadline.bound(result, SOURCE_SHARE)
     return result
 
 

@@ -91,24 +91,27 @@ class Picker:
     ) -> Picked:
         """The best rung that works. Raises nothing."""
         view = query.view
+        gathered = await gather(profile.sources, self._strategies, query, deadline)
+        stage = "rank"
         try:
-            gathered = await gather(profile.sources, self._strategies, query, deadline)
             ranked = self._rank(view, question, gathered, profile, deadline)
+            stage = "select"
             selection = select(
                 view, question, gathered, ranked, profile, membership_only=membership_only
             )
             return Picked(Rung.RANKED, gathered, ranked, selection, profile, gathered.degradations)
         except OutOfTime:
-            lost = Degradation("rank", "DEADLINE")
+            failed = Degradation(stage, "DEADLINE")
         except Exception as error:  # whatever broke, the bot gets an answer (law 5)
-            log.warning("context ranking failed", error=type(error).__name__, exc_info=True)
-            lost = Degradation("rank", "ERROR")
+            log.warning("picking failed", stage=stage, error=type(error).__name__, exc_info=True)
+            failed = Degradation(stage, "ERROR")
+        lost = (*gathered.degradations, failed)
         if self._fallback_on_error:
             try:
                 return await self._recent(query, question, profile, deadline, lost, membership_only)
             except Exception as error:
                 log.warning("recent fallback failed", error=type(error).__name__, exc_info=True)
-        return nothing(profile, lost)
+        return nothing(profile, *lost)
 
     def _rank(
         self,
@@ -133,7 +136,7 @@ class Picker:
         question: Question,
         profile: Profile,
         deadline: Deadline,
-        lost: Degradation,
+        lost: tuple[Degradation, ...],
         membership_only: bool,
     ) -> Picked:
         """Rung two: the last messages and the preferences, unranked."""
@@ -144,7 +147,8 @@ class Picker:
         selection = select(
             query.view, question, gathered, ranked, last, membership_only=membership_only
         )
-        return Picked(Rung.RECENT, gathered, ranked, selection, last, (lost,))
+        lost += gathered.degradations
+        return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
 
 
 def nothing(profile: Profile, *lost: Degradation) -> Picked:

@@ -17,18 +17,28 @@ from backscroll_sidecar.domain import (
     Message,
     MessageType,
 )
+from backscroll_sidecar.history.lane import Lane, LoopSlices
 from backscroll_sidecar.history.requests import check_batch_bytes
 from backscroll_sidecar.history.rosters import BatchRoster, Roster, Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused, check_message
+
+__all__ = [
+    "EXECUTOR_BYTES",
+    "Ingest",
+    "LoopSlices",
+    "MessageAnalyzer",
+    "merge_results",
+    "plain_analysis",
+]
 
 logger = logging.getLogger(__name__)
 
 # Predicted cost, as measured on the labelled lines of tests/data: 6 µs to check, 59 µs to analyse 68 bytes, and up to
 # 1.6 ms for a hostile kilobyte; hence also where the executor begins.
 CHECK_US = 10
+CHECK_US_PER_BYTE = 0.002
 ANALYSE_US = 60
 ANALYSE_US_PER_BYTE = 0.4
-SLICE_US = 500
 EXECUTOR_BYTES = 1024
 
 
@@ -48,20 +58,6 @@ class MessageAnalyzer(Protocol):
         """The keywords of a question."""
 
 
-class LoopSlices:
-    """Gives the event loop back after each half millisecond of predicted work."""
-
-    def __init__(self) -> None:
-        self._spent_us = 0.0
-
-    async def spend(self, cost_us: float) -> None:
-        """Account for work about to be done; yield first when it would make the slice too long."""
-        self._spent_us += cost_us
-        if self._spent_us > SLICE_US:
-            self._spent_us = cost_us
-            await asyncio.sleep(0)
-
-
 class Ingest:
     """Checks and analyses. Safe to call from any task; texts over `EXECUTOR_BYTES` are analysed in `executor`.
 
@@ -77,6 +73,7 @@ class Ingest:
         self._analyzer = analyzer
         self._rosters = rosters
         self._executor = executor
+        self._lane = Lane()
         self.failed_analyses = 0
 
     async def check(
@@ -91,30 +88,32 @@ class Ingest:
         """
         checked: list[Accepted | Refused] = []
         size = 0
-        slices = LoopSlices()
-        for message in messages:
-            await slices.spend(CHECK_US)
-            checked.append(check_message(key, message, received_at_ms))
-            size += checked[-1].bytes
-            check_batch_bytes(size)
+        with self._lane.turn() as turn:
+            for message in messages:
+                answer = check_message(key, message, received_at_ms)
+                checked.append(answer)
+                size += answer.bytes
+                check_batch_bytes(size)
+                await turn.spend(CHECK_US + CHECK_US_PER_BYTE * answer.bytes)
         return checked
 
     async def analyse(self, key: ChannelKey, accepted: Sequence[Accepted]) -> list[Analysis]:
         """One analysis a message, in order; each sees the names of those before it in the batch."""
         roster = await self._rosters.for_batch(key, [one.message for one in accepted])
         analyses: list[Analysis] = []
-        slices = LoopSlices()
-        for one in accepted:
-            if one.bytes > EXECUTOR_BYTES:
-                loop = asyncio.get_running_loop()
-                analysis = await loop.run_in_executor(
-                    self._executor, self._analyse_one, one.message, roster
-                )
-            else:
-                await slices.spend(ANALYSE_US + ANALYSE_US_PER_BYTE * one.bytes)
-                analysis = self._analyse_one(one.message, roster)
-            analyses.append(analysis)
-            roster.note(one.message, analysis.message_type)
+        with self._lane.turn() as turn:
+            for one in accepted:
+                if one.bytes > EXECUTOR_BYTES:
+                    turn.leave()
+                    loop = asyncio.get_running_loop()
+                    analysis = await loop.run_in_executor(
+                        self._executor, self._analyse_one, one.message, roster
+                    )
+                else:
+                    await turn.spend(ANALYSE_US + ANALYSE_US_PER_BYTE * one.bytes)
+                    analysis = self._analyse_one(one.message, roster)
+                analyses.append(analysis)
+                roster.note(one.message, analysis.message_type)
         return analyses
 
     def _analyse_one(self, message: Message, roster: BatchRoster) -> Analysis:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
-from backscroll_sidecar.history.ingest import LoopSlices, MessageAnalyzer
+from backscroll_sidecar.history.ingest import MessageAnalyzer
+from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.requests import check_id, check_ids, check_key
 from backscroll_sidecar.ports import ChannelInfo, HistoryReader, ListQuery
 

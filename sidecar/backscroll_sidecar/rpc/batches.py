@@ -14,11 +14,16 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.importing import ImportReport
-from backscroll_sidecar.history.ingest import LoopSlices
+from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.checks import required_id
 from backscroll_sidecar.rpc.lenient import Batch
-from backscroll_sidecar.rpc.limits import MAX_IMPORT_PROBLEMS
+from backscroll_sidecar.rpc.limits import (
+    MAX_EMBEDDINGS,
+    MAX_IMPORT_PROBLEMS,
+    MAX_MENTIONS,
+    MAX_PARTS,
+)
 from backscroll_sidecar.rpc.translate_history import result_to_proto
 from backscroll_sidecar.rpc.translate_messages import item_from_proto
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
@@ -46,6 +51,10 @@ async def encode_results(results: Sequence[AppendResult]) -> bytes:
         await slices.spend(RESULT_US)
         pieces.append(lengthed(_RESULTS, result_to_proto(result).SerializeToString()))
     return b"".join(pieces)
+
+
+_MOST = (("parts", MAX_PARTS), ("mentions", MAX_MENTIONS), ("embeddings", MAX_EMBEDDINGS))
+"""A message of more has no meaning, and going through it would hold everybody else up."""
 
 
 class ImportSource:
@@ -92,7 +101,13 @@ async def _translate(batch: Batch) -> list[Message | AppendResult]:
         if isinstance(item, AppendResult):
             items.append(item)
             continue
-        await slices.spend(ITEM_US)
+        crowded = next((field for field, most in _MOST if len(getattr(item, field)) > most), None)
+        if crowded:
+            code = RefusalCode.TEXT_TOO_LARGE
+            refusal = AppendResult(item.id, AppendOutcome.REFUSED, refusal=code, field=crowded)
+            items.append(refusal)
+            continue
+        await slices.spend(ITEM_US + len(item.parts) + len(item.mentions))
         items.append(item_from_proto(item, batch.channel, i))
     return items
 

@@ -15,8 +15,6 @@ from backscroll_sidecar.rpc.checks import (
     check_count,
     check_range,
     check_text,
-    check_time,
-    missing,
     required_id,
 )
 from backscroll_sidecar.rpc.codec import encode_stored
@@ -25,6 +23,7 @@ from backscroll_sidecar.rpc.lenient import Batch, parse_batch
 from backscroll_sidecar.rpc.limits import (
     DEFAULT_SEARCH_HITS,
     MAX_MENTIONS,
+    MAX_PARTS,
     MAX_QUERY_BYTES,
     MAX_SEARCH_HITS,
     MAX_WAIT_FOR_INDEX_MS,
@@ -78,8 +77,7 @@ class HistoryServicer:
     async def edit_message(self, request: pb.EditMessageRequest, call: Call) -> bytes:
         """Give a message new content; author, time and reply stay."""
         key = _key(request.channel, call)
-        if not request.parts:
-            raise missing("parts")
+        check_count(len(request.parts), "parts", MAX_PARTS)
         check_count(len(request.mentions), "mentions", MAX_MENTIONS)
         timed = request.HasField("edited_at_ms")
         stored = await self._history.edit(
@@ -87,7 +85,7 @@ class HistoryServicer:
             required_id(request.message_id, "message_id"),
             parts_from_proto(request.parts),
             mentions_from_proto(request.mentions),
-            check_time(request.edited_at_ms, "edited_at_ms") if timed else None,
+            request.edited_at_ms if timed else None,
             deadline_s=call.deadline_s,
         )
         return lengthed(_EDITED, encode_stored(stored))

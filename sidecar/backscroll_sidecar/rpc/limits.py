@@ -26,7 +26,9 @@ MAX_TOTAL_TEXT_BYTES = 256 * KIB
 """All texts of a build request that end up in the prompt, tools aside."""
 MAX_PREFERENCES = 1_000
 MAX_PARAMETERS = 100
+MAX_PARTS = 1_000
 MAX_MENTIONS = 1_000
+MAX_EMBEDDINGS = 32
 MAX_SELF_IDS = 100
 MAX_SOURCES = 32
 MAX_PAYLOAD_FORMATS = 16

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
-from backscroll_sidecar.history.ingest import LoopSlices
+from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.codec import encode_stored
 from backscroll_sidecar.rpc.limits import MAX_ANSWER_BYTES, MAX_EXPORT_ITEMS, MAX_PAGE_ITEMS
@@ -19,6 +19,7 @@ ROW_US = 40
 _LISTED = tag(pb.ListMessagesResponse, "messages", LENGTH)
 _HITS = tag(pb.SearchMessagesResponse, "hits", LENGTH)
 _HIT_MESSAGE = tag(pb.SearchHit, "message", LENGTH)
+_SCORE = pb.SearchHit(score=1).SerializeToString()
 _EXPORTED = tag(pb.ExportMessagesResponse, "messages", LENGTH)
 
 
@@ -70,14 +71,9 @@ async def list_page(history: HistoryService, request: pb.ListMessagesRequest, te
 
 
 async def encode_hits(rows: Sequence[StoredMessage]) -> bytes:
-    """Serialise the answer to a search, scored so that the order stays: the first is the best."""
+    """Serialise the answer to a search. A hit has all the words, so all are equally good."""
     page = await Rows(_HIT_MESSAGE, len(rows)).add_all(rows)
-    count = len(page.pieces)
-    scores = (pb.SearchHit(score=count - i).SerializeToString() for i in range(count))
-    hits = (
-        lengthed(_HITS, piece + score) for piece, score in zip(page.pieces, scores, strict=True)
-    )
-    return b"".join(hits)
+    return b"".join(lengthed(_HITS, piece + _SCORE) for piece in page.pieces)
 
 
 async def export_runs(rows: AsyncIterable[StoredMessage]) -> AsyncGenerator[bytes, None]:

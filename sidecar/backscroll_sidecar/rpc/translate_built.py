@@ -1,7 +1,7 @@
 """A built context as the bytes of BuildContextResponse.
 
-Stored fragments are joined, not encoded again: an answer is a concatenation of fields (`wire`). The items are put
-together by hand from the contract's field numbers, the rest by protobuf.
+Stored fragments are joined, not encoded again: an answer is a concatenation of fields (`wire`). Items and
+messages are put together by hand from the contract's field numbers, the rest by protobuf.
 """
 
 from __future__ import annotations
@@ -48,6 +48,13 @@ _CATEGORY = {
 }
 _TOKEN_COUNT = tag(pb.Item, "token_count", VARINT)
 _TRUNCATED = tag(pb.Item, "truncated", VARINT) + varint(1)
+_MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
+_RENDERED_ROLE = {
+    role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
+    for role, number in ROLE_NUMBERS.items()
+}
+_CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
+_MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _double = struct.Struct("<d").pack
 
 
@@ -57,6 +64,7 @@ def encode_built(built: BuiltContext, server_version: str) -> bytes:
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     pieces.extend(map(encode_item, built.items))
+    pieces.extend(map(encode_message, built.messages))
     return b"".join(pieces)
 
 
@@ -82,6 +90,13 @@ def encode_item(item: Item) -> bytes:
     return lengthed(_ITEMS, body)
 
 
+def encode_message(message: NeutralMessage) -> bytes:
+    """Serialise one message of the neutral list as a field of the answer."""
+    ids = (lengthed(_MESSAGE_ID, one.encode()) for one in message.message_ids)
+    content = lengthed(_CONTENT, message.content.encode())
+    return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + b"".join(ids))
+
+
 @lru_cache(maxsize=1_024)
 def _sources(names: tuple[str, ...]) -> bytes:
     """The fields that tell the sources; few combinations occur."""
@@ -98,14 +113,13 @@ def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
 
 
 def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
-    """Everything but the items and the trigger."""
+    """Everything but the items, the messages and the trigger."""
     question_type = built.question_type
     return pb.BuildContextResponse(
         context_id=built.context_id,
         channel_known=built.channel_known,
         asked_at_ms=built.asked_at_ms,
         profile=built.profile,
-        messages=map(_rendered, built.messages),
         payloads=[
             pb.Payload(format=PAYLOAD_FORMAT_NUMBERS[payload.format], body=payload.body)
             for payload in built.payloads
@@ -126,12 +140,6 @@ def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
         diagnostics=_diagnostics(built.diagnostics, server_version),
         speaker_style=SPEAKER_STYLE_NUMBERS[built.speaker_style],
         layout=LAYOUT_NUMBERS[built.layout],
-    )
-
-
-def _rendered(message: NeutralMessage) -> pb.RenderedMessage:
-    return pb.RenderedMessage(
-        role=ROLE_NUMBERS[message.role], content=message.content, message_ids=message.message_ids
     )
 
 

@@ -19,7 +19,6 @@ from backscroll_sidecar.rpc.checks import (
     check_id,
     check_range,
     check_text,
-    check_time,
     enum_value,
     invalid,
     missing,
@@ -107,15 +106,13 @@ def _member(member: pb.Member, field: str) -> Member:
     check_count(len(member.aliases), f"{field}.aliases", MAX_ALIASES)
     for i, alias in enumerate(member.aliases):
         check_text(alias, f"{field}.aliases[{i}]", MAX_NAME_BYTES)
-    joined = member.joined_at_ms if member.HasField("joined_at_ms") else None
-    left = member.left_at_ms if member.HasField("left_at_ms") else None
     return Member(
         user_id=member.user_id,
         name=member.name,
         aliases=tuple(member.aliases),
         kind=enum_value(AUTHOR_KIND_WORDS, member.kind, f"{field}.kind"),
-        joined_at_ms=None if joined is None else check_time(joined, f"{field}.joined_at_ms"),
-        left_at_ms=None if left is None else check_time(left, f"{field}.left_at_ms"),
+        joined_at_ms=member.joined_at_ms if member.HasField("joined_at_ms") else None,
+        left_at_ms=member.left_at_ms if member.HasField("left_at_ms") else None,
     )
 
 

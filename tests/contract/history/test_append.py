@@ -1,11 +1,8 @@
-"""Appending, over each store: N-08, S1-01, S5-01, S5-29, P-23, P-27 and law 1."""
+"""What an append answers and stores, over each store: N-08, S1-01, S5-01, P-23, P-27 and law 1."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-import threading
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -30,16 +27,10 @@ from backscroll_sidecar.domain import (
     WarningCode,
 )
 from backscroll_sidecar.errors import (
-    BackscrollError,
-    Gone,
     InvalidRequest,
-    Overloaded,
     Reason,
-    StoreReadOnly,
-    StoreUnavailable,
 )
-from backscroll_sidecar.history.ingest import EXECUTOR_BYTES
-from backscroll_sidecar.ports import AppendChange, ListQuery
+from backscroll_sidecar.ports import ListQuery
 
 STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome
 
@@ -246,185 +237,3 @@ class TestPeople:
         types = [row.analysis.message_type for row in rows]
         assert types[:2] == [MessageType.QUESTION, MessageType.ANSWER]
         assert types[2] is not MessageType.ANSWER
-
-
-class TestFaults:
-    async def test_store_down_then_up(self, service, history):
-        """S5-29: collection is off, the service is on, and nothing is half done."""
-        await service.append(KEY, [message("m1")])
-        history.store.failure = StoreUnavailable("down")
-        with pytest.raises(StoreUnavailable):
-            await service.append(KEY, [message("m2")])
-        with pytest.raises(StoreUnavailable):
-            await service.edit(KEY, "m1", [TextPart("edited")])
-        history.store.failure = None
-        (result,) = await service.append(KEY, [message("m2")])
-        assert result.outcome is STORED
-        assert await ids(service) == ["m1", "m2"]
-
-    async def test_disk_full_refuses_appends_and_goes_on_reading(self, service, history):
-        """Law 5."""
-        await service.append(KEY, [message("m1")])
-        history.store.failure = StoreReadOnly("the disk is full")
-        with pytest.raises(StoreReadOnly):
-            await service.append(KEY, [message("m2")])
-        assert await ids(service) == ["m1"]
-        assert (await service.search(KEY, "hello")).messages
-        assert (await service.channel_info(KEY)).message_count == 1
-
-    async def test_reads_down_too_is_typed(self, service, history):
-        history.store.failure, history.store.reads_too = StoreUnavailable("down"), True
-        for call in (
-            service.append(KEY, [message("m2")]),
-            service.list_messages(KEY, ListQuery()),
-            service.channel_info(KEY),
-            service.search(KEY, "hello"),
-        ):
-            with pytest.raises(StoreUnavailable):
-                await call
-
-    async def test_overloaded_stores_nothing_of_it(self, open_history):
-        history = await open_history(max_queued_items=20, max_waiting=1, max_wait_s=0.01)
-        batches = [[message(f"{i}-{j}") for j in range(10)] for i in range(60)]
-        answers = await asyncio.gather(
-            *(history.service.append(KEY, batch) for batch in batches), return_exceptions=True
-        )
-        refused = [i for i, one in enumerate(answers) if isinstance(one, Overloaded)]
-        assert refused
-        assert all(isinstance(one, Overloaded | list) for one in answers)
-        expected = {one.id for i, batch in enumerate(batches) if i not in refused for one in batch}
-        assert set(await ids(history.service)) == expected
-        assert history.writer.queued_items == 0
-
-    async def test_one_poison_change_fails_alone(self, service, history):
-        """A change that makes the store itself stumble: its neighbours are stored."""
-        poison = AppendChange(KEY, (message("poison"),), (), (), NOW_MS)
-        calls = [service.append(KEY, [message(f"m{i}")]) for i in range(10)]
-        calls.insert(5, history.writer.submit(poison))
-        answers = await asyncio.gather(*calls, return_exceptions=True)
-        assert isinstance(answers.pop(5), BackscrollError)
-        assert all(one[0].outcome is STORED for one in answers)
-        assert await ids(service) == [f"m{i}" for i in range(10)]
-
-    async def test_cancelled_callers_lose_nothing_and_block_nobody(self, service, history):
-        """A hundred appends cancelled at random moments; afterwards every message is whole, and there once at most."""
-        dice = random.Random(3)
-
-        async def caller(id: str) -> None:
-            await asyncio.sleep(dice.random() * 0.05)
-            await service.append(KEY, [message(f"{id}a"), message(f"{id}b")])
-
-        doomed = [asyncio.create_task(caller(f"d{i}")) for i in range(100)]
-        others = [asyncio.create_task(caller(f"m{i}")) for i in range(50)]
-        for task in doomed:
-            asyncio.get_running_loop().call_later(dice.random() * 0.06, task.cancel)
-        answers = await asyncio.gather(*doomed, *others, return_exceptions=True)
-        assert not any(isinstance(one, Exception) for one in answers)
-        await service.append(KEY, [message("after")])
-        there = await ids(service)
-        assert len(there) == len(set(there))
-        for i, answer in enumerate(answers):
-            id = f"d{i}" if i < 100 else f"m{i - 100}"
-            both = {f"{id}a", f"{id}b"} & set(there)
-            assert len(both) == 2 if answer is None else len(both) in {0, 2}
-
-    async def test_a_failing_analysis_costs_keywords_not_the_message(self, service):
-        """Law 5."""
-        service.ingest._analyzer = None
-        (result,) = await service.append(KEY, [message("m1", "你好", mentions=(Mention("u2"),))])
-        assert result.outcome is STORED
-        stored = await service.get_message(KEY, "m1")
-        assert (stored.analysis.text, stored.analysis.mention_ids) == ("你好", ("u2",))
-        assert service.ingest.failed_analyses == 1
-
-
-class TestLoop:
-    async def test_a_large_batch_lets_others_work(self, service):
-        """Law 9."""
-        turns = 0
-        done = False
-
-        async def other_work() -> None:
-            nonlocal turns
-            while not done:
-                turns += 1
-                await asyncio.sleep(0)
-
-        other = asyncio.create_task(other_work())
-        await service.append(KEY, [message(f"m{i}", f"some text {i}") for i in range(1_000)])
-        done = True
-        await other
-        assert turns > 150
-
-    async def test_long_texts_are_analysed_elsewhere(self, service):
-        threads: dict[str, bool] = {}
-        analyzer = service.ingest._analyzer
-
-        class Spy:
-            def analyze(self, message, roster, **options):
-                here = threading.current_thread() is threading.main_thread()
-                threads[message.id] = here
-                return analyzer.analyze(message, roster, **options)
-
-        service.ingest._analyzer = Spy()
-        await service.append(
-            KEY,
-            [message("short"), message("long", "word " * EXECUTOR_BYTES), message("last")],
-        )
-        assert threads == {"short": True, "long": False, "last": True}
-        assert await ids(service) == ["short", "long", "last"]
-
-
-class TestReplay:
-    async def test_a_day_twice_with_edits_and_recalls_is_the_same_state(
-        self, service, history, open_history
-    ):
-        """N-08: platforms deliver again, after seconds or hours, in other batches and in another order."""
-        dice = random.Random(11)
-        people = [Author(f"u{i}", f"名{i}") for i in range(6)]
-
-        def line(i: int):
-            reply = Reply(f"m{dice.randrange(i)}") if i and dice.random() < 0.3 else None
-            author = dice.choice(people)
-            text = dice.choice(["吃了吗？", "ok", "@名1 在吗", "see you at noon", "why?"])
-            return message(
-                f"m{i}", f"{text} {i}", author=author, reply=reply, sent_at_ms=NOW_MS - 200 + i
-            )
-
-        day = [line(i) for i in range(120)]
-
-        async def play(service, order: random.Random) -> None:
-            start = 0
-            while start < len(day):
-                size = order.randrange(1, 20)
-                await service.append(KEY, day[start : start + size])
-                start += size
-                for i in range(0, min(start, 120), 17):
-                    await self._edit(service, f"m{i}", f"edited {i}")
-                for i in range(5, min(start, 120), 23):
-                    await self._recall(service, f"m{i}")
-
-        await play(service, random.Random(1))
-        before = await service.list_messages(KEY, ListQuery(limit=1_000, include_recalled=True))
-        people_before = await service.members(KEY)
-        await play(service, random.Random(2))
-        assert (
-            await service.list_messages(KEY, ListQuery(limit=1_000, include_recalled=True))
-            == before
-        )
-        await open_history.close(history)
-        again = (await open_history()).service
-        await play(again, random.Random(3))
-        assert (
-            await again.list_messages(KEY, ListQuery(limit=1_000, include_recalled=True)) == before
-        )
-        assert await again.members(KEY) == people_before
-        assert sum(row.state.name == "RECALLED" for row in before) > 3
-        assert sum(row.revision for row in before) > 3
-
-    async def _edit(self, service, id: str, text: str) -> None:
-        with suppress(Gone):
-            await service.edit(KEY, id, [TextPart(text)], edited_at_ms=NOW_MS)
-
-    async def _recall(self, service, id: str) -> None:
-        await service.recall(KEY, id, NOW_MS)

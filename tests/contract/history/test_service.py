@@ -1,4 +1,4 @@
-"""Editing, recalling, erasing, reading, searching, importing, over each store: N-08, S1-03, P-26, P-27."""
+"""Editing, recalling, erasing, importing, over each store: N-08, S2-20."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from backscroll_sidecar.domain import (
     AppendOutcome,
     Author,
     ChannelKey,
-    Member,
     Mention,
     MessageState,
     RefusalCode,
@@ -24,7 +23,7 @@ from backscroll_sidecar.errors import (
     Reason,
     StoreUnavailable,
 )
-from backscroll_sidecar.history import importing, reads
+from backscroll_sidecar.history import importing
 from backscroll_sidecar.ports import ListQuery
 
 ABROAD = ChannelKey("default", "never heard of")
@@ -153,129 +152,15 @@ class TestRecallAndErase:
         assert history.store.calls["apply"] == 0
 
 
-class TestReads:
-    async def test_a_channel_never_heard_of_is_not_found(self, service):
-        for call in (
-            service.list_messages(ABROAD, ListQuery()),
-            service.get_message(ABROAD, "m1"),
-            service.get_messages(ABROAD, ["m1"]),
-            service.reply_tree(ABROAD, "m1"),
-            service.channel_info(ABROAD),
-            service.members(ABROAD),
-            service.search(ABROAD, "x"),
-            anext(service.export(ABROAD)),
-        ):
-            with pytest.raises(NotFound) as caught:
-                await call
-            assert caught.value.reason is Reason.CHANNEL_NOT_FOUND
-
-    async def test_a_message_never_heard_of_is_not_found(self, service):
-        await service.append(KEY, talk("one"))
-        for call in (service.get_message(KEY, "m9"), service.reply_tree(KEY, "m9")):
-            with pytest.raises(NotFound) as caught:
-                await call
-            assert caught.value.reason is Reason.MESSAGE_NOT_FOUND
-        assert await service.list_messages(KEY, ListQuery(author_id="nobody")) == []
-
-    @pytest.mark.parametrize("limit", [0, -1, 1_001])
-    async def test_limits_have_bounds(self, service, limit):
-        await service.append(KEY, talk("one"))
-        for call in (
-            service.list_messages(KEY, ListQuery(limit=limit)),
-            service.reply_tree(KEY, "m1", limit),
-            service.latest_of_user("default", "u1", limit=limit),
-            service.search(KEY, "one", limit),
-        ):
-            with pytest.raises(InvalidRequest) as caught:
-                await call
-            assert caught.value.field == "limit"
-
-    @pytest.mark.parametrize(
-        ("query", "field"),
-        [
-            (ListQuery(author_id="x" * 600), "author_id"),
-            (ListQuery(thread_id="\ud800"), "thread_id"),
-            (ListQuery(before_seq=2**70), "before_seq"),
-            (ListQuery(since_ms=-(2**70)), "since_ms"),
-        ],
-    )
-    async def test_no_query_reaches_the_store_that_it_cannot_take(self, service, query, field):
-        with pytest.raises(InvalidRequest) as caught:
-            await service.list_messages(KEY, query)
-        assert caught.value.field == field
-        with pytest.raises(InvalidRequest):
-            await service.get_messages(KEY, ["\ud800"])
-
-    async def test_where_a_channel_stands(self, service):
-        """P-26: a bot that was down appends only what is missing."""
-        day = talk(*(f"line {i}" for i in range(10)))
-        await service.append(KEY, day[:6])
-        info = await service.channel_info(KEY)
-        assert (info.newest_message_id, info.message_count, info.last_seq) == ("m6", 6, 6)
-        missing = [one for one in day if one.sent_at_ms > info.newest_sent_at_ms]
-        results = await service.append(KEY, missing)
-        assert [one.outcome for one in results] == [STORED] * 4
-
-    async def test_latest_of_a_user_across_channels(self, service):
-        """S1-03."""
-        for i in range(4):
-            key = ChannelKey("default", f"c{i % 2}")
-            one = message(f"m{i}", channel=key.channel, sent_at_ms=NOW_MS + i)
-            other = message(f"n{i}", channel=key.channel, author="u2", sent_at_ms=NOW_MS + i)
-            await service.append(key, [one, other])
-        rows = await service.latest_of_user("default", "u1", ["c0", "c1"], 3)
-        assert [row.message.id for row in rows] == ["m1", "m2", "m3"]
-        assert await service.latest_of_user("other", "u1") == []
-
-    async def test_reply_tree_and_export(self, service):
-        replies = [message("r1", reply=Reply("m1")), message("r2", reply=Reply("r1"))]
-        await service.append(KEY, [*talk("one", "two"), *replies])
-        tree = await service.reply_tree(KEY, "r2")
-        assert [row.message.id for row in tree] == ["m1", "r1", "r2"]
-        await service.recall(KEY, "m2")
-        exported = [row.message.id async for row in service.export(KEY)]
-        assert exported == ["m1", "m2", "r1", "r2"]
-
-    async def test_members_before_any_message(self, service):
-        """P-27."""
-        await service.upsert_members(KEY, [Member("u2", "Bob"), Member("u1", "Ann", ("annie",))])
-        assert [one.user_id for one in await service.members(KEY)] == ["u1", "u2"]
-        assert await service.upsert_members(KEY, []) == ()
-        with pytest.raises(InvalidRequest):
-            await service.upsert_members(KEY, [Member("")])
-
-
-class TestSearch:
-    async def test_words_in_any_order_newest_first(self, service):
-        lines = ["the cat sat", "a cat, then it sat", "cats", "dog", "我家的猫很胖", "猫"]
-        await service.append(KEY, talk(*lines))
-        assert found(await service.search(KEY, "sat cat")) == ["m2", "m1"]
-        assert found(await service.search(KEY, "猫")) == ["m6", "m5"]
-        assert found(await service.search(KEY, "猫", 1)) == ["m6"]
-        assert found(await service.search(KEY, "nothing like it")) == []
-
-    async def test_as_it_stands(self, service):
-        await service.append(KEY, talk("error E-1234 again", "it is /etc/hosts", "the the"))
-        assert found(await service.search(KEY, "e-123")) == ["m1"]
-        assert found(await service.search(KEY, "etc/ho")) == ["m2"]
-        assert found(await service.search(KEY, "the the")) == ["m3"]
-
-    async def test_blank_and_too_long(self, service):
-        await service.append(KEY, talk("one"))
-        assert found(await service.search(KEY, "  ")) == []
-        with pytest.raises(InvalidRequest):
-            await service.search(KEY, "x" * 5_000)
-
-    async def test_bounded_and_says_so(self, service, monkeypatch):
-        monkeypatch.setattr(reads, "SEARCH_PAGE", 4)
-        monkeypatch.setattr(reads, "SEARCH_ROWS", 8)
-        await service.append(KEY, talk("old cat", *["x"] * 9, "cat", *["x"] * 5))
-        hits = await service.search(KEY, "cat")
-        assert (found(hits), hits.scanned_count, hits.complete) == (["m11"], 8, False)
-        assert (await service.search(KEY, "cat", 1)).complete
-        monkeypatch.setattr(reads, "SEARCH_ROWS", 100)
-        hits = await service.search(KEY, "cat")
-        assert (found(hits), hits.scanned_count, hits.complete) == (["m11", "m1"], 16, True)
+async def test_a_turn_is_two_stores_and_a_query(service, history):
+    """S2-20: the question and the answer are stored, and history is asked in between."""
+    await service.append(KEY, talk("where is the cat?"))
+    reads_before = sum(history.store.calls.values()) - history.store.calls["apply"]
+    assert found(await service.search(KEY, "cat")) == ["m1"]
+    reads_after = sum(history.store.calls.values()) - history.store.calls["apply"]
+    await service.append(KEY, [message("m2", "on the roof", reply=Reply("m1"))])
+    assert history.store.calls["apply"] == 2
+    assert reads_after > reads_before
 
 
 class TestImport:

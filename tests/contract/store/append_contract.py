@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.contract.store.builders import (
@@ -26,6 +27,7 @@ from backscroll_sidecar.domain import (
     ChannelKey,
     MediaPart,
     Mention,
+    Message,
     Reply,
     ReplyKind,
     Role,
@@ -177,7 +179,7 @@ class AppendContract:
         ids=["text", "author", "time"],
     )
     async def test_other_content_is_a_conflict_and_the_first_wins(
-        self, store: HistoryStore, other: object
+        self, store: HistoryStore, other: Message
     ) -> None:
         """Law 1: text, author and time make the content."""
         await put(store, message("m1"))
@@ -201,7 +203,7 @@ class AppendContract:
         ids=lambda fields: next(iter(fields)),
     )
     async def test_other_metadata_is_a_duplicate_with_a_warning(
-        self, store: HistoryStore, fields: dict[str, object]
+        self, store: HistoryStore, fields: dict[str, Any]
     ) -> None:
         """Law 1: nothing is changed by it."""
         first = message("m1", parts=(MediaPart("image", "https://first", "cat"),))
@@ -250,11 +252,13 @@ class AppendContract:
         assert list(await rows(store)) == ["m1"]
 
     async def test_a_dedupe_key_of_a_gone_message_stays_gone(self, store: HistoryStore) -> None:
-        """Law 1: what was recalled does not come back under a new id."""
+        """Law 1: what was recalled does not come back under a new id, in the same group or later."""
         await put(store, message("m1", dedupe_key="k1"))
-        await store.apply([recall("m1")])
-        (result,) = await put(store, message("m2", dedupe_key="k1"))
-        assert (result.outcome, result.duplicate_of) == (GONE, "m1")
+        again = append(message("m2", dedupe_key="k1"))
+        for applied in [*await store.apply([recall("m1"), again]), *await store.apply([again])]:
+            for result in applied.append_results:
+                assert (result.outcome, result.duplicate_of) == (GONE, "m1")
+        assert list(await rows(store)) == ["m1"]
 
     async def test_an_empty_dedupe_key_is_none(self, store: HistoryStore) -> None:
         """N-08: it is optional."""

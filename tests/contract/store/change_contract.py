@@ -32,11 +32,11 @@ from backscroll_sidecar.domain import (
     Role,
 )
 from backscroll_sidecar.errors import Gone, NotFound, Reason
-from backscroll_sidecar.ports import EraseChange, EventsChange, HistoryStore
+from backscroll_sidecar.ports import Change, EraseChange, EventsChange, HistoryStore
 
 
-def erase(*message_ids: str, user_id: str = "", key: object = ROOM) -> EraseChange:
-    return EraseChange(key, message_ids, user_id, NOON_MS)  # type: ignore[arg-type]
+def erase(*message_ids: str, user_id: str = "") -> EraseChange:
+    return EraseChange(ROOM, message_ids, user_id, NOON_MS)
 
 
 class ChangeContract:
@@ -87,7 +87,7 @@ class ChangeContract:
 
     @pytest.mark.parametrize("change", [edit("nobody", "x"), recall("nobody")])
     async def test_what_was_never_here_is_not_found(
-        self, store: HistoryStore, change: object
+        self, store: HistoryStore, change: Change
     ) -> None:
         """The rest of the group goes through."""
         await put(store, message("nobody"), key=OTHER_ROOM)
@@ -152,7 +152,7 @@ class ChangeContract:
 
     async def test_a_day_replayed_gives_the_same_state(self, store: HistoryStore) -> None:
         """N-08: appends, edits, recalls, renames sent twice, as one group and one by one."""
-        day = [
+        day: list[Change] = [
             append(message("m1", "good morning", dedupe_key="k1"), message("m2", "hi", at=1)),
             edit("m2", "hi all", at=10),
             append(message("m3", "oops", at=20, author=Author("u-alice", "Alicia"))),
@@ -244,7 +244,13 @@ class ChangeContract:
 
     async def test_events_are_kept_in_order_and_once(self, store: HistoryStore) -> None:
         """S3-15, S3-16: with their parents and payloads; by context; the same id again is ignored."""
-        payload = {"original_count": 12, "ratio": 0.5, "what": "猫\n", "ok": True, "big": 2**70}
+        payload: dict[str, int | float | str | bool] = {
+            "original_count": 12,
+            "ratio": 0.5,
+            "what": "猫\n",
+            "ok": True,
+            "big": 2**70,
+        }
         agent = Event("e1", "agent.started", "agent", 5)
         cut = Event("e2", "context.compressed", "turn", 5, "e1", payload)
         early = Event("e3", "turn.started", "turn", 1, "e1")
@@ -257,7 +263,13 @@ class ChangeContract:
 
     async def test_results_stand_in_the_order_of_the_changes(self, store: HistoryStore) -> None:
         """One `Applied` a change, whatever it is."""
-        changes = [recall("m1"), append(message("m1")), erase("x"), edit("m1", "y"), recall("m1")]
+        changes: list[Change] = [
+            recall("m1"),
+            append(message("m1")),
+            erase("x"),
+            edit("m1", "y"),
+            recall("m1"),
+        ]
         applied = await store.apply(changes)
         kinds = [type(a.error) if a.error else len(a.stored) for a in applied]
         assert kinds == [NotFound, 1, 0, 1, 1]

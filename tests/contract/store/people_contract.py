@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.contract.store.builders import NOON_MS, OTHER_ROOM, ROOM, append, edit, message, put
 
-from backscroll_sidecar.domain import Author, AuthorKind, ChannelKey, Member
+from backscroll_sidecar.domain import Author, AuthorKind, ChannelKey, Member, Message
 from backscroll_sidecar.ports import HistoryStore, MembersChange
 
 
@@ -12,7 +12,7 @@ def members(*given: Member, at: int = 0, key: ChannelKey = ROOM) -> MembersChang
     return MembersChange(key, given, NOON_MS + at)
 
 
-def alice(name: str, *, at: int, id_: str = "") -> object:
+def alice(name: str, *, at: int, id_: str = "") -> Message:
     return message(id_ or f"m{at}", at=at, author=Author("u-alice", name))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.contract.store.builders import (
@@ -74,8 +75,8 @@ class ReadingContract:
         """By `seq`, exclusive bounds, from either end."""
         await put(store, *(message(f"m{i}") for i in range(1, 8)))
 
-        async def page(**query: object) -> list[str]:
-            return ids(await store.list_messages(ROOM, ListQuery(**query)))  # type: ignore[arg-type]
+        async def page(**query: Any) -> list[str]:
+            return ids(await store.list_messages(ROOM, ListQuery(**query)))
 
         assert await page(limit=3) == ["m1", "m2", "m3"]
         assert await page(limit=3, after_seq=3) == ["m4", "m5", "m6"]
@@ -96,8 +97,8 @@ class ReadingContract:
         )
         await store.apply([recall("m4")])
 
-        async def page(**query: object) -> list[str]:
-            return ids(await store.list_messages(ROOM, ListQuery(**query)))  # type: ignore[arg-type]
+        async def page(**query: Any) -> list[str]:
+            return ids(await store.list_messages(ROOM, ListQuery(**query)))
 
         assert await page(author_id="u-bob") == ["m2", "m3"]
         assert await page(thread_id="t1") == ["m1", "m3"]
@@ -162,7 +163,23 @@ class ReadingContract:
 
     async def test_unknown_channels_are_empty(self, store: HistoryStore) -> None:
         """No read of one is an error."""
-        empty = [([], []), *[[]] * 7, {}, None, [], {}, [], [], [], [], [], [], [], [], []]
+        empty: list[Any] = [
+            ([], []),
+            *[[]] * 7,
+            {},
+            None,
+            [],
+            {},
+            [],
+            [],
+            [],
+            [],
+            [],
+            [],
+            [],
+            [],
+            [],
+        ]
         assert await everything(store, [ROOM], ["m1"]) == empty
 
     async def test_tenants_never_meet(self, store: HistoryStore) -> None:
@@ -194,7 +211,7 @@ class ReadingContract:
         assert await everything(store, [ours], probe) == before
         assert set(await rows(store, theirs)) == {"m1", "m3", "m4"}
 
-    async def test_vectors_are_stored_by_revision_and_embedder(self, store: object) -> None:
+    async def test_vectors_are_stored_by_revision_and_embedder(self, store: Any) -> None:
         """Law 2: of the current revision, first wins; none after a recall; the backlog counts what has none."""
 
         def vector(embedder_id: str, *values: float) -> Embedding:
@@ -215,6 +232,9 @@ class ReadingContract:
         await store.apply([recall("m3"), edit("m1", "new", embeddings=(vector("e1", 2.0),))])
         found = await store.vectors(ROOM, "e1")
         assert [(v.seq, v.values.hex()) for v in found] == [(1, "00000040")]
+        assert list(await store.vectors(ROOM, "e2")) == []
+        once = message("m4", embeddings=two)
+        await store.apply([append(once), edit("m4", "x", embeddings=two), recall("m4")])
         assert list(await store.vectors(ROOM, "e2")) == []
         await store.apply([edit("m1", "newer", at=600)])
         assert (await store.channel_info(ROOM)).unembedded_count == 2

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -70,10 +71,13 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    app: EdgeApp | None = None, listen: str = "127.0.0.1:0", **options: Any
+    app: EdgeApp | None = None,
+    listen: str = "127.0.0.1:0",
+    database: str | Path = ":memory:",
+    **options: Any,
 ) -> AsyncIterator[Served]:
     """Serve on one address until the block ends."""
-    async with open_app(Settings(database=":memory:")) as real:
+    async with open_app(Settings(database=database, durability="normal")) as real:
         app = app or EdgeApp(real.history, real.builder)
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)

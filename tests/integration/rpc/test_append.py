@@ -46,6 +46,18 @@ REFUSED: list[tuple[str, pb.Message, int, str]] = [
         R.APPEND_REFUSAL_TEXT_TOO_LARGE,
         "parts",
     ),
+    (
+        "too many parts",
+        text("", parts=[pb.Part()] * 1_001),
+        R.APPEND_REFUSAL_TEXT_TOO_LARGE,
+        "parts",
+    ),
+    (
+        "too many mentions",
+        text("x", mentions=[pb.Mention(user_id="u")] * 1_001),
+        R.APPEND_REFUSAL_TEXT_TOO_LARGE,
+        "mentions",
+    ),
     ("long id", text("x", id="小" * 171), R.APPEND_REFUSAL_ID_TOO_LONG, "id"),
     (
         "long author",
@@ -117,7 +129,7 @@ async def test_a_lone_surrogate_in_utf8_is_bad_utf8(served: Served, name: str) -
     assert (result.refusal, result.field) == (R.APPEND_REFUSAL_BAD_UTF8, "parts[0].text.text")
 
 
-FAR_MS = 253_402_300_799_999
+FAR_MS = 2**63 - 1
 WARNED: list[tuple[str, list[pb.Message], list[int]]] = [
     (
         "a reply to itself",
@@ -223,6 +235,14 @@ async def test_an_enum_out_of_range_refuses_the_batch_and_names_the_item(
     found = await refused(call)
     assert (found.code, found.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
     assert found.field == "messages[1].role"
+
+
+@pytest.mark.parametrize("parts", [[], [pb.Part()], text("").parts], ids=["none", "empty", "blank"])
+async def test_a_blank_message_is_a_message(
+    served: Served, name: str, parts: list[pb.Part]
+) -> None:
+    (result,) = await served.append(name, text("", parts=parts))
+    assert result.outcome == hpb.APPEND_OUTCOME_STORED
 
 
 async def test_no_items_is_an_empty_answer(served: Served, name: str) -> None:

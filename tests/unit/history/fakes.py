@@ -19,6 +19,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
+from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import AppendChange, Applied, Change, EventsChange
 
 KEY = ChannelKey("default", "general")
@@ -180,3 +181,27 @@ class FakeReader:
         await self._answer("get_messages")
         rows = {row.message.id: row for row in self.rows.get(key, [])}
         return {id: rows[id] for id in message_ids if id in rows}
+
+
+async def blocked(store: ScriptedStore, writer: Writer) -> asyncio.Task[Applied]:
+    """A first change whose commit hangs until `store.open` is set."""
+    store.open.clear()
+    store.entered.clear()
+    task = asyncio.create_task(writer.submit(append_change("first")))
+    await store.entered.wait()
+    return task
+
+
+async def spin(times: int = 10) -> None:
+    for _ in range(times):
+        await asyncio.sleep(0)
+
+
+def poisoned(*ids: str):
+    """A check that fails unexpectedly on any group with one of these messages."""
+
+    def check(changes: Sequence[Change]) -> None:
+        if any(one.id in ids for change in changes for one in change.messages):
+            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    return check

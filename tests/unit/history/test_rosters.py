@@ -171,6 +171,32 @@ class TestCommits:
             assert (await rosters.for_batch(KEY, [])).last_message_id("u1") == left
         assert rosters.loads == 1
 
+    async def test_a_message_that_comes_in_while_the_store_is_asked_stays_the_last(
+        self, rosters, reader
+    ):
+        rosters.publish(KEY, Applied(stored=(row("m1", "u1"),)))
+        reader.rows[KEY] = [row("m1", "u1")]
+        await rosters.get(KEY)
+        recalled = replace(reader.rows[KEY].pop(), state=MessageState.RECALLED)
+        rosters.publish(KEY, Applied(stored=(recalled,)))
+        reader.rows[KEY] = []
+        asking = asyncio.create_task(rosters.for_batch(KEY, []))
+        await asyncio.sleep(0)
+        assert reader.calls["latest_of_user"] == 1
+        rosters.publish(KEY, Applied(stored=(row("m2", "u1", 9, 2),)))
+        assert (await asking).last_message_id("u1") == "m2"
+
+    async def test_what_could_not_be_looked_up_is_asked_again(self, rosters, reader):
+        reader.rows[KEY] = [row("m1", "u1"), row("m2", "u1", 5, 2)]
+        await rosters.get(KEY)
+        recalled = replace(reader.rows[KEY].pop(), state=MessageState.RECALLED)
+        rosters.publish(KEY, Applied(stored=(recalled,)))
+        reader.failure = StoreUnavailable("down")
+        with pytest.raises(StoreUnavailable):
+            await rosters.for_batch(KEY, [])
+        reader.failure = None
+        assert (await rosters.for_batch(KEY, [])).last_message_id("u1") == "m1"
+
     @pytest.mark.parametrize(
         "applied",
         [Applied(erased_ids=("m2",)), Applied(members=(Member("u1", "Ann", aliases=("a",)),))],

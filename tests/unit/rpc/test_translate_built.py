@@ -34,8 +34,9 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
     TokenizerName,
 )
-from backscroll_sidecar.rpc.translate_built import encode_built, encode_item
+from backscroll_sidecar.rpc.translate_built import encode_built, encode_item, encode_message
 
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 FRAGMENT = chat_message().SerializeToString()
 ITEM = Item("m1", FRAGMENT, Role.USER, 1, 0.75, ("recent",), Category.RECENT, 300)
 BUILT = BuiltContext(
@@ -172,4 +173,19 @@ def test_a_joined_item_is_the_one_protobuf_makes(item: Item) -> None:
         category=1 if item.category is Category.RECENT else 2,
         token_count=item.token_count,
         truncated=item.truncated,
+    )
+
+
+@given(
+    st.builds(
+        NeutralMessage,
+        st.sampled_from(Role),
+        TEXT,
+        message_ids=st.lists(TEXT, max_size=3).map(tuple),
+    )
+)
+def test_a_joined_message_is_the_one_protobuf_makes(message: NeutralMessage) -> None:
+    (found,) = pb.BuildContextResponse.FromString(encode_message(message)).messages
+    assert found == pb.RenderedMessage(
+        role=message.role, content=message.content, message_ids=message.message_ids
     )

@@ -58,8 +58,10 @@ def test_a_kernel_refuses_strided_arrays():
         kernels.roots(np.zeros(8, np.int32)[::2], np.zeros(4, np.int32))
 
 
-def test_warm_says_how_long_it_took():
-    assert 0 < warm() < 60
+def test_warm_compiles_nothing_new():
+    before = [len(kernel.signatures) for kernel in KERNELS]
+    warm()
+    assert [len(kernel.signatures) for kernel in KERNELS] == before
 
 
 @pytest.mark.slow

@@ -14,6 +14,8 @@ TALK = [
     {"time_ms": 2 * MINUTE, "author": 2, "parent": 1, "keywords": [9]},
     {"time_ms": 3 * MINUTE, "author": 1, "parent": 2, "mentions": [0, 2]},
 ]
+# First and last are as far apart as in consecutive rows; what is between is not.
+ODD_ROWS = ([10, 14, 11, 12, 14], [10, 13, 12, 11, 14], [20, 20, 22])
 ASKED = {"time_ms": 4 * MINUTE, "author": 0, "parent": 2, "keywords": [2, 3, 9], "mentions": [2]}
 
 
@@ -96,7 +98,13 @@ def test_rows_in_any_order_get_the_same_scores(columns, query, engine):
     asked = query(time_ms=10**9, author=1, parent=650, keywords=range(0, 50, 3), mentions=[2, 4])
     in_order = score_rows(channel, asked, np.arange(700, dtype=np.int32), engine=engine)
     again = score_rows(channel, asked, np.arange(700, dtype=np.int32), engine=engine)
-    for some in (rng.permutation(700), rng.integers(0, 700, 900), np.arange(300, 555), [699]):
+    for some in (
+        rng.permutation(700),
+        rng.integers(0, 700, 900),
+        np.arange(300, 555),
+        [699],
+        *ODD_ROWS,
+    ):
         rows = np.array(some, np.int32)
         got = score_rows(channel, asked, rows, engine=engine)
         only = score_only(channel, asked, rows, engine=engine)

@@ -229,9 +229,13 @@ async def test_scrubbing_leaves_no_byte_of_what_is_gone(path: Path) -> None:
     await store.apply([edit("m0", "secrettwo"), edit("m1", "secretthree"), recall("m0")])
     await store.apply([recall(f"m{i}") for i in range(1, 20)])
     await store.apply([EraseChange(ROOM, tuple(f"m{i}" for i in range(200)), "", NOON_MS)])
+    await put(store, message("r1", "secretfour"))
+    await store.apply([edit("r1", "secretfive")])
+    await store.apply([recall("r1")])
+    await store.apply([append(message("r2", "secretsix")), edit("r2", "secretseven"), recall("r2")])
     await store.scrub()
     content = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert b"secret" not in content
     assert b"keepthis199" in content
-    assert len(await rows(store)) == 200
+    assert len(await rows(store)) == 202
     await store.close()

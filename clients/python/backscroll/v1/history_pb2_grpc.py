@@ -148,14 +148,15 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def SearchMessages(self, request, context):
-        """SearchMessages finds messages of a channel by words, newest first.
+        """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EditMessage(self, request, context):
-        """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing.
+        """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
+        so it is safe to retry.
         Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -171,7 +172,7 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpsertMembers(self, request, context):
-        """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable.
+        """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -52,9 +52,10 @@ class HistoryServiceStub:
     GetChannel: _grpc.UnaryUnaryMultiCallable[_history_pb2.GetChannelRequest, _history_pb2.GetChannelResponse]
     """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
     SearchMessages: _grpc.UnaryUnaryMultiCallable[_history_pb2.SearchMessagesRequest, _history_pb2.SearchMessagesResponse]
-    """SearchMessages finds messages of a channel by words, newest first."""
+    """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first."""
     EditMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.EditMessageRequest, _history_pb2.EditMessageResponse]
-    """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing.
+    """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
+    so it is safe to retry.
     Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE.
     """
     RecallMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.RecallMessageRequest, _history_pb2.RecallMessageResponse]
@@ -62,7 +63,7 @@ class HistoryServiceStub:
     twice is no error. Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
     """
     UpsertMembers: _grpc.UnaryUnaryMultiCallable[_history_pb2.UpsertMembersRequest, _history_pb2.UpsertMembersResponse]
-    """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable."""
+    """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
     ListMembers: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListMembersRequest, _history_pb2.ListMembersResponse]
     """ListMembers returns everybody known in a channel, authors seen included."""
     WaitForIndex: _grpc.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]
@@ -96,9 +97,10 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     GetChannel: _aio.UnaryUnaryMultiCallable[_history_pb2.GetChannelRequest, _history_pb2.GetChannelResponse]  # type: ignore[assignment]
     """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
     SearchMessages: _aio.UnaryUnaryMultiCallable[_history_pb2.SearchMessagesRequest, _history_pb2.SearchMessagesResponse]  # type: ignore[assignment]
-    """SearchMessages finds messages of a channel by words, newest first."""
+    """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first."""
     EditMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.EditMessageRequest, _history_pb2.EditMessageResponse]  # type: ignore[assignment]
-    """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing.
+    """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
+    so it is safe to retry.
     Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE.
     """
     RecallMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.RecallMessageRequest, _history_pb2.RecallMessageResponse]  # type: ignore[assignment]
@@ -106,7 +108,7 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     twice is no error. Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
     """
     UpsertMembers: _aio.UnaryUnaryMultiCallable[_history_pb2.UpsertMembersRequest, _history_pb2.UpsertMembersResponse]  # type: ignore[assignment]
-    """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable."""
+    """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
     ListMembers: _aio.UnaryUnaryMultiCallable[_history_pb2.ListMembersRequest, _history_pb2.ListMembersResponse]  # type: ignore[assignment]
     """ListMembers returns everybody known in a channel, authors seen included."""
     WaitForIndex: _aio.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]  # type: ignore[assignment]
@@ -173,7 +175,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.SearchMessagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.SearchMessagesResponse, _abc.Awaitable[_history_pb2.SearchMessagesResponse]]:
-        """SearchMessages finds messages of a channel by words, newest first."""
+        """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first."""
 
     @_abc_1.abstractmethod
     def EditMessage(
@@ -181,7 +183,8 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.EditMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.EditMessageResponse, _abc.Awaitable[_history_pb2.EditMessageResponse]]:
-        """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing.
+        """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
+        so it is safe to retry.
         Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE.
         """
 
@@ -201,7 +204,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.UpsertMembersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.UpsertMembersResponse, _abc.Awaitable[_history_pb2.UpsertMembersResponse]]:
-        """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable."""
+        """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
 
     @_abc_1.abstractmethod
     def ListMembers(

@@ -1,4 +1,4 @@
-"""A SQLite connection and the one thread that may touch it (docs/decisions/0002)."""
+"""A SQLite connection and the one thread that may touch it (docs/decisions/0003)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """History in one SQLite file: a thread that writes, a thread that reads, a lock that keeps other servers out.
 
 Safe to call from any task of one event loop; `apply` is called by one task only, the writer. Why the standard library's
-sqlite3 in threads of our own: docs/decisions/0002-sqlite3-in-own-threads.md.
+sqlite3 in threads of our own: docs/decisions/0003-sqlite3-in-own-threads.md.
 """
 
 from __future__ import annotations

@@ -1,0 +1,130 @@
+"""The pages say what the code does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from backscroll import Client
+from backscroll_sidecar.cli.commands import app
+from backscroll_sidecar.settings import MemorySettings, Settings
+from backscroll_sidecar.settings_sources import environment_name, known_names
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name != "template.md"),
+]
+
+
+def test_the_reference_pages_are_fresh(tmp_path):
+    subprocess.run([sys.executable, ROOT / "tools/generate-reference", tmp_path], check=True)
+    for page in ("cli.md", "settings.md"):
+        fresh, committed = (tmp_path / page).read_text("utf-8"), ROOT / "docs/reference" / page
+        assert fresh == committed.read_text("utf-8"), (
+            "run: .venv/bin/python tools/generate-reference"
+        )
+
+
+def test_the_settings_of_the_readme_are_those_of_the_code():
+    """S0-01: the page names the server's defaults."""
+    rows = re.findall(r"^\| `([A-Z_]+)` \| `?([^|`]+)`? \|", README, re.MULTILINE)
+    assert len(rows) > 5
+    defaults = {
+        environment_name(section, field): info.get_default(call_default_factory=True)
+        for section in (Settings, MemorySettings)
+        for field, info in section.model_fields.items()
+    }
+    for name, said in rows:
+        value = defaults[name]
+        if name == "BACKSCROLL_STATE_DIR":
+            continue
+        shown = (
+            "unset"
+            if value is None
+            else ", ".join(value)
+            if isinstance(value, tuple)
+            else str(value)
+        )
+        assert said.strip() == shown, name
+
+
+def test_every_profile_is_in_the_readme():
+    from backscroll_sidecar.settings_types import PROFILE_NAMES
+
+    named = re.findall(r"^\| `([a-z_]+)` \|", README, re.MULTILINE)
+    assert tuple(named) == PROFILE_NAMES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_variables_on_a_page_exist(page):
+    text = page.read_text("utf-8")
+    commands = {command.name for command in app.registered_commands} | {"bench", "quality"}
+    for name in re.findall(r"(?:^|`|\$ )backscroll ([a-z-]+)", text, re.MULTILINE):
+        assert name in commands, name
+    for name in re.findall(r"\b(?:BACKSCROLL|MEMORY)_[A-Z_]+\b", text):
+        assert name in known_names() or name.endswith("_"), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_inside_the_repository_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
+    """The Python block as it stands, against a server and a model that answers one line."""
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    asked: list[dict] = []
+
+    class Model:
+        def __init__(self) -> None:
+            self.chat = SimpleNamespace(completions=SimpleNamespace(create=self.create))
+
+        def create(self, **body):
+            asked.append(body)
+            return SimpleNamespace(
+                choices=[SimpleNamespace(message=SimpleNamespace(content="At six."))]
+            )
+
+    monkeypatch.setitem(sys.modules, "openai", SimpleNamespace(OpenAI=Model))
+    server = subprocess.Popen(
+        [sys.executable, "-m", "backscroll._cli_entry", "serve", "--listen", "127.0.0.1:0", "--database", ":memory:"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    with server:
+        address = server.stdout.readline().split()[3]
+        space = {}
+        exec(code.replace("127.0.0.1:7171", address), space)
+        event = {
+            "channel": "g",
+            "user_id": "u1",
+            "user_name": "Ann",
+            "reply_to": None,
+            "is_for_me": False,
+        }
+        space["on_message"](
+            SimpleNamespace(id="1", text="we meet at six", time_ms=1_700_000_000_000, **event)
+        )
+        sent = SimpleNamespace(id="3", time_ms=1_700_000_002_000)
+        event |= {"is_for_me": True, "user_id": "u2", "reply": lambda _: sent}
+        space["on_message"](
+            SimpleNamespace(id="2", text="when?", time_ms=1_700_000_001_000, **event)
+        )
+        with Client(address) as client:
+            stored = [one.message.parts[0].text.text for one in client.list_messages("g")]
+        space["chat"].close()
+        server.terminate()
+    assert stored == ["we meet at six", "when?", "At six."]
+    contents = [one["content"] for one in asked[0]["messages"]]
+    assert contents[0] == "You are a helpful cat."
+    assert contents[1].endswith("we meet at six")
+    assert contents[-1].endswith("when?")

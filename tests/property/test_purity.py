@@ -1,0 +1,170 @@
+"""Compressor and assembler are pure: same input, same output, nothing touched, no I/O."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import socket
+from dataclasses import replace
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll_sidecar.adapters import OpenAIChat
+from backscroll_sidecar.analyze import token_counter
+from backscroll_sidecar.context.budget import Frame, line_cost
+from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompressor, cut_text
+from backscroll_sidecar.context.layouts import Parts, StandardAssembler
+from backscroll_sidecar.domain import Category, Layout, TokenizerName
+from backscroll_sidecar.errors import StoreUnavailable
+from tests.kit.chats import ANN, HOUR_MS, say
+from tests.kit.rooms import Room, ids
+from tests.property.chats import plain_texts, texts
+from tests.property.test_roles import lines, styles
+
+COUNTER = token_counter(TokenizerName.O200K)
+
+
+@pytest.fixture
+def _no_io(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError(f"I/O: {args!r}")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(builtins, "open", refuse)
+
+
+some_lines = st.lists(lines, max_size=8).map(
+    lambda made: [
+        replace(line, rank=n + 1, place=n, message_id=f"m{n}",
+                category=Category.SEMANTIC if n % 3 == 2 else Category.RECENT)
+        for n, line in enumerate(made)
+    ]
+)  # fmt: skip
+limits = st.builds(
+    Limits,
+    max_messages=st.none() | st.integers(1, 6),
+    max_chars_per_message=st.none() | st.integers(16, 60),
+    max_tokens=st.none() | st.integers(-5, 200),
+)
+
+
+@pytest.mark.usefixtures("_no_io")
+@given(some_lines, limits, styles)
+def test_the_compressor_is_pure(given_lines, given_limits, style):
+    """S3-05, S3-09, S3-11, S3-12, S3-21: same input, same output, input untouched, no I/O; the limits hold; with
+    nothing to do the output is the input."""
+    frame = Frame(4_096, 0, "", Layout.TURNS, False, False, TokenizerName.O200K)
+    cost = line_cost(style, frame, COUNTER)
+    before = copy.deepcopy(given_lines)
+    one, other = (SimpleCompressor().compress(given_lines, given_limits, cost) for _ in range(2))
+    assert one == other
+    assert given_lines == before
+    kept = [line.place for line in one.lines]
+    assert kept == sorted(kept)
+    assert set(kept).isdisjoint(one.dropped)
+    assert set(kept) | set(one.dropped) == {line.place for line in given_lines}
+    if given_limits.max_messages is not None:
+        newest = range(max(0, len(given_lines) - given_limits.max_messages), len(given_lines))
+        assert set(kept) <= set(newest)
+    if given_limits.max_chars_per_message is not None:
+        assert all(len(line.text) <= given_limits.max_chars_per_message for line in one.lines)
+    if given_limits.max_tokens is not None:
+        assert sum(map(cost, one.lines)) <= max(0, given_limits.max_tokens)
+    if given_limits == Limits():
+        assert (list(one.lines), one.was_cut) == (given_lines, False)
+
+
+@pytest.mark.usefixtures("_no_io")
+@given(some_lines, styles, st.sampled_from(Layout), st.booleans(), texts)
+def test_the_assembler_is_pure(given_lines, style, layout, include_system, question):
+    """S3-06, S3-13: same input, same output, input untouched, no I/O; every line in exactly one message; the question
+    last."""
+    parts = Parts(question, given_lines, "Be kind.", ("tea",), style)
+    before = copy.deepcopy(parts)
+    one, other = (
+        StandardAssembler().assemble(parts, layout, include_system=include_system) for _ in range(2)
+    )
+    assert one == other
+    assert parts == before
+    named = [id for message in one.payload_messages for id in message.message_ids]
+    assert sorted(named) == sorted(line.message_id for line in given_lines)
+    assert one.payload_messages[-1].content.endswith(question)
+    assert OpenAIChat().payload(one.payload_messages, model="m") == OpenAIChat().payload(
+        other.payload_messages, model="m"
+    )
+
+
+@given(plain_texts | texts | st.text(st.sampled_from("ae\u0301\u0300👨‍👩‍👧\u200d🇨🇳🇺क्ष猫\r\n")), st.integers(1, 40))
+def test_cuts_respect_graphemes(text, most):
+    """S3-10: a cut text is never longer than allowed, mark included, ends between graphemes, and loses no more than
+    it must."""
+    cut = cut_text(text, most) if len(text) > most else text
+    assert len(cut) <= most or text == cut
+    if cut == text:
+        return
+    assert cut.endswith(CUT_MARK)
+    kept = cut.removesuffix(CUT_MARK)
+    ends = {0, *(m.end() for m in regex.finditer(r"\X", text))}
+    assert text.startswith(kept)
+    assert len(kept) in ends
+    assert not any(len(kept) < end <= most - 1 for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "expected"),
+    [
+        ("abcdef", 4, "abc…"),
+        ("猫吃什么呢", 3, "猫吃…"),
+        ("ab👨‍👩‍👧cd", 6, "ab…"),  # the family is five code points: it goes as a whole
+        ("ab👨‍👩‍👧cd", 8, "ab👨‍👩‍👧…"),
+        ("cafe\u0301s!", 5, "caf…"),  # e and its accent are one
+        ("🇨🇳🇺🇸", 4, "🇨🇳…"),
+        ("a\r\nbcd", 3, "a…"),
+        ("e" + "\u0301" * 300, 100, "…"),
+        ("ab", 1, "…"),
+    ],
+)
+def test_cuts_by_hand(text, most, expected):
+    """S3-10: emoji with joiners, combining marks, flags, CRLF, marks without end: whole or not at all."""
+    assert cut_text(text, most) == expected
+    cut_text(text, most).encode()  # no half of a surrogate pair
+
+
+def test_only_the_provider_does_io(monkeypatch):
+    """S3-07: with sockets and files blocked a build on a hot channel runs to its end; a cold one asks its provider and
+    nobody else."""
+    room = Room(say(f"m{n}", ANN, f"line {n}", HOUR_MS - n) for n in range(5))
+    room.build_now(profile="classic")
+    cold = Room([say("m", ANN)], hot=False)
+    cold.reader.error = StoreUnavailable("down")
+
+    def refuse(*args, **kwargs):
+        raise AssertionError(f"I/O: {args!r}")
+
+    async def scenario():
+        # An event loop has a socket pair of its own: the block begins once it runs.
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, "socket", refuse)
+            patch.setattr(builtins, "open", refuse)
+            for layout in Layout:
+                built = await room.build(profile="room", layout=layout, explain=True)
+                assert len(ids(built)) == 5
+            lost = await cold.build(profile="room")
+            assert [d.source for d in lost.degradations] == ["history"]
+
+    import asyncio
+
+    asyncio.run(scenario())
+
+
+def test_token_estimates():
+    """S3-21: one fixture, three known numbers: exact, a quarter of the characters, a quarter of the bytes."""
+    text = "猫吃什么？ What do cats eat?"
+    built = {
+        name: Room().build_now(text, profile="room", tokenizer=name).tokens for name in TokenizerName
+    }
+    question = {name.value: tokens.question - 4 for name, tokens in built.items()}
+    assert question == {"o200k_base": 12, "chars/4": 6, "bytes/4": 9}

@@ -1,0 +1,54 @@
+"""A writer over a scripted store, and a loop that reports what nobody asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+from tests.unit.history.fakes import Recorder, ScriptedStore
+
+from backscroll_sidecar.history.writer import Writer
+
+
+@pytest.fixture(autouse=True)
+async def loop_errors():
+    """Whatever reaches the loop's exception handler (a future nobody asked) fails the test."""
+    seen: list[dict] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: seen.append(context))
+    yield seen
+    gc.collect()
+    await asyncio.sleep(0)
+    assert not seen
+
+
+@pytest.fixture
+def store():
+    return ScriptedStore()
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
+@pytest.fixture
+async def make(store, recorder):
+    """Writers over `store`, started, and closed at the end."""
+    made: list[Writer] = []
+
+    async def make(**options) -> Writer:
+        writer = Writer(options.pop("store", store), options.pop("publisher", recorder), **options)
+        made.append(writer)
+        await writer.start()
+        return writer
+
+    yield make
+    store.open.set()
+    for writer in made:
+        await writer.close()
+
+
+@pytest.fixture
+async def writer(make):
+    return await make()
