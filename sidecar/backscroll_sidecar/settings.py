@@ -159,7 +159,7 @@ class Settings(_Section):
         default_factory=dict, description="Table of profiles by channel. JSON in the environment."
     )
     hot_channel_bytes: int = Field(
-        default=256 * 1024 * 1024,
+        default=512 * 1024 * 1024,
         ge=1024 * 1024,
         description="Bytes that channels may take in memory, 1 MiB and up.",
     )

@@ -175,7 +175,7 @@ def _wait(running: Running, channel: str, directory: Path, as_json: bool) -> Non
             f"\nThe server goes on at {running.address}, its database is {directory / 'demo.db'}. Try:"
         )
         console.print(
-            f'  backscroll context {channel} "how do I undelete files?" --server {running.address}'
+            f'  backscroll context {channel} "how do I share my wireless network?" --server {running.address}'
         )
         console.print("Ctrl-C ends it and deletes the database.")
     with suppress(KeyboardInterrupt):

@@ -130,6 +130,8 @@ class HistoryService(HistoryReads):
         """
         check_key(key)
         check_id(message_id, "message_id")
+        if not parts:
+            raise InvalidRequest("parts is empty", field="parts", reason=Reason.MISSING_FIELD)
         now_ms = self._clock.now_ms()
         at_ms = now_ms if edited_at_ms is None else edited_at_ms
         check_time(at_ms, "edited_at_ms")

@@ -142,9 +142,8 @@ class Guard:
                     body = _serialised(await method.answer(read(request), call))
                 finally:
                     gate.leave()
-            except asyncio.CancelledError:
-                watch.stop(grpc.StatusCode.CANCELLED)
-                raise
+            except asyncio.CancelledError as error:
+                await _cancelled(error, context, watch)
             except Exception as error:  # noqa: BLE001 - the edge: every error becomes a status
                 await _refuse(error, context, watch)
             watch.stop(grpc.StatusCode.OK)
@@ -168,9 +167,11 @@ class Guard:
                             yield _serialised(one)
                 finally:
                     gate.leave()
-            except (asyncio.CancelledError, GeneratorExit):
+            except GeneratorExit:
                 watch.stop(grpc.StatusCode.CANCELLED)
                 raise
+            except asyncio.CancelledError as error:
+                await _cancelled(error, context, watch)
             except Exception as error:  # noqa: BLE001 - the edge: every error becomes a status
                 await _refuse(error, context, watch)
             watch.stop(grpc.StatusCode.OK)
@@ -234,11 +235,23 @@ def _serialised(answer: Message | bytes) -> bytes:
     return answer if isinstance(answer, bytes) else answer.SerializeToString()
 
 
-async def _refuse(error: Exception, context: Context, watch: _Watch) -> Never:
+async def _cancelled(error: asyncio.CancelledError, context: Context, watch: _Watch) -> Never:
+    """Let a cancellation of the call go its way; something else's is a fault.
+
+    Without this, a handler that awaits a future somebody cancelled would leave its caller without any answer.
+    """
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        watch.stop(grpc.StatusCode.CANCELLED)
+        raise error
+    await _refuse(error, context, watch)
+
+
+async def _refuse(error: BaseException, context: Context, watch: _Watch) -> Never:
     """End a call with the status of an error. What nobody expected is told to the log only."""
     if isinstance(error, BackscrollError) and code_for(error) is not grpc.StatusCode.INTERNAL:
         status = status_for(error)
-        watch.stop(status.code, error.reason)
+        watch.stop(status.code, error.reason.value)
     else:
         incident = secrets.token_hex(8)
         status = internal_status(incident)

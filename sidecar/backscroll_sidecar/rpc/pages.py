@@ -15,7 +15,7 @@ from backscroll_sidecar.rpc.translate_history import check_list, limit_of, list_
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
 
 CHUNK_ROWS = 200
-ROW_US = 40
+ROW_US = 20
 _LISTED = tag(pb.ListMessagesResponse, "messages", LENGTH)
 _HITS = tag(pb.SearchMessagesResponse, "hits", LENGTH)
 _HIT_MESSAGE = tag(pb.SearchHit, "message", LENGTH)

@@ -90,8 +90,7 @@ class StoredVector:
 class Needs:
     """What a run of changes must know. Dictionaries serve as sets that keep their order.
 
-    `replying` are appended ids with an edge of their own; `late` says that one of them is named as a parent earlier in
-    the run, so that its edge may close a circle even where the store knows no child of it.
+    `replying` are appended ids with an edge of their own.
     """
 
     places: dict[Place, None] = field(default_factory=dict)
@@ -100,7 +99,6 @@ class Needs:
     replying: dict[Named, None] = field(default_factory=dict)
     dedupe_keys: dict[Named, None] = field(default_factory=dict)
     people: dict[Named, None] = field(default_factory=dict)
-    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +106,9 @@ class Facts:
     """What the store knows of the things a run of changes names, at the time the run begins.
 
     `parents` are the parents that have a row in their own channel, `strangers` those with a row in another channel of
-    the tenant. `children` are the replying ids that some stored row names as its parent; where there are any (or
-    `Needs.late`), `edges` holds the stored edges on the way up from the parents.
+    the tenant. `children` are the replying ids that some stored row names as its parent; where there are any, `edges`
+    holds the stored edges on the way up from the parents: a circle through a stored edge comes back from the store
+    through one of `children`, and a circle of the run's own edges needs no stored one.
     """
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
@@ -208,6 +207,5 @@ def _need_for_append(needs: Needs, here: Place, message: Message) -> None:
     if message.dedupe_key:
         needs.dedupe_keys[tenant, channel, message.dedupe_key] = None
     if message.reply is not None and message.reply.message_id != message.id:
-        needs.late = needs.late or named in needs.parents
         needs.replying[named] = None
         needs.parents[tenant, channel, message.reply.message_id] = None

@@ -79,7 +79,7 @@ class MemoryStore(MemoryReader):
             elif homes:
                 facts.strangers.add((tenant, channel_id, parent))
         facts.children.update(n for n in needs.replying if self._at(n[:2]).children.get(n[2]))
-        if facts.children or needs.late:
+        if facts.children:
             facts.edges.update(self._edges(needs))
 
     def _holder(self, named: Named) -> Holder | None:

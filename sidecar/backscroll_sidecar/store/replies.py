@@ -14,14 +14,14 @@ class ReplyWatch:
     def __init__(self, facts: Facts, records: Mapping[Named, Record]) -> None:
         self._facts = facts
         self._records = records
-        self._channels_of: dict[Place, set[str]] = {}
-        """(tenant, message id): the channels this run stored it in."""
+        self._seen: set[Place] = set()
+        """(tenant, message id) of what this run stored, in whatever channel."""
         self._named_as_parent: set[Named] = set()
 
     def look(self, here: Place, message: Message) -> tuple[WarningCode, ...]:
         """The warnings for a message just stored; later items of the run are compared with it."""
         tenant, channel = here
-        self._channels_of.setdefault((tenant, message.id), set()).add(channel)
+        self._seen.add((tenant, message.id))
         if message.reply is None:
             return ()
         parent = message.reply.message_id
@@ -35,8 +35,7 @@ class ReplyWatch:
         tenant, channel = here
         named = (tenant, channel, parent)
         if named not in self._records and named not in self._facts.parents:
-            elsewhere = self._channels_of.get((tenant, parent), set()) - {channel}
-            if elsewhere or named in self._facts.strangers:
+            if (tenant, parent) in self._seen or named in self._facts.strangers:
                 return WarningCode.REPLY_PARENT_IN_OTHER_CHANNEL
             return WarningCode.REPLY_PARENT_UNKNOWN
         if self._closes_circle(here, message_id, parent):

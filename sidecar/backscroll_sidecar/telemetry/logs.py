@@ -33,7 +33,9 @@ def configure(
     ]
     renderer: Processor
     if format == "json":
-        shared.append(structlog.processors.dict_tracebacks)
+        # Without the locals of each frame: they hold texts of messages.
+        frames = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        shared.append(structlog.processors.ExceptionRenderer(frames))
         renderer = structlog.processors.JSONRenderer(ensure_ascii=False)
     else:
         renderer = structlog.dev.ConsoleRenderer(

@@ -59,7 +59,7 @@ class TestEdit:
 
     async def test_nothing_left_of_it(self, service):
         await service.append(KEY, talk("one"))
-        row = await service.edit(KEY, "m1", [])
+        row = await service.edit(KEY, "m1", [TextPart("")])
         assert (row.revision, row.message.text, row.state) == (1, "", MessageState.LIVE)
 
     async def test_unknown_recalled_erased(self, service):
@@ -79,6 +79,7 @@ class TestEdit:
     @pytest.mark.parametrize(
         ("parts", "reason"),
         [
+            ((), Reason.MISSING_FIELD),
             ((TextPart("x" * 70_000),), Reason.TOO_LARGE),
             ((TextPart("\0"),), Reason.INVALID_FIELD),
         ],

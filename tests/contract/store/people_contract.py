@@ -54,6 +54,12 @@ class PeopleContract:
         await put(store, alice("", at=1), alice("Alice", at=2), alice("", at=3))
         assert list(await store.members(ROOM)) == [Member("u-alice", "Alice")]
 
+    async def test_any_name_is_better_than_none(self, store: HistoryStore) -> None:
+        """Somebody told of by id only, named by a message of before."""
+        await store.apply([members(Member("u-alice"), at=10)])
+        await put(store, alice("Alice", at=5))
+        assert list(await store.members(ROOM)) == [Member("u-alice", "Alice")]
+
     async def test_the_kind_follows_the_newest_message(self, store: HistoryStore) -> None:
         """Somebody turns out to be a bot."""
         await put(store, alice("Alice", at=1))

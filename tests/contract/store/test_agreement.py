@@ -153,7 +153,7 @@ numbers = itertools.count()
 @pytest.mark.slow
 @given(groups=st.lists(st.lists(changes(), min_size=1, max_size=5), min_size=1, max_size=5))
 @settings(
-    max_examples=150,
+    max_examples=100,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

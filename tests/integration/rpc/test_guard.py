@@ -62,6 +62,13 @@ async def test_a_fault_is_an_incident(error: Exception, quiet_logs: list[dict[st
         assert served.records[-1].incident == line["incident"]
 
 
+async def test_a_cancellation_from_inside_is_an_incident_too() -> None:
+    """A future that somebody else cancelled, such as a writer's that stops: not a caller without an answer."""
+    async with serving(EdgeApp(None, Failing(asyncio.CancelledError()))) as served:
+        found = await refused(ask(served, timeout=5))
+        assert (found.code, found.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL")
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [

@@ -41,7 +41,7 @@ CREATE TABLE messages (
 
 -- In this order it also answers "is this id known in another channel of the tenant?".
 CREATE UNIQUE INDEX messages_by_id ON messages (tenant, id, channel);
-CREATE INDEX messages_by_time ON messages (tenant, channel, rank_time_ms, seq) WHERE state = 0;
+CREATE INDEX messages_by_time ON messages (tenant, channel, state, rank_time_ms, seq);
 CREATE INDEX messages_by_author ON messages (tenant, channel, author_id, rank_time_ms, seq);
 CREATE INDEX messages_by_parent ON messages (tenant, channel, reply_to) WHERE reply_to IS NOT NULL;
 CREATE UNIQUE INDEX messages_by_dedupe_key ON messages (tenant, channel, dedupe_key) WHERE dedupe_key <> '';

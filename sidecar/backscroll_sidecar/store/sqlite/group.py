@@ -80,7 +80,7 @@ def find_facts(connection: sqlite3.Connection, needs: Needs) -> Facts:
             elif elsewhere:
                 facts.strangers.add((tenant, channel, message_id))
         facts.children.update(connection.execute(sql.FIND_CHILDREN, (wanted(needs.replying),)))
-        if facts.children or needs.late:
+        if facts.children:
             edges = connection.execute(sql.FIND_EDGES, (wanted(needs.parents),))
             facts.edges.update({(tenant, channel, id_): up for tenant, channel, id_, up in edges})
     if needs.people:

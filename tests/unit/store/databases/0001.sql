@@ -83,7 +83,7 @@ CREATE TABLE schema_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) STRICT
 ;
-INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-21 23:34:41');
+INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-22 00:07:46');
 CREATE TABLE tombstones (
     tenant        TEXT NOT NULL,
     channel       TEXT NOT NULL,
@@ -104,7 +104,7 @@ CREATE TABLE vectors (
     FOREIGN KEY (tenant, channel, message_id) REFERENCES messages (tenant, channel, id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX messages_by_id ON messages (tenant, id, channel);
-CREATE INDEX messages_by_time ON messages (tenant, channel, rank_time_ms, seq) WHERE state = 0;
+CREATE INDEX messages_by_time ON messages (tenant, channel, state, rank_time_ms, seq);
 CREATE INDEX messages_by_author ON messages (tenant, channel, author_id, rank_time_ms, seq);
 CREATE INDEX messages_by_parent ON messages (tenant, channel, reply_to) WHERE reply_to IS NOT NULL;
 CREATE UNIQUE INDEX messages_by_dedupe_key ON messages (tenant, channel, dedupe_key) WHERE dedupe_key <> '';

@@ -1,0 +1,141 @@
+"""Laws 2 and 5 through the door: the same answer after a restart, and an answer whatever the store does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from backscroll import Author, Member, Message, Unavailable
+from backscroll.v1 import context_pb2
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.settings import MemorySettings
+from tests.kit.served import served
+
+NOON = 1_795_176_000_000
+PEOPLE = [Author("u1", "Ann"), Author("u2", "Ben"), Author("u3", "小黑"), Author("bot", "Helper", "bot")]
+PROFILES = ["balanced", "classic", "chain_recent", "retrieval", "naive", "room"]
+
+
+def chat(count: int = 60) -> list[Message]:
+    """Answers, late parents, late lines, mentions, a picture's worth of oddities."""
+    lines = []
+    for n in range(count):
+        author = PEOPLE[n * 7 % 4]
+        late = 40_000 if n % 11 == 5 else 0
+        lines.append(
+            Message(
+                f"m{n}", author, f"line {n} 猫 @Ben" if n % 5 == 0 else f"line {n}, cats and dogs",
+                NOON - 600_000 + n * 5_000 - late, role="assistant" if author.id == "bot" else "user",
+                reply_to=f"m{(n * 13 + 3) % count}" if n % 3 == 0 else None,
+            )
+        )  # fmt: skip
+    return lines
+
+
+async def everything(client) -> list[bytes]:
+    """Answers of every profile to a few questions, ids, timings and cache flags taken out."""
+    answers = []
+    for profile in PROFILES:
+        for fields in (
+            {"question": "@Ben what do cats eat?", "asker": "u1"},
+            {"question": "", "trigger_message_id": "m57"},
+            {"question": "狗呢？", "asker": PEOPLE[2], "layout": "single_user", "reply": "m30", "token_budget": 300},
+        ):
+            context = await client.build_context("room", profile=profile, asked_at=NOON, explain=True, **fields)
+            raw = context_pb2.BuildContextResponse()
+            raw.CopyFrom(context.raw)
+            raw.ClearField("diagnostics")
+            raw.ClearField("context_id")
+            raw.ClearField("events")
+            answers.append(raw.SerializeToString(deterministic=True))
+    return answers
+
+
+async def test_the_same_answers_after_a_restart(tmp_path):
+    """Law 2, N-08: same store, configuration and request: same items and payload bytes before and after a restart,
+    with edits, recalls, renames and an erased person in between."""
+    database = tmp_path / "history.db"
+    async with served(database) as (client, _):
+        lines = chat()
+        for start in range(0, 60, 7):
+            await client.append("room", lines[start : start + 7])
+            await client.build_context("room", "hot?", asker="u1")
+        await client.edit_message("room", "m10", text="edited, about cats", edited_at=NOON - 5)
+        await client.recall_message("room", "m20")
+        await client.upsert_members("room", [Member("u2", "Benedict", aliases=["boss"])])
+        await client.upsert_members("room", [Member("u2", "Benedict")])
+        await client.erase("room", user_id="u3")
+        await client.append("room", lines)  # redelivered: nothing new
+        before = await everything(client)
+    async with served(database) as (client, _):
+        assert await everything(client) == before
+
+
+async def test_a_store_that_goes_away():
+    """S2-14, S5-24, S5-29, law 5: a hot channel needs no store; a cold one gives an empty context that says so, and
+    without a question's text a retryable error."""
+    async with served() as (client, app):
+        for channel in ("hot", "cold"):
+            await client.append(channel, chat(10))
+        await client.build_context("hot", "warm up", asker="u1")
+        app.channels.drop(_key("cold"))
+
+        async def down(*args: object, **kwargs: object) -> None:
+            raise StoreUnavailable("the disk is gone")
+
+        app.store.load_channel = down
+        hot = await client.build_context("hot", "what now?", asker="u1", asked_at=NOON, profile="room")
+        assert (len(hot.items), list(hot.degradations)) == (10, [])
+        cold = await client.build_context("cold", "what now?", asker="u1", preferences=["tea"])
+        assert cold.raw.rung == context_pb2.RUNG_EMPTY
+        assert [(d.stage, d.source, d.reason) for d in cold.degradations] == [
+            ("gather", "history", "STORE_UNAVAILABLE")
+        ]
+        assert cold.payload["messages"][-1]["content"] == "what now?"
+        with pytest.raises(Unavailable):
+            await client.build_context("cold", trigger_message_id="m3")
+
+
+@pytest.mark.parametrize("timeout_s", [0.1, 1.0])
+async def test_a_slow_store_and_the_callers_deadline(timeout_s):
+    """N-09, S5-25: the answer comes before the caller's deadline, with rung and reason; the load goes on."""
+    async with served() as (client, app):
+        await client.append("room", chat(10))
+        app.channels.drop(_key("room"))
+        load = app.store.load_channel
+
+        async def slow(key: object) -> object:
+            await asyncio.sleep(timeout_s * 1.5)
+            return await load(key)
+
+        app.store.load_channel = slow
+        # Later, the client would raise DeadlineExceeded.
+        context = await client.build_context("room", "what now?", asker="u1", timeout_s=timeout_s)
+        assert context.raw.rung == context_pb2.RUNG_EMPTY
+        assert [d.reason for d in context.degradations] == ["TIMEOUT"]
+        await asyncio.sleep(timeout_s)
+        context = await client.build_context("room", "what now?", asker="u1", asked_at=NOON, profile="room")
+        assert len(context.items) == 10
+
+
+async def test_the_servers_own_timeout():
+    """S5-25, S5-27: context_build_timeout_seconds holds where the caller sets no short deadline."""
+    async with served(memory=MemorySettings(context_build_timeout_seconds=0.1)) as (client, app):
+        await client.append("room", chat(5))
+        app.channels.drop(_key("room"))
+
+        async def slow(key: object) -> None:
+            await asyncio.sleep(30)
+
+        app.store.load_channel = slow
+        started = time.perf_counter()
+        context = await client.build_context("room", "what now?", asker="u1")
+        assert time.perf_counter() - started < 5
+        assert [d.reason for d in context.degradations] == ["TIMEOUT"]
+
+
+def _key(channel: str) -> ChannelKey:
+    return ChannelKey("default", channel)

@@ -1,0 +1,62 @@
+"""Names of people: found, shared, changed, taken away. A name never stands in for an id."""
+
+from __future__ import annotations
+
+from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.domain import Author, Member
+
+
+def test_names_old_and_new():
+    """P-27: a rename keeps both names; the person goes by the newer one."""
+    people = People()
+    people.note_author(Author("u1", "Ann"))
+    people.note_members([Member("u1", "Anna", former_names=("Ann",))])
+    assert (people.user_for_name("ann"), people.user_for_name("ANNA")) == ("u1", "u1")
+    assert people.names[people.index["u1"]] == "Anna"
+
+
+def test_an_old_message_renames_nobody():
+    """P-27, law 2: a late or edited message under an old name adds that name and changes none."""
+    people = People()
+    people.note_members([Member("u1", "Anna")])
+    people.note_author(Author("u1", "Ann"))
+    assert people.names == ["Anna"]
+    assert people.user_for_name("Ann") == "u1"
+
+
+def test_shared_names_find_nobody():
+    """S5-03: a name two users go by, or went by, is nobody's."""
+    people = People()
+    people.note_author(Author("u1", "Ann"))
+    people.note_author(Author("u2", "ann"))
+    people.note_author(Author("u1", "Ann"))
+    assert people.user_for_name("Ann") is None
+    assert people.user_for_name("u1") is None
+
+
+def test_an_alias_that_was_taken_away():
+    """P-27, law 2: it finds nobody any more, and a name it made ambiguous is found again."""
+    people = People()
+    people.note_members([Member("u1", "Ann", ("boss", "a")), Member("u2", "Ben", ("Boss",))])
+    assert people.user_for_name("boss") is None
+    people.note_members([Member("u1", "Ann", ("a",))])
+    assert (people.user_for_name("boss"), people.user_for_name("a")) == ("u2", "u1")
+    people.note_members([Member("u2", "Ben")])
+    assert people.user_for_name("boss") is None
+
+
+def test_marks_around_a_name():
+    """S5-03: stored with or without its at sign, a name is found the same way."""
+    people = People()
+    people.note_members([Member("u1", "@Ann "), Member("u2", " ")])
+    assert people.user_for_name("ann") == "u1"
+    assert people.longest_name_chars == 3
+
+
+def test_joins_and_leaves():
+    """P-03, P-27: times of joining and leaving are known, and unknown again when unset."""
+    people = People()
+    people.note_members([Member("u1", joined_at_ms=5, left_at_ms=9)])
+    assert (people.joined_at_ms, people.left_at_ms) == ({0: 5}, {0: 9})
+    people.note_members([Member("u1", joined_at_ms=5)])
+    assert (people.joined_at_ms, people.left_at_ms) == ({0: 5}, {})

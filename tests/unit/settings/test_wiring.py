@@ -1,0 +1,103 @@
+"""Settings do what they say: each reaches the part it is about."""
+
+import logging
+import sys
+
+import pytest
+
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
+from backscroll_sidecar.settings import MemorySettings, Settings
+from backscroll_sidecar.wiring import examine_database, open_app, own_strategies
+
+KEY = ChannelKey("default", "c")
+
+
+def said(number: int, text: str = "hello there", channel: str = "c") -> Message:
+    return Message(f"m{number}", channel, Author("u1", "Ann"), (TextPart(text),), number + 1)
+
+
+def settings(**values) -> Settings:
+    return Settings(database=":memory:", **values)
+
+
+@pytest.mark.parametrize(("collect", "recorded"), [(True, {"context.compressed"}), (False, set())])
+async def test_events_are_recorded_unless_switched_off(collect, recorded):
+    """S5-27: MEMORY_ENABLE_ASYNC_DATA_COLLECTION."""
+    memory = MemorySettings(enable_async_data_collection=collect)
+    async with open_app(settings(memory=memory, default_profile="naive")) as app:
+        await app.history.append(KEY, [said(n, "x" * 5_000) for n in range(3)])
+        await app.builder.build(BuildRequest(KEY, "so?", asked_at_ms=100))
+        await app.writer.drain(5)
+        types = {event.type for event in await app.store.events(KEY)}
+    assert recorded <= types
+    assert bool(types) == collect
+
+
+@pytest.mark.parametrize("durability", ["full", "normal"])
+async def test_durability_reaches_the_database(tmp_path, durability):
+    async with open_app(Settings(state_dir=tmp_path, durability=durability)) as app:
+        assert (await app.store.stats()).synchronous == durability
+    assert (tmp_path / "backscroll.db").exists()
+
+
+async def test_memory_for_channels_is_bounded():
+    small, large = settings(hot_channel_bytes=1024 * 1024), settings()
+    for chosen, kept in ((small, 1), (large, 2)):
+        async with open_app(chosen) as app:
+            for channel in ("a", "b"):
+                lines = [said(n, f"{n} " * 10_000, channel) for n in range(60)]
+                await app.history.append(ChannelKey("default", channel), lines)
+                await app.builder.build(BuildRequest(ChannelKey("default", channel), "so?"))
+            assert len(app.channels) == kept
+
+
+async def test_profiles_of_server_channel_and_bot():
+    chosen = settings(
+        default_profile="room",
+        channel_profiles={"quiet": "naive"},
+        bots={"cat": {"profile": "classic"}},
+    )
+    async with open_app(chosen) as app:
+        used = [
+            (await app.builder.build(request)).profile
+            for request in (
+                BuildRequest(KEY, "so?"),
+                BuildRequest(ChannelKey("default", "quiet"), "so?"),
+                BuildRequest(ChannelKey("default", "quiet"), "so?", self_ids=("cat",)),
+                BuildRequest(KEY, "so?", self_ids=("cat",), profile="balanced"),
+            )
+        ]
+    assert used == ["room", "naive", "classic", "balanced"]
+
+
+async def test_warming_up_touches_no_history(tmp_path):
+    async with open_app(Settings(state_dir=tmp_path)) as app:
+        await app.warm_up()
+        assert sum((await app.store.stats()).row_counts.values()) == 0
+        assert len(app.channels) == 0
+
+
+def test_a_broken_strategy_is_left_out_with_a_warning(caplog):
+    """S2-23, law 5."""
+
+    class Odd:
+        name = "odd"
+
+    sys.modules[__name__].Odd = Odd
+    with caplog.at_level(logging.WARNING):
+        found = own_strategies(settings(strategies=(f"{__name__}:Odd", "nowhere:Thing")))
+    assert found == {}
+    assert "nowhere" in caplog.text
+    assert "no gather" in caplog.text
+
+
+def test_a_database_is_examined_without_being_changed(tmp_path):
+    path = tmp_path / "other.db"
+    path.write_bytes(b"no database at all, but long enough to look like a file" * 20)
+    before = path.read_bytes()
+    report = examine_database(Settings(database=path))
+    assert report.fault
+    assert path.read_bytes() == before
+    assert not examine_database(Settings(database=tmp_path / "none.db")).exists
+    assert not (tmp_path / "none.db").exists()
