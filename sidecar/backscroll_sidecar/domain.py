@@ -179,10 +179,10 @@ def render_part(part: Part) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What ingest found out about one revision of a message. Stored once, read from then on.
+    r"""What ingest found out about one revision of a message. Stored once, read from then on.
 
     `text` is the rendered text all of it refers to; `mention_ids` are user ids without repeats, in order of
-    appearance; `keywords` are distinct, in order of appearance; `token_count` counts ``text + "\\n"`` in o200k_base.
+    appearance; `keywords` are distinct, in order of appearance; `token_count` counts ``text + "\n"`` in o200k_base.
     `reply` is the sender's edge, else an inferred one, else None.
     """
 
@@ -259,6 +259,7 @@ class RefusalCode(StrEnum):
     NEGATIVE_TIME = "negative_time"
     WRONG_CHANNEL = "wrong_channel"
     BAD_EMBEDDING = "bad_embedding"
+    UNKNOWN_ENUM = "unknown_enum"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,10 @@ class Reason(StrEnum):
 
 
 class BackscrollError(Exception):
-    """Base of all typed errors. `field` names the request field, `metadata` goes to ErrorInfo; no user text in either."""
+    """Base of all typed errors.
+
+    `field` names the request field, `metadata` goes to ErrorInfo; no user text in either.
+    """
 
     reason = Reason.INTERNAL
 

@@ -7,7 +7,9 @@ in `tests/contract`, is run on every implementation.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from backscroll_sidecar.domain import (
@@ -17,7 +19,9 @@ from backscroll_sidecar.domain import (
     Event,
     Member,
     Message,
+    NeutralMessage,
     StoredMessage,
+    ToolCallPart,
 )
 from backscroll_sidecar.errors import BackscrollError
 
@@ -123,6 +127,11 @@ class Applied:
     receipt: EraseReceipt | None = None
     error: BackscrollError | None = None
 
+    @property
+    def is_erasure(self) -> bool:
+        """Whether something was deleted for good: rows, or a member without any, who leaves a receipt only."""
+        return bool(self.erased_ids) or self.receipt is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ChannelInfo:
@@ -157,7 +166,9 @@ class HistoryReader(Protocol):
     All raise `StoreUnavailable` when the store cannot answer, and nothing else.
     """
 
-    async def load_channel(self, key: ChannelKey) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
+    async def load_channel(
+        self, key: ChannelKey
+    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
         """Every row of the channel, recalled ones included, in order of `seq`, and all its members."""
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
@@ -171,10 +182,14 @@ class HistoryReader(Protocol):
     ) -> Sequence[StoredMessage]:
         """The newest `limit` live rows of one author across these channels (none named: all), oldest first (S1-03)."""
 
-    async def get_messages(self, key: ChannelKey, message_ids: Sequence[str]) -> Mapping[str, StoredMessage]:
+    async def get_messages(
+        self, key: ChannelKey, message_ids: Sequence[str]
+    ) -> Mapping[str, StoredMessage]:
         """The rows that exist among these ids, recalled ones included."""
 
-    async def reply_tree(self, key: ChannelKey, message_id: str, limit: int) -> Sequence[StoredMessage]:
+    async def reply_tree(
+        self, key: ChannelKey, message_id: str, limit: int
+    ) -> Sequence[StoredMessage]:
         """All rows connected to this one by reply edges as sent (not inferred), by `seq`; empty when unknown."""
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
@@ -223,3 +238,104 @@ class EventSink(Protocol):
 
     def emit(self, key: ChannelKey, context_id: str, events: Sequence[Event]) -> None:
         """Queue events to be recorded."""
+
+
+# --- models: what answers -------------------------------------------------------------------------------------------
+
+
+class FinishReason(StrEnum):
+    """Why a model stopped, in the vendor's words reduced to these. NONE: the stream ended cleanly without a reason."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    TOOL_CALLS = "tool_calls"
+    NONE = "none"
+
+
+class ModelFault(StrEnum):
+    """What went wrong with a model call, by what can be done about it."""
+
+    RATE_LIMITED = "rate_limited"
+    REJECTED = "rejected"
+    UNAUTHORIZED = "unauthorized"
+    SERVER_ERROR = "server_error"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    BAD_RESPONSE = "bad_response"
+
+
+class ModelError(Exception):
+    """A model call that failed. `safe_reason` may be shown to users: no driver text, no address, no key (S5-32)."""
+
+    def __init__(
+        self, fault: ModelFault, safe_reason: str, *, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(safe_reason)
+        self.fault = fault
+        self.safe_reason = safe_reason
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas."""
+
+    messages: tuple[NeutralMessage, ...]
+    model: str
+    temperature: float | None = None
+    tools_json: str = ""
+    max_output_tokens: int | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer, never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A whole call the model asks for, once its arguments are complete."""
+
+    call: ToolCallPart
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDelta:
+    """What the vendor counted."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event of every stream that did not raise."""
+
+    reason: FinishReason
+
+
+ModelEvent = TextDelta | ToolCallDelta | UsageDelta | Finished
+
+
+class ChatModel(Protocol):
+    """Something that answers messages. One instance serves all requests; safe to call from any task of the loop."""
+
+    def stream(
+        self, request: ModelRequest
+    ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        """Stream one answer.
+
+        Leaving the block closes the upstream at once, whatever is still to come. Events come in the order of the
+        vendor; the last is `Finished`, once. Raises `ModelError`, and nothing else, on entering or between events;
+        never retries by itself.
+        """
+
+    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
+        """One answer without streaming, as the events a stream would have had."""
+
+    async def close(self) -> None:
+        """Release connections. Idempotent."""

@@ -165,8 +165,8 @@ class Settings(_Section):
     )
     strategies: Annotated[tuple[StrategyName, ...], Words] = Field(
         default=(),
-        description="Candidate sources of your own, each named module:Class, several with commas. They run in "
-        "every profile, after its own sources.",
+        description="Candidate sources of your own, each named module:Class, several with commas. They run after "
+        "the sources of every profile but classic, which stays the formula it is; a request may name them there.",
     )
     tls_cert: UserPath | None = Field(
         default=None, description="PEM file of the server's certificate chain."
@@ -211,14 +211,14 @@ class Settings(_Section):
     def context_settings(self, own_sources: Sequence[str] = ()) -> ContextSettings:
         """Settings of builds, the profiles derived (S0-01, S3-18, S5-26, S5-27). Imports numba.
 
-        `own_sources` run in every profile, after its own.
+        `own_sources` run in every profile but `classic`, after its own.
         """
         from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
 
         memory = self.memory
         return ContextSettings(
             profiles={
-                name: replace(one, sources=tuple(dict.fromkeys((*one.sources, *own_sources))))
+                name: one if name == "classic" else _with_sources(one, own_sources)
                 for name, one in _derived_profiles(self).items()
             },
             default_profile=self.default_profile,
@@ -231,6 +231,10 @@ class Settings(_Section):
             bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
             channel_profiles=dict(self.channel_profiles),
         )
+
+
+def _with_sources(profile: Profile, own_sources: Sequence[str]) -> Profile:
+    return replace(profile, sources=tuple(dict.fromkeys((*profile.sources, *own_sources))))
 
 
 def _derived_profiles(settings: Settings) -> Mapping[str, Profile]:

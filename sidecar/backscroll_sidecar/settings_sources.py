@@ -82,7 +82,7 @@ def load(
     directory = directory or Path.cwd()
     file, file_name = _read_file(config, directory)
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    dotenv = directory / ENV_NAME
+    dotenv = _checked_dotenv(directory)
     problems = [*_unknown_names(dotenv), *_unknown_keys(file, file_name)]
     origins: dict[str, str] = {}
 
@@ -124,6 +124,17 @@ def _read_file(config: Path | None, directory: Path) -> tuple[dict[str, Any], st
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigFileError(f"{path} cannot be read: {error}") from error
     return table, path.name
+
+
+def _checked_dotenv(directory: Path) -> Path:
+    """The file of variables; pydantic passes over a missing one, and would fail on one that is no text."""
+    path = directory / ENV_NAME
+    try:
+        if path.is_file():
+            path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigFileError(f"{path} cannot be read: {error}") from error
+    return path
 
 
 def _given(

@@ -54,7 +54,10 @@ def strategy(value: str) -> str:
 
 def home(value: Path) -> Path:
     """Let ``~`` be the user's home."""
-    return value.expanduser()
+    try:
+        return value.expanduser()
+    except RuntimeError:
+        raise ValueError("there is no such user's home") from None
 
 
 UserPath = Annotated[Path, AfterValidator(home)]

@@ -24,7 +24,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
         if request.config.getoption("--update-goldens"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        assert path.exists(), f"{path} is missing: run pytest --update-goldens and read what it writes"
+        assert path.exists(), (
+            f"{path} is missing: run pytest --update-goldens and read what it writes"
+        )
         assert json.loads(path.read_text(encoding="utf-8")) == value
 
     return compare

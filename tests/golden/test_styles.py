@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import pytest
-
-from backscroll_sidecar.context.model import SystemPrompt
-from backscroll_sidecar.domain import Author, AuthorKind, Category, Layout, Role, SpeakerStyle, TimeStyle
-from backscroll_sidecar.strategies import Messages
 from tests.golden.conftest import as_golden
 from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
 from tests.kit.rooms import Fixed, Room, payload
+
+from backscroll_sidecar.context.model import SystemPrompt
+from backscroll_sidecar.domain import (
+    Author,
+    AuthorKind,
+    Category,
+    Layout,
+    Role,
+    SpeakerStyle,
+    TimeStyle,
+)
+from backscroll_sidecar.strategies import Messages
 
 RIVAL = Author("b2", "Rival", AuthorKind.BOT)
 GROUP = [
@@ -113,8 +121,24 @@ TIMED = [
     say("minute", ANN, "one minute ago", MINUTE_MS),
     say("now", ANN, "just now", 5 * SECOND_MS),
 ]
-DATES = ["2026-01-04", "2026-11-18", "2026-11-19", "2026-11-19", "2026-11-20", "2026-11-20", "2026-11-20"]
-AGES = ["320 days ago", "2 days ago", "1 day ago", "1 day ago", "3 hours ago", "1 minute ago", "just now"]
+DATES = [
+    "2026-01-04",
+    "2026-11-18",
+    "2026-11-19",
+    "2026-11-19",
+    "2026-11-20",
+    "2026-11-20",
+    "2026-11-20",
+]
+AGES = [
+    "320 days ago",
+    "2 days ago",
+    "1 day ago",
+    "1 day ago",
+    "3 hours ago",
+    "1 minute ago",
+    "just now",
+]
 MARKS = {
     TimeStyle.NONE: [""] * 7,
     TimeStyle.ISO_DATE: [f"[{date}] " for date in DATES],

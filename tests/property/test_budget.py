@@ -9,15 +9,15 @@ import pytest
 import quicktok
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.chats import ANN, BEN, BOT, HOUR_MS, MINUTE_MS, NOON_MS, say
+from tests.kit.rooms import Fixed, Room, payload
+from tests.property.chats import chats, plain_texts, texts
 
 from backscroll_sidecar.context.model import BuiltContext, SystemPrompt
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Layout, SpeakerStyle, TimeStyle, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.strategies import Messages
-from tests.kit.chats import ANN, BEN, BOT, HOUR_MS, MINUTE_MS, NOON_MS, say
-from tests.kit.rooms import Fixed, Room, payload
-from tests.property.chats import chats, plain_texts, texts
 
 O200K = quicktok.get_encoding("o200k_base").count
 COUNT = {
@@ -48,7 +48,11 @@ def check(built: BuiltContext, budget: int, tokenizer: TokenizerName, reserve: i
     assert tokens.total == counted(built, tokenizer, reserve)
     assert tokens.total <= budget == tokens.budget
     assert tokens.tokenizer is tokenizer
-    parts = {f.name: getattr(tokens, f.name) for f in fields(tokens) if f.name not in ("tokenizer", "budget")}
+    parts = {
+        f.name: getattr(tokens, f.name)
+        for f in fields(tokens)
+        if f.name not in ("tokenizer", "budget")
+    }
     assert sum(parts.values()) == tokens.total
     assert all(part >= 0 for part in parts.values()), parts
     assert parts["reserve"] == reserve
@@ -109,11 +113,17 @@ def test_the_budget_holds(messages, request, tail, budget, trigger):
 @given(st.lists(st.one_of(plain_texts, texts), min_size=1, max_size=30), st.integers(60, 400))
 def test_semantic_lines_and_a_tight_budget(lines, budget):
     """P-02: sections, titles and blank lines count too."""
-    messages = [say(f"m{n}", (ANN, BEN, BOT)[n % 3], text, HOUR_MS - n) for n, text in enumerate(lines)]
+    messages = [
+        say(f"m{n}", (ANN, BEN, BOT)[n % 3], text, HOUR_MS - n) for n, text in enumerate(lines)
+    ]
     far = Fixed("semantic", Messages("semantic", message_ids=[m.id for m in messages[::2]]))  # type: ignore[arg-type]
     room = Room(messages, own=[far])
     built = room.build_now(
-        MARK, profile="retrieval", layout=Layout.SINGLE_USER, token_budget=budget, system=SystemPrompt("x")
+        MARK,
+        profile="retrieval",
+        layout=Layout.SINGLE_USER,
+        token_budget=budget,
+        system=SystemPrompt("x"),
     )
     check(built, budget, TokenizerName.O200K, 0)
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.chats import ANN, BEN, HOUR_MS, NOON_MS, say, stored_in_order
+from tests.kit.rooms import Fixed, Room, ids_by_rank
+from tests.property.chats import chats, sentences
 
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Analysis, Category, Fate, Member, MessageState, Reply
 from backscroll_sidecar.strategies import Messages
-from tests.kit.chats import ANN, BEN, HOUR_MS, NOON_MS, say, stored_in_order
-from tests.kit.rooms import Fixed, Room, ids_by_rank
-from tests.property.chats import chats, sentences
 
 requests = st.fixed_dictionaries(
     {
@@ -44,11 +44,15 @@ def test_every_candidate_is_accounted_for(messages, recalled, request, question)
     ]
     far = Fixed("semantic", Messages(Category.SEMANTIC, message_ids=("m1", "m1", "m4")))
     members = [Member("u1", "Ann", joined_at_ms=NOON_MS - 20 * HOUR_MS)]
-    built = Room(stored, own=[far], members=members).build_now(question, ANN, explain=True, **request)
+    built = Room(stored, own=[far], members=members).build_now(
+        question, ANN, explain=True, **request
+    )
     explanation = built.explanation
     told = [c.message_id for c in explanation.candidates]
     assert len(told) == len(set(told)) == built.diagnostics.candidate_count
-    assert Counter(c.fate is Fate.SELECTED for c in explanation.candidates)[True] == len(built.items)
+    assert Counter(c.fate is Fate.SELECTED for c in explanation.candidates)[True] == len(
+        built.items
+    )
     items = {item.message_id: item for item in built.items}
     at = {s.message.id: (s.rank_time_ms, s.seq) for s in stored}
     assert told == sorted(told, key=at.__getitem__)
@@ -64,7 +68,9 @@ def test_every_candidate_is_accounted_for(messages, recalled, request, question)
             continue
         assert (item.rank, item.score, item.sources) == (one.rank, one.score, one.sources)
     recalled_ids = {s.message.id for s in stored if s.state is MessageState.RECALLED}
-    assert all(c.fate is Fate.RECALLED for c in explanation.candidates if c.message_id in recalled_ids)
+    assert all(
+        c.fate is Fate.RECALLED for c in explanation.candidates if c.message_id in recalled_ids
+    )
     assert sorted(item.rank for item in built.items) == list(range(1, len(items) + 1))
     silent = Room(stored, own=[far], members=members).build_now(question, ANN, **request)
     assert silent.explanation is None
@@ -76,7 +82,9 @@ def _recalled(stored):
     return replace(stored, analysis=analysis, state=MessageState.RECALLED)
 
 
-@pytest.mark.xfail(reason="select.py says `score` for a kept line among the best three", strict=False)
+@pytest.mark.xfail(
+    reason="select.py says `score` for a kept line among the best three", strict=False
+)
 @pytest.mark.parametrize("profile", ["balanced", "chain_recent"])
 def test_what_only_the_floor_keeps_says_so(profile):
     """Law 7: a line below the threshold that is in all the same names the stage that kept it."""

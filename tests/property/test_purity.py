@@ -11,6 +11,10 @@ import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.chats import ANN, HOUR_MS, say
+from tests.kit.rooms import Room, ids
+from tests.property.chats import plain_texts, texts
+from tests.property.test_roles import lines, styles
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.analyze import token_counter
@@ -19,10 +23,6 @@ from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompress
 from backscroll_sidecar.context.layouts import Parts, StandardAssembler
 from backscroll_sidecar.domain import Category, Layout, TokenizerName
 from backscroll_sidecar.errors import StoreUnavailable
-from tests.kit.chats import ANN, HOUR_MS, say
-from tests.kit.rooms import Room, ids
-from tests.property.chats import plain_texts, texts
-from tests.property.test_roles import lines, styles
 
 COUNTER = token_counter(TokenizerName.O200K)
 
@@ -97,7 +97,10 @@ def test_the_assembler_is_pure(given_lines, style, layout, include_system, quest
     )
 
 
-@given(plain_texts | texts | st.text(st.sampled_from("ae\u0301\u0300👨‍👩‍👧\u200d🇨🇳🇺क्ष猫\r\n")), st.integers(1, 40))
+@given(
+    plain_texts | texts | st.text(st.sampled_from("ae\u0301\u0300👨‍👩‍👧\u200d🇨🇳🇺क्ष猫\r\n")),
+    st.integers(1, 40),
+)
 def test_cuts_respect_graphemes(text, most):
     """S3-10: a cut text is never longer than allowed, mark included, ends between graphemes, and loses no more than
     it must."""
@@ -164,7 +167,8 @@ def test_token_estimates():
     """S3-21: one fixture, three known numbers: exact, a quarter of the characters, a quarter of the bytes."""
     text = "猫吃什么？ What do cats eat?"
     built = {
-        name: Room().build_now(text, profile="room", tokenizer=name).tokens for name in TokenizerName
+        name: Room().build_now(text, profile="room", tokenizer=name).tokens
+        for name in TokenizerName
     }
     question = {name.value: tokens.question - 4 for name, tokens in built.items()}
     assert question == {"o200k_base": 9, "chars/4": 6, "bytes/4": 9}

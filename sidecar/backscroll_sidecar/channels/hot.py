@@ -90,8 +90,9 @@ class HotChannel:
         if known:
             self._replace(known)
         if fresh:
+            first = len(self._ids)
             self._append(sorted(fresh, key=lambda s: s.seq))
-            self._sort()
+            self._sort(first)
         if applied.erased_ids:
             self._erase(set(applied.erased_ids))
         self.people.note_members(applied.members)
@@ -159,8 +160,10 @@ class HotChannel:
         self._texts, self._fragments = self._texts.copy(), self._fragments.copy()
         for item in stored:
             row = self._rows[item.message.id]
+            self._text_bytes -= len(self._texts[row]) + len(self._fragments[row])
             self._texts[row] = item.analysis.text
             self._fragments[row] = self._codec.encode(item)
+            self._text_bytes += len(self._texts[row]) + len(self._fragments[row])
             for name, value in self._row_scalars(item).items():
                 if name not in {"time_ms", "seq"}:
                     self._scalars[name] = self._scalars[name].replace(row, value)
@@ -169,7 +172,6 @@ class HotChannel:
             self._links = self._links.with_edge(
                 row, _edge(item), self._ids, self._scalars["seq"].view()
             )
-        self._text_bytes = _text_bytes(self._texts, self._fragments)
         self.generation += 1
 
     def _erase(self, gone: set[str]) -> None:
@@ -181,11 +183,12 @@ class HotChannel:
             self._take(keep)
             self._links = self._links.rebuilt(self._ids, self._scalars["seq"].view(), edges)
 
-    def _sort(self) -> None:
-        """Late messages move to their place in time."""
+    def _sort(self, first: int = 0) -> None:
+        """Late messages among the rows from `first` on move to their place in time; those before are in order."""
         time_ms, seq = self._scalars["time_ms"].view(), self._scalars["seq"].view()
-        behind = np.diff(time_ms)
-        if (behind < 0).any() or ((behind == 0) & (np.diff(seq) < 0)).any():
+        tail = slice(max(0, first - 1), None)
+        behind = np.diff(time_ms[tail])
+        if (behind < 0).any() or ((behind == 0) & (np.diff(seq[tail]) < 0)).any():
             self._take(np.lexsort((seq, time_ms)))
 
     def _take(self, order: NDArray[np.intp]) -> None:

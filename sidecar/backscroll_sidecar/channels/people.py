@@ -49,6 +49,7 @@ class People:
 
     def note_members(self, members: Iterable[Member]) -> None:
         """Learn names, former names, aliases, joins and leaves."""
+        taken_away = False
         for member in members:
             index = self.intern(member.user_id)
             if member.name:
@@ -60,9 +61,11 @@ class People:
                 for name in names:
                     self._note_name(name, member.user_id)
             else:
-                self._forget_names()
+                taken_away = True
             _set_or_drop(self.joined_at_ms, index, member.joined_at_ms)
             _set_or_drop(self.left_at_ms, index, member.left_at_ms)
+        if taken_away:
+            self._forget_names()
 
     def user_for_name(self, name: str) -> str | None:
         """The one user who goes or went by this name, case-folded; None when nobody or several do."""

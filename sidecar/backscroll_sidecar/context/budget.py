@@ -41,7 +41,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A context inside its budget. `dropped` says what became of lines that had to go, by place."""
+    """A context inside its budget.
+
+    `dropped` says what became of lines that had to go, `line_tokens` what the others cost at most, both by place.
+    """
 
     assembled: Assembled
     lines: tuple[Line, ...]
@@ -49,6 +52,7 @@ class Fitted:
     original_count: int
     was_cut: bool
     dropped: Mapping[int, Fate]
+    line_tokens: Mapping[int, int]
     preferences_dropped: bool = False
 
 
@@ -72,7 +76,7 @@ def fit(
     StageFailed
         When the compressor or the assembler raised.
     """
-    counter = token_counter(frame.tokenizer)
+    counter = _Remembering(token_counter(frame.tokenizer))
 
     def assemble(lines: Sequence[Line], preferences: Sequence[str]) -> tuple[Assembled, int]:
         shown = replace(parts, lines=lines, preferences=preferences)
@@ -113,8 +117,30 @@ def fit(
     )
     cut = compressed.was_cut or len(lines) < compressed.original_count
     return Fitted(
-        made, tuple(lines), tokens, compressed.original_count, cut, dropped, preferences_dropped
+        made,
+        tuple(lines),
+        tokens,
+        compressed.original_count,
+        cut,
+        dropped,
+        {line.place: cost(line) for line in lines},
+        preferences_dropped,
     )
+
+
+class _Remembering:
+    """A counter for one fit: bare, recounted and by part, the same texts come again."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.name = counter.name
+        self._counter = counter
+        self._known: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        tokens = self._known.get(text)
+        if tokens is None:
+            tokens = self._known[text] = self._counter.count(text)
+        return tokens
 
 
 def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, counter: TokenCounter) -> int:
@@ -167,8 +193,9 @@ def _by_part(
     made: Assembled, total: int, parts: Parts, frame: Frame, counter: TokenCounter
 ) -> TokenCounts:
     """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
-    count = {section.part: counter.count(section.text) for section in made.sections}
-    if frame.layout is Layout.TURNS and "recent" in count:
+    apart = {"recent"} if frame.layout is Layout.TURNS else set()
+    count = {s.part: counter.count(s.text) for s in made.sections if s.part not in apart}
+    if apart:
         recent = {line.message_id for line in parts.lines if line.category is Category.RECENT}
         count["recent"] = sum(
             message_tokens(message, frame, counter)

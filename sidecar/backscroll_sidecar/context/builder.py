@@ -234,7 +234,7 @@ class ContextBuilder:
         )
         label = request.question_label
         parts = Parts(
-            question=question_text(question, style),
+            question=question_text(question, style, request.layout),
             lines=lines,
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=picked.gathered.preferences,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -13,6 +14,8 @@ from backscroll_sidecar.domain import Fate
 
 CUT_MARK = "…"
 _GRAPHEME = regex.compile(r"\X")
+_PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]{2}")
+"""Two characters of which each is a grapheme of its own: the usual text."""
 
 LineCost = Callable[[Line], int]
 
@@ -94,9 +97,12 @@ def shorten(line: Line, max_chars: int) -> Line:
 def cut_text(text: str, max_chars: int) -> str:
     """At most `max_chars` code points of `text`, its mark included."""
     room = max_chars - len(CUT_MARK)
-    end = 0
-    # A grapheme that crosses the limit is left out whole; only a window around the limit is looked at.
-    for match in _GRAPHEME.finditer(text, 0, min(len(text), room + 64)):
+    # A grapheme that crosses the limit is left out whole. Graphemes are looked for from a place before the limit where
+    # one certainly begins.
+    end = room
+    while end > 0 and not _PLAIN.match(text, end - 1):
+        end -= 1
+    for match in _GRAPHEME.finditer(text, end, min(len(text), room + 64)):
         if match.end() > room:
             break
         end = match.end()

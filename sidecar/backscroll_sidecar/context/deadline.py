@@ -9,7 +9,8 @@ from typing import TypeVar
 from backscroll_sidecar.ports import Clock
 
 RESERVE_S = 0.005
-RESERVE_SHARE = 0.2
+RESERVE_SHARE = 0.05
+MOST_RESERVE_SHARE = 0.2
 
 T = TypeVar("T")
 
@@ -17,7 +18,8 @@ T = TypeVar("T")
 class Deadline:
     """The time one build may take: the caller's and the server's limit, less a reserve for the answer.
 
-    The reserve is 5 ms or 20 % of the caller's time, whichever is less. Awaits are cut off at the deadline; a stage
+    The reserve is 5 ms, or 5 % of the caller's time where that is more, but at most 20 % of it: a busy machine wakes
+    who waits late by milliseconds. Awaits are cut off at the deadline; a stage
     of pure computation is skipped when `allows` says that its usual cost no longer fits.
     """
 
@@ -27,7 +29,9 @@ class Deadline:
         self._clock = clock
         usable_s = timeout_s
         if time_left_s is not None:
-            usable_s = min(timeout_s, time_left_s - min(RESERVE_S, RESERVE_SHARE * time_left_s))
+            reserve_s = max(RESERVE_S, RESERVE_SHARE * time_left_s)
+            reserve_s = min(reserve_s, MOST_RESERVE_SHARE * time_left_s)
+            usable_s = min(timeout_s, time_left_s - reserve_s)
         self._end_s = clock.monotonic_s() + max(0.0, usable_s)
 
     def left_s(self) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.domain import Category, Degradation
 from backscroll_sidecar.strategies import (
+    Empty,
     Messages,
     Preferences,
     Strategy,
@@ -84,7 +85,9 @@ async def gather(
             if isinstance(result, Messages):
                 union.add(bit, _rows(result, query), result.category)
             elif isinstance(result, Preferences):
-                preferences.extend(tuple(map(str.strip, result.lines)))
+                preferences.extend(filter(None, map(str.strip, result.lines)))
+            elif not isinstance(result, Empty):
+                raise TypeError(f"{type(result).__name__} is no result of a strategy")
         except TimeoutError:
             degradations.append(Degradation("gather", "TIMEOUT", name))
         except Exception as error:  # a strategy may be anybody's code; it costs only itself (law 5)

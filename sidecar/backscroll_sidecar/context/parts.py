@@ -7,7 +7,7 @@ from backscroll_sidecar.context.lines import Line, LineStyle, escape_name, inden
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.domain import AuthorKind, Category, Role, SpeakerStyle
+from backscroll_sidecar.domain import AuthorKind, Category, Layout, Role, SpeakerStyle
 
 
 def lines_of(request: BuildRequest, view: ChannelView, picked: Picked) -> list[Line]:
@@ -48,10 +48,14 @@ def speaker_style(request: BuildRequest, question: Question, lines: list[Line]) 
     return SpeakerStyle.TAGGED if len(people) > 1 else SpeakerStyle.ROLE
 
 
-def question_text(question: Question, style: LineStyle) -> str:
-    """The question as it is written: in tagged style with its speaker, like every other line."""
+def question_text(question: Question, style: LineStyle, layout: Layout) -> str:
+    """The question as it is written: in tagged style with its speaker, like every other line.
+
+    In one message with the context it cannot begin a line of its own, which would pass for somebody else's (law 4).
+    """
     if style.speaker is SpeakerStyle.ROLE or question.asker is None:
-        return question.text
+        is_apart = layout in (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
+        return question.text if is_apart else indent(question.text)
     name, author_id = escape_name(question.asker.name), escape_name(question.asker.id)
     who = f"{name} <{author_id}>" if name else f"<{author_id}>"
     return f"{who}: {indent(question.text)}"

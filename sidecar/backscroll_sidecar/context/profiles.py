@@ -88,7 +88,7 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "threshold": overrides.relevance_threshold,
         "max_chars_per_message": overrides.max_chars_per_message,
         "recent_limit": overrides.recent_limit,
-        "sources": overrides.sources or None,
+        "sources": tuple(dict.fromkeys(overrides.sources)) or None,
         "recent_floor": overrides.recent_floor if profile.allows_floor else None,
     }
     kept = {name: value for name, value in changes.items() if value is not None}
@@ -100,6 +100,7 @@ def plain(profile: Profile, message_count: int) -> Profile:
     return replace(
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
+        collapse_duplicates=False,
     )  # fmt: skip
 
 

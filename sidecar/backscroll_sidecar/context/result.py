@@ -92,7 +92,7 @@ def _items(
             score=float(scores[line.place]),
             sources=picked.gathered.sources_of(line.place),
             category=line.category,
-            token_count=line.token_count,
+            token_count=fitted.line_tokens[line.place],
             truncated=line.truncated,
         )
         for line in fitted.lines

@@ -67,8 +67,10 @@ def select(
 
     recalled = view.state[rows] == MessageState.RECALLED
     hidden = _hidden(view, question, rows) if membership_only else np.zeros(len(rows), np.bool_)
-    kept_anyway = _protected(view, question, rows, recalled, profile)
-    weak = (ranked.scores < profile.threshold - THRESHOLD_TOLERANCE) & ~kept_anyway
+    chain = _chain(view, question, rows, profile)
+    kept_anyway = chain | _floor(recalled, profile)
+    below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
+    weak = below & ~kept_anyway
     reject(np.flatnonzero(weak), Fate.THRESHOLD)
     reject(np.flatnonzero(hidden), Fate.VISIBILITY)
     reject(np.flatnonzero(recalled), Fate.RECALLED)
@@ -81,7 +83,8 @@ def select(
     chosen = order[: profile.max_context]
     for place in chosen:
         fates[place] = Fate.SELECTED
-        decided[place] = "floor" if place in lifted else "score"
+        by_score = not below[place] and place not in lifted
+        decided[place] = "score" if by_score else "chain" if chain[place] else "floor"
     return Selection(chosen, fates, decided)
 
 
@@ -98,23 +101,24 @@ def _order(
     return by_score[:head] + lifted + [p for p in tail if not kept_anyway[p]], set(lifted)
 
 
-def _protected(
-    view: ChannelView,
-    question: Question,
-    rows: NDArray[np.int32],
-    recalled: NDArray[np.bool_],
-    profile: Profile,
-) -> NDArray[np.bool_]:
-    """bool[m]: the newest `recent_floor` live candidates and the ancestors of the question."""
-    out = np.zeros(len(rows), np.bool_)
+def _floor(recalled: NDArray[np.bool_], profile: Profile) -> NDArray[np.bool_]:
+    """bool[m]: the newest `recent_floor` live candidates."""
+    out = np.zeros(len(recalled), np.bool_)
     if profile.recent_floor:
         out[np.flatnonzero(~recalled)[-profile.recent_floor :]] = True
-    parent = question.parent_row if profile.follow_inferred else question.explicit_parent_row
-    if profile.keep_chain and parent >= 0:
-        edges = view.columns if profile.follow_inferred else view.explicit_columns
-        chain = np.append(ancestors(edges.parent, parent, profile.thread_limit), parent)
-        out |= np.isin(rows, chain)
     return out
+
+
+def _chain(
+    view: ChannelView, question: Question, rows: NDArray[np.int32], profile: Profile
+) -> NDArray[np.bool_]:
+    """bool[m]: the message the question replies to and its ancestors."""
+    parent = question.parent_row if profile.follow_inferred else question.explicit_parent_row
+    if not profile.keep_chain or parent < 0:
+        return np.zeros(len(rows), np.bool_)
+    edges = view.columns if profile.follow_inferred else view.explicit_columns
+    chain = np.append(ancestors(edges.parent, parent, profile.thread_limit), parent)
+    return np.isin(rows, chain)
 
 
 def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> NDArray[np.bool_]:

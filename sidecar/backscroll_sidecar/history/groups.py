@@ -75,14 +75,18 @@ def estimate_bytes(change: Change) -> int:
 def publish_slices(applied: Applied) -> Iterator[Applied]:
     """What one change did, in pieces small enough for the event loop (law 9); nothing when nothing changed.
 
-    Erased ids and members go with the first piece, rows follow in order of `seq`.
+    Erased ids go with the first piece; rows follow in order of `seq`, members beside them.
     """
-    if applied.error is not None or not (applied.stored or applied.erased_ids or applied.members):
+    if applied.error is not None or not (applied.stored or applied.members or applied.is_erasure):
         return
-    rows = applied.stored
-    if len(rows) <= PUBLISH_SLICE:
+    rows, members = applied.stored, applied.members
+    count = max(len(rows), len(members))
+    if count <= PUBLISH_SLICE:
         yield applied
         return
-    yield replace(applied, append_results=(), stored=rows[:PUBLISH_SLICE])
-    for start in range(PUBLISH_SLICE, len(rows), PUBLISH_SLICE):
-        yield Applied(stored=rows[start : start + PUBLISH_SLICE])
+    yield replace(
+        applied, append_results=(), stored=rows[:PUBLISH_SLICE], members=members[:PUBLISH_SLICE]
+    )
+    for start in range(PUBLISH_SLICE, count, PUBLISH_SLICE):
+        end = start + PUBLISH_SLICE
+        yield Applied(stored=rows[start:end], members=members[start:end])

@@ -17,19 +17,10 @@ from backscroll_sidecar.domain import (
     Message,
     MessageType,
 )
-from backscroll_sidecar.history.lane import Lane, LoopSlices
+from backscroll_sidecar.history.lane import Lane
 from backscroll_sidecar.history.requests import check_batch_bytes
 from backscroll_sidecar.history.rosters import BatchRoster, Roster, Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused, check_message
-
-__all__ = [
-    "EXECUTOR_BYTES",
-    "Ingest",
-    "LoopSlices",
-    "MessageAnalyzer",
-    "merge_results",
-    "plain_analysis",
-]
 
 logger = logging.getLogger(__name__)
 

@@ -65,7 +65,7 @@ class ChannelRoster(StaticRoster):
 
     def take(self, applied: Applied) -> bool:
         """Learn from a committed change; False when names were taken away, so that it must be loaded anew."""
-        kept = not applied.erased_ids
+        kept = not applied.is_erasure
         for member in applied.members:
             kept &= set(self._aliases.get(member.user_id, ())) <= set(member.aliases)
             if member.aliases:

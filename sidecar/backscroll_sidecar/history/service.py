@@ -23,6 +23,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.importing import ImportReport, import_batches
 from backscroll_sidecar.history.ingest import Ingest, MessageAnalyzer, merge_results
+from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.requests import (
     check_id,
@@ -46,6 +47,9 @@ from backscroll_sidecar.ports import (
     MembersChange,
     RecallChange,
 )
+
+MEMBER_US = 10
+ALIAS_US = 2
 
 _REASONS = {
     RefusalCode.TEXT_TOO_LARGE: Reason.TOO_LARGE,
@@ -184,8 +188,12 @@ class HistoryService(HistoryReads):
         check_item_count(len(members), "members")
         if not members:
             return ()
-        checked = tuple(check_member(one, f"members[{i}]") for i, one in enumerate(members))
-        change = MembersChange(key, checked, self._clock.now_ms())
+        slices = LoopSlices()
+        checked: list[Member] = []
+        for i, one in enumerate(members):
+            await slices.spend(MEMBER_US + ALIAS_US * len(one.aliases))
+            checked.append(check_member(one, f"members[{i}]"))
+        change = MembersChange(key, tuple(checked), self._clock.now_ms())
         return (await self._writer.submit(change, deadline_s)).members
 
     async def erase(

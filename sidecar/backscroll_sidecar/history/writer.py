@@ -44,9 +44,9 @@ class ChannelPublisher(Protocol):
     """Is told what every committed change did, before whoever asked for the change is (law 1)."""
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
-        """Take the rows over. On the event loop, so cheap and without I/O; at most `PUBLISH_SLICE` rows a call.
+        """Take over at most `PUBLISH_SLICE` rows and as many members. On the event loop, so cheap and without I/O.
 
-        A long change comes in several calls, in order; read `stored`, `erased_ids`, `members`, nothing else. A
+        A long change comes in several calls, in order; read `stored`, `members`, `is_erasure`, `erased_ids`. A
         publisher that cannot take them must forget the channel, so that its next use loads it from the store; what
         it raises is logged and counted, the commit stands.
         """
@@ -256,7 +256,7 @@ class Writer:
                 if rows >= PUBLISH_SLICE:
                     await asyncio.sleep(0)
                     rows = 0
-                rows += max(len(piece.stored), 1)
+                rows += max(len(piece.stored), len(piece.members), 1)
                 try:
                     self._publisher.publish(pending.change.key, piece)
                 except Exception:

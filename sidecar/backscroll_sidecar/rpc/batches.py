@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from backscroll.v1 import history_pb2 as pb
+from backscroll.v1 import message_pb2
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AppendResult,
@@ -25,7 +26,7 @@ from backscroll_sidecar.rpc.limits import (
     MAX_PARTS,
 )
 from backscroll_sidecar.rpc.translate_history import result_to_proto
-from backscroll_sidecar.rpc.translate_messages import item_from_proto
+from backscroll_sidecar.rpc.translate_messages import message_from_proto
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
 
 ITEM_US = 15
@@ -97,19 +98,24 @@ class ImportSource:
 async def _translate(batch: Batch) -> list[Message | AppendResult]:
     slices = LoopSlices()
     items: list[Message | AppendResult] = []
-    for i, item in enumerate(batch.items):
+    for item in batch.items:
         if isinstance(item, AppendResult):
             items.append(item)
             continue
         crowded = next((field for field, most in _MOST if len(getattr(item, field)) > most), None)
         if crowded:
-            code = RefusalCode.TEXT_TOO_LARGE
-            refusal = AppendResult(item.id, AppendOutcome.REFUSED, refusal=code, field=crowded)
-            items.append(refusal)
+            items.append(_refused(item, RefusalCode.TEXT_TOO_LARGE, crowded))
             continue
         await slices.spend(ITEM_US + len(item.parts) + len(item.mentions))
-        items.append(item_from_proto(item, batch.channel, i))
+        try:
+            items.append(message_from_proto(item, batch.channel))
+        except InvalidRequest as error:
+            items.append(_refused(item, RefusalCode.UNKNOWN_ENUM, error.field))
     return items
+
+
+def _refused(item: message_pb2.Message, code: RefusalCode, field: str) -> AppendResult:
+    return AppendResult(item.id, AppendOutcome.REFUSED, refusal=code, field=field)
 
 
 _CHANNEL_REFUSALS = {

@@ -93,13 +93,3 @@ def enum_value(table: Mapping[int, T], number: int, field: str) -> T:
     if number not in table:
         raise invalid(field, "is no value of its enum")
     return table[number]
-
-
-def under(prefix: str, error: InvalidRequest) -> InvalidRequest:
-    """The same error, with its field seen from the request: ``author.id`` becomes ``messages[3].author.id``."""
-    return InvalidRequest(
-        error.message.replace(error.field, f"{prefix}{error.field}", 1),
-        field=f"{prefix}{error.field}",
-        reason=error.reason,
-        metadata=error.metadata,
-    )

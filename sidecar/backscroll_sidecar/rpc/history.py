@@ -32,9 +32,9 @@ from backscroll_sidecar.rpc.pages import Rows, encode_hits, export_runs, list_pa
 from backscroll_sidecar.rpc.translate_history import (
     channel_to_proto,
     check_erase,
+    encode_members,
     import_to_proto,
     limit_of,
-    member_to_proto,
     members_from_proto,
     receipt_to_proto,
     root_of,
@@ -104,7 +104,7 @@ class HistoryServicer:
     ) -> pb.UpsertMembersResponse:
         """Insert or update people of a channel."""
         key = _key(request.channel, call)
-        members = members_from_proto(request.members)
+        members = await members_from_proto(request.members)
         await self._history.upsert_members(key, members, deadline_s=call.deadline_s)
         return pb.UpsertMembersResponse()
 
@@ -147,12 +147,9 @@ class HistoryServicer:
         found = await self._history.search(key, query, limit)
         return await encode_hits(found.messages)
 
-    async def list_members(
-        self, request: pb.ListMembersRequest, call: Call
-    ) -> pb.ListMembersResponse:
+    async def list_members(self, request: pb.ListMembersRequest, call: Call) -> bytes:
         """Return everybody known in a channel."""
-        members = await self._history.members(_key(request.channel, call))
-        return pb.ListMembersResponse(members=map(member_to_proto, members))
+        return await encode_members(await self._history.members(_key(request.channel, call)))
 
     async def wait_for_index(
         self, request: pb.WaitForIndexRequest, call: Call

@@ -54,11 +54,6 @@ MAX_ERROR_TEXT_BYTES = 512
 MAX_ERROR_DETAILS_BYTES = 4 * KIB
 """Text and details travel in headers of 8 KiB together, percent-encoded and in base 64 (NOTES, gRPC)."""
 
-# --- the event loop --------------------------------------------------------------------------------
-
-SLICE_ITEMS = 64
-"""So many messages are translated before others get a turn (law 9)."""
-
 
 @dataclass(frozen=True, slots=True)
 class GateLimits:

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.rpc.checks import invalid
+from backscroll_sidecar.rpc.limits import MAX_PAGE_TOKEN_BYTES
 
 VERSION = 1
 _BODY = struct.Struct(">BQ")
@@ -33,6 +34,8 @@ def page_position(request: pb.ListMessagesRequest) -> int | None:
     token = request.page_token
     if not token:
         return None
+    if len(token) > MAX_PAGE_TOKEN_BYTES:
+        raise _bad()
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         version, position = _BODY.unpack(raw[:-_DIGEST_BYTES])

@@ -6,10 +6,11 @@ Text and details travel in headers of a few KiB: both are capped, so that an err
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
-from grpc import Status, StatusCode
+from grpc import StatusCode
 from grpc_status import rpc_status
 
 from backscroll_sidecar.errors import (
@@ -23,11 +24,24 @@ from backscroll_sidecar.errors import (
     NotImplementedYet,
     Overloaded,
     Reason,
+    StoreReadOnly,
     StoreUnavailable,
 )
 from backscroll_sidecar.rpc.limits import MAX_ERROR_DETAILS_BYTES, MAX_ERROR_TEXT_BYTES
 
 DOMAIN = "backscroll.v1"
+
+
+NO_RETRY = (("grpc-retry-pushback-ms", "-1"),)
+"""What tells gRPC's own retries to stop: a full disk does not pass in a second."""
+
+
+class Status(NamedTuple):
+    """How a call ends; what `abort` takes."""
+
+    code: StatusCode
+    details: str
+    trailing_metadata: tuple[tuple[str, str | bytes], ...]
 
 
 class Unauthenticated(BackscrollError):
@@ -61,7 +75,10 @@ def status_for(error: BackscrollError) -> Status:
     metadata = {key: capped(value) for key, value in error.metadata.items()}
     if error.field:
         metadata["field"] = capped(error.field)
-    return _status(code_for(error), error.message, error.reason, metadata)
+    status = _status(code_for(error), error.message, error.reason, metadata)
+    if isinstance(error, StoreReadOnly):
+        return status._replace(trailing_metadata=status.trailing_metadata + NO_RETRY)
+    return status
 
 
 def internal_status(incident: str) -> Status:
@@ -87,5 +104,6 @@ def _status(code: StatusCode, text: str, reason: Reason, metadata: dict[str, str
         detail.Pack(info)
         status = status_pb2.Status(code=number, message=capped(text), details=[detail])
         if status.ByteSize() <= MAX_ERROR_DETAILS_BYTES or not metadata:
-            return rpc_status.to_status(status)
+            made = rpc_status.to_status(status)
+            return Status(made.code, made.details, tuple(made.trailing_metadata))
         del metadata[max(metadata, key=lambda key: len(metadata[key]))]

@@ -147,7 +147,7 @@ def _tools(tools_json: str) -> str:
         raise invalid("tools_json", "is no JSON") from None
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
         raise invalid("tools_json", "is no array of objects")
-    return tools_json
+    return tools_json if tools else ""  # vendors refuse an empty list
 
 
 # --- small things ----------------------------------------------------------------------------------

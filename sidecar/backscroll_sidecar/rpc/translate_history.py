@@ -12,6 +12,8 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.history.importing import ImportReport
+from backscroll_sidecar.history.lane import LoopSlices
+from backscroll_sidecar.history.service import ALIAS_US, MEMBER_US
 from backscroll_sidecar.ports import ChannelInfo, ListQuery
 from backscroll_sidecar.rpc.checks import (
     batch_too_large,
@@ -38,8 +40,10 @@ from backscroll_sidecar.rpc.limits import (
     MAX_NAME_BYTES,
     MAX_PAGE_ITEMS,
 )
+from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
 
 LimitedRequest = pb.ListMessagesRequest | pb.GetThreadRequest | pb.SearchMessagesRequest
+_MEMBERS = tag(pb.ListMembersResponse, "members", LENGTH)
 
 # --- requests --------------------------------------------------------------------------------------
 
@@ -93,11 +97,16 @@ def list_query(request: pb.ListMessagesRequest, limit: int, position: int | None
     )
 
 
-def members_from_proto(members: Sequence[pb.Member]) -> list[Member]:
+async def members_from_proto(members: Sequence[pb.Member]) -> list[Member]:
     """Translate people; `former_names` are the server's to tell and are ignored."""
     if len(members) > MAX_BATCH_ITEMS:
         raise batch_too_large("members", MAX_BATCH_ITEMS, "items")
-    return [_member(member, f"members[{i}]") for i, member in enumerate(members)]
+    slices = LoopSlices()
+    found = []
+    for i, member in enumerate(members):
+        await slices.spend(MEMBER_US + ALIAS_US * len(member.aliases))
+        found.append(_member(member, f"members[{i}]"))
+    return found
 
 
 def _member(member: pb.Member, field: str) -> Member:
@@ -175,7 +184,17 @@ def channel_to_proto(info: ChannelInfo) -> pb.GetChannelResponse:
     )
 
 
-def member_to_proto(member: Member) -> pb.Member:
+async def encode_members(members: Sequence[Member]) -> bytes:
+    """Serialise everybody known in a channel; there may be very many."""
+    slices = LoopSlices()
+    pieces = []
+    for member in members:
+        await slices.spend(MEMBER_US)
+        pieces.append(lengthed(_MEMBERS, _member_to_proto(member).SerializeToString()))
+    return b"".join(pieces)
+
+
+def _member_to_proto(member: Member) -> pb.Member:
     """Translate one person; times nobody told stay unset."""
     return pb.Member(
         user_id=member.user_id,

@@ -23,7 +23,6 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
-from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.rpc.checks import (
     check_id,
     check_text,
@@ -31,7 +30,6 @@ from backscroll_sidecar.rpc.checks import (
     invalid,
     missing,
     required_id,
-    under,
 )
 from backscroll_sidecar.rpc.enums import (
     AUTHOR_KIND_NUMBERS,
@@ -52,7 +50,7 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
     Raises
     ------
     InvalidRequest
-        For an enum out of range: no code of a single item says that.
+        For an enum that holds an unknown number, and for nothing else.
     """
     parts = parts_from_proto(message.parts)
     role = enum_value(ROLE_WORDS, message.role, "role")
@@ -162,14 +160,6 @@ def checked_embedding(embedding: pb.Embedding, field: str) -> Embedding:
     if not 0 < math.hypot(*values) < math.inf:
         raise invalid(f"{field}.values", "is zero or not finite")
     return Embedding(embedding.embedder_id, values)
-
-
-def item_from_proto(message: pb.Message, channel: str, position: int) -> Message:
-    """Translate one item of a batch; an error names its field from the request."""
-    try:
-        return message_from_proto(message, channel)
-    except InvalidRequest as error:
-        raise under(f"messages[{position}].", error) from None
 
 
 # --- to the wire -----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -37,8 +38,12 @@ TALK = [
 
 
 @pytest.fixture(scope="module")
-def served():
-    """Addresses of a server with tokens; the path of a unix socket must be short."""
+def served(pytestconfig):
+    """Addresses of a server with tokens; the path of a unix socket must be short.
+
+    Its compiled kernels outlive the test run, as those of the command line's tests do: compiling takes a minute on a
+    busy machine.
+    """
     home = Path(tempfile.mkdtemp(prefix="bs"))
     (home / "tokens.toml").write_text('[tokens]\nsecret = "ours"\nother = "theirs"\n')
     process = subprocess.Popen(
@@ -49,6 +54,7 @@ def served():
             *("--tokens-file", str(home / "tokens.toml")),
         ],
         cwd=home,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(pytestconfig.cache.mkdir("kernels"))},
         stdout=subprocess.PIPE,
         text=True,
     )

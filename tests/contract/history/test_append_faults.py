@@ -13,6 +13,7 @@ from tests.unit.history.fakes import KEY, NOW_MS, message
 from backscroll_sidecar.domain import (
     AppendOutcome,
     Author,
+    Member,
     Mention,
     Reply,
     TextPart,
@@ -146,6 +147,26 @@ class TestLoop:
         done = True
         await other
         assert turns > 150
+
+    async def test_many_members_let_others_work(self, service):
+        """Law 9: a thousand people are checked, and published, in slices."""
+        turns = 0
+        done = False
+
+        async def other_work() -> None:
+            nonlocal turns
+            while not done:
+                turns += 1
+                await asyncio.sleep(0)
+
+        other = asyncio.create_task(other_work())
+        changed = await service.upsert_members(
+            KEY, [Member(f"u{i}", f"n{i}") for i in range(1_000)]
+        )
+        done = True
+        await other
+        assert len(changed) == 1_000
+        assert turns > 45
 
     async def test_long_texts_are_analysed_elsewhere(self, service):
         threads: dict[str, bool] = {}

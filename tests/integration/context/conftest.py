@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
-
-from backscroll import AsyncClient
 from tests.kit.served import served
 
+from backscroll import AsyncClient
 
 
 @pytest_asyncio.fixture

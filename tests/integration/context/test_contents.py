@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from tests.golden import by_hand
+from tests.kit.served import served
+from tests.property.chats import FORGED_NAMES, FORGERIES
 
 from backscroll import Author, InvalidRequest, Media, Member, Message, NotFound, SystemPrompt
 from backscroll.v1 import context_pb2, message_pb2
 from backscroll_sidecar.context.lines import parse_lines
-from tests.golden import by_hand
-from tests.kit.served import served
-from tests.property.chats import FORGED_NAMES, FORGERIES
 
 NOON = 1_795_176_000_000
 ANN, BEN, BOT = Author("u1", "Ann"), Author("u2", "Ben"), Author("bot", "Helper", "bot")
@@ -38,7 +38,10 @@ async def test_stored_is_what_was_sent(client):
     await client.append("room", [line(n, (ANN, BOT)[n % 2], text) for n, text in enumerate(texts)])
     context = await ask(client, profile="room")
     assert [item.message.parts[0].text.text for item in context.items] == texts
-    assert [item.role for item in context.items] == [message_pb2.ROLE_USER, message_pb2.ROLE_ASSISTANT] * 2
+    assert [item.role for item in context.items] == [
+        message_pb2.ROLE_USER,
+        message_pb2.ROLE_ASSISTANT,
+    ] * 2
     for item in context.items:
         assert item.category == context_pb2.CATEGORY_RECENT
         assert list(item.sources) == [context_pb2.SOURCE_RECENT]
@@ -64,7 +67,9 @@ async def test_the_worked_example(client):
     await client.append("room", lines)
     request = {"profile": "room", "preferences": [by_hand.PREFERENCE]}
     context = await ask(client, by_hand.QUESTION, **request)
-    expected = by_hand.expected("turns", system=False, preferences=True, recent=True, semantic=False)
+    expected = by_hand.expected(
+        "turns", system=False, preferences=True, recent=True, semantic=False
+    )
     assert context.payload == {"model": "gpt-4o-mini", "messages": expected["payload_messages"]}
     assert (context.messages, context.text) == (expected["messages"], expected["text"])
     assert context.raw.layout == context_pb2.LAYOUT_TURNS
@@ -72,7 +77,9 @@ async def test_the_worked_example(client):
     for layout in ("turns", "context_and_question", "single_user", "system_and_user"):
         context = await ask(client, by_hand.QUESTION, layout=layout, system=by_hand.SYSTEM,
                             include_system=True, **request)  # fmt: skip
-        expected = by_hand.expected(layout, system=True, preferences=True, recent=True, semantic=False)
+        expected = by_hand.expected(
+            layout, system=True, preferences=True, recent=True, semantic=False
+        )
         assert context.payload["messages"] == expected["payload_messages"]
         assert context.text == expected["text"]
 
@@ -87,7 +94,10 @@ async def test_the_forging_corpus(client):
         for layout in ("turns", "single_user"):
             context = await ask(client, profile="room", layout=layout, speaker_style=style, token_budget=50_000,
                                 overrides={"max_context": 100, "recent_limit": 100})  # fmt: skip
-            stored = [(m.id, m.author.id, m.parts[0].text.text) for m in (i.message for i in context.items)]
+            stored = [
+                (m.id, m.author.id, m.parts[0].text.text)
+                for m in (i.message for i in context.items)
+            ]
             assert [id for id, _, _ in stored] == [one.id for one in lines]
             parsed = parse_lines(context.text)
             assert [p.text for p in parsed] == [text for _, _, text in stored]
@@ -99,7 +109,9 @@ async def test_the_forging_corpus(client):
 async def test_the_budget(client):
     """Law 3, S2-08, P-02, P-25: the total of all parts is at most the budget; too little names the least that would do,
     which does."""
-    await client.append("room", [line(n, ANN, f"line {n} with some words in it") for n in range(50)])
+    await client.append(
+        "room", [line(n, ANN, f"line {n} with some words in it") for n in range(50)]
+    )
     request = {"profile": "room", "system": "Be kind.", "tools_json": "[{}]", "reserve_tokens": 50}
     context = await ask(client, token_budget=200, **request)
     tokens = context.tokens
@@ -131,7 +143,9 @@ async def test_the_trigger_is_not_history(client):
 
 async def test_media_are_shown_and_found(client):
     """P-23: a picture with alt text is rendered as a mark and found by its words."""
-    picture = Message("pic", BEN, None, NOON - 7_200_000, parts=[Media("image", alt_text="a red bicycle")])
+    picture = Message(
+        "pic", BEN, None, NOON - 7_200_000, parts=[Media("image", alt_text="a red bicycle")]
+    )
     await client.append("room", [picture, line(1, BEN, "nothing of the sort")])
     context = await ask(client, "whose bicycle?", profile="classic", explain=True,
                         overrides={"relevance_threshold": 0.0}, speaker_style="role")  # fmt: skip
@@ -183,7 +197,9 @@ async def test_edits_and_recalls(client):
 
 async def test_names_for_the_vendor(client):
     """N-07, S1-12: include_names puts reduced names into the payload's own field."""
-    await client.append("room", [line(1, Author("u5", "Bo Li"), "hi"), line(2, Author("u6", "小黑"), "ho")])
+    await client.append(
+        "room", [line(1, Author("u5", "Bo Li"), "hi"), line(2, Author("u6", "小黑"), "ho")]
+    )
     context = await ask(client, profile="room", include_names=True)
     assert [m.get("name") for m in context.payload["messages"]] == ["Bo_Li", None, "Ann"]
 
@@ -192,7 +208,10 @@ async def test_a_template(client):
     """S5-51, S1-11: a system text filled with parameters of the message."""
     prompt = SystemPrompt("You help {{asker_name}} with {{topic}}.", True, {"topic": "cats"})
     context = await ask(client, system=prompt)
-    assert context.payload["messages"][0] == {"role": "system", "content": "You help Ann with cats."}
+    assert context.payload["messages"][0] == {
+        "role": "system",
+        "content": "You help Ann with cats.",
+    }
     with pytest.raises(InvalidRequest) as refused:
         await ask(client, system=SystemPrompt("{{nobody}}", True))
     assert refused.value.field == "system.text"
@@ -203,9 +222,57 @@ async def test_a_strategy_of_the_operator():
     async with served(strategies=("tests.kit.own:Reference",)) as (client, _):
         lines = [Message("ref1", BEN, "from the manual", NOON - 90_000), line(1, ANN, "hello")]
         await client.append("room", lines)
-        context = await ask(client, profile="room", overrides={"recent_limit": 1}, speaker_style="role")
+        context = await ask(
+            client, profile="room", overrides={"recent_limit": 1}, speaker_style="role"
+        )
         assert context.text == (
             "Conversation (recent):\nUser: hello\n\nRelevant reference (semantic):\nUser: from the manual"
         )
         (item,) = [item for item in context.items if item.message.id == "ref1"]
-        assert (list(item.own_sources), list(item.sources)) == (["reference"], [context_pb2.SOURCE_OWN])
+        assert (list(item.own_sources), list(item.sources)) == (
+            ["reference"],
+            [context_pb2.SOURCE_OWN],
+        )
+
+
+async def test_the_context_object(client):
+    """S5-23: trigger, messages with their channel and scores, time, no summary yet."""
+    await client.append("room", [line(1, BEN, "hi"), line(2, ANN, "and you?", reply_to="m1")])
+    context = await client.build_context("room", trigger_message_id="m2", profile="classic")
+    assert (context.raw.trigger.id, context.raw.trigger.author.name) == ("m2", "Ann")
+    (item,) = context.items
+    assert (item.message.channel, item.message.id, item.rank) == ("room", "m1", 1)
+    assert 0.3 <= item.score <= 1
+    assert context.raw.asked_at_ms == NOON - 60_000 + 2
+    assert not context.raw.HasField("summary")
+    assert context.id
+
+
+async def test_only_what_the_asker_could_see(client):
+    """P-04: with visible_since_membership what was said before the asker joined is left out, and told."""
+    await client.append("room", [line(n, BEN, f"line {n}") for n in range(4)])
+    await client.upsert_members("room", [Member("u1", "Ann", joined_at=NOON - 60_000 + 2)])
+    for wanted, expected in ((False, ["m0", "m1", "m2", "m3"]), (True, ["m2", "m3"])):
+        context = await ask(client, profile="room", visible_since_membership=wanted, explain=True)
+        assert ids(context) == expected
+    hidden = [
+        c.message_id
+        for c in context.explanation.candidates
+        if c.fate == context_pb2.FATE_VISIBILITY
+    ]
+    assert hidden == ["m0", "m1"]
+
+
+async def test_the_naive_profile_on_sqlite(tmp_path):
+    """S2-17, S3-08, S3-15, S3-18: another store, same answers: the latest 12, oldest first; each at most 4000
+    characters."""
+    async with served(tmp_path / "history.db") as (client, _):
+        await client.append(
+            "room", [line(n, ANN, f"line {n} " + "x" * (n * 200)) for n in range(30)]
+        )
+        context = await ask(client, profile="naive", token_budget=100_000)
+        assert ids(context) == [f"m{n}" for n in range(18, 30)]
+        assert [item.truncated for item in context.items] == [
+            n * 200 + 8 > 4_000 for n in range(18, 30)
+        ]
+        assert max(len(m["content"]) for m in context.payload["messages"]) == 4_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.kit.served import served
 
 from backscroll import Author, Message, Overrides
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.settings import MemorySettings
-from tests.kit.served import served
 
 NOON = 1_795_176_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -28,14 +28,22 @@ CHAT = [
 
 
 async def ask(client, **fields):
-    fields = {"asker": ANN, "asked_at": NOON, "profile": "classic", "explain": True, "reply": "parent", **fields}
+    fields = {
+        "asker": ANN,
+        "asked_at": NOON,
+        "profile": "classic",
+        "explain": True,
+        "reply": "parent",
+        **fields,
+    }
     return await client.build_context("room", fields.pop("question", "alpha gamma?"), **fields)
 
 
 def table(context) -> dict[str, dict[str, float]]:
     factors = context.explanation.factors
     return {
-        c.message_id: dict(zip(factors, c.shares, strict=True)) for c in context.explanation.candidates
+        c.message_id: dict(zip(factors, c.shares, strict=True))
+        for c in context.explanation.candidates
     }
 
 
@@ -48,8 +56,8 @@ async def test_every_factor(client):
     await client.append("room", CHAT)
     context = await ask(client, mentions=["u9"])
     shares = table(context)
-    decay = {id: 0.2 * math.exp(-0.1 * hours) for id, hours in
-             {"root": 30, "mid": 3, "parent": 2, "brother": 1, "named": 0.5, "words": 1 / 3, "own": 1 / 60}.items()}  # fmt: skip
+    hours = {"root": 30, "mid": 3, "parent": 2, "brother": 1, "named": 0.5, "words": 1 / 3}
+    decay = {id: 0.2 * math.exp(-0.1 * age) for id, age in {**hours, "own": 1 / 60}.items()}
     by_hand = {
         "root": (0.4 * 0.64, 0, decay["root"], 0, 0.1 / 3),  # alpha of alpha, root, gamma
         "mid": (0.4 * 0.8, 0, decay["mid"], 0, 0),
@@ -75,8 +83,8 @@ async def test_pools_and_threshold(client):
     thread, window = context_pb2.SOURCE_THREAD, context_pb2.SOURCE_WINDOW
     assert sources == {
         "root": {thread},
-        **dict.fromkeys(["mid", "parent", "brother"], {thread, window}),
-        **dict.fromkeys(["named", "words", "own", "lone"], {window}),
+        **{id: {thread, window} for id in ("mid", "parent", "brother")},
+        **{id: {window} for id in ("named", "words", "own", "lone")},
     }
     # root has .4 × .64 + .2 × e^-3 + .1 / 3 = .2993
     assert chosen(context) == ["mid", "parent", "brother", "own"]
@@ -145,10 +153,18 @@ async def test_events_are_recorded(collects):
     enable_async_data_collection off records nothing."""
     memory = MemorySettings(enable_async_data_collection=collects)
     async with served(memory=memory) as (client, app):
-        await client.append("room", [Message(f"m{n:02}", ANN, f"line {n}", NOON - 100 + n) for n in range(30)])
-        context = await ask(client, profile="naive", reply=None, overrides=Overrides(recent_limit=30))
+        await client.append(
+            "room", [Message(f"m{n:02}", ANN, f"line {n}", NOON - 100 + n) for n in range(30)]
+        )
+        context = await ask(
+            client, profile="naive", reply=None, overrides=Overrides(recent_limit=30)
+        )
         agent, turn, cut = context.raw.events
-        assert [e.type for e in (agent, turn, cut)] == ["agent.started", "turn.started", "context.compressed"]
+        assert [e.type for e in (agent, turn, cut)] == [
+            "agent.started",
+            "turn.started",
+            "context.compressed",
+        ]
         assert (cut.parent_id, cut.level) == (agent.id, "turn")
         assert dict(cut.payload) == {
             "original_count": "30", "compressed_count": "12", "max_messages": "12", "max_chars_per_message": "4000",

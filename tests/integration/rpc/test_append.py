@@ -228,13 +228,29 @@ async def test_ids_are_opaque(served: Served, id: str) -> None:
     assert tree.messages[0].message.author == pb.Author(id=id, name=id, kind=1)
 
 
-async def test_an_enum_out_of_range_refuses_the_batch_and_names_the_item(
-    served: Served, name: str
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"role": 99}, "role"),
+        ({"author": pb.Author(id="u", kind=99)}, "author.kind"),
+        ({"reply": pb.Reply(message_id="a", kind=99)}, "reply.kind"),
+    ],
+    ids=["role", "author", "reply"],
+)
+async def test_an_unknown_enum_refuses_its_item_alone(
+    served: Served, name: str, fields: dict[str, Any], field: str
 ) -> None:
-    call = served.append(name, text("x", "a"), text("y", "b", role=99))
-    found = await refused(call)
-    assert (found.code, found.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
-    assert found.field == "messages[1].role"
+    """A bot newer than the server sends a word the server does not know: its other messages are stored."""
+    before, odd, after = await served.append(
+        name, text("x", "a"), text("y", "b", **fields), text("z", "c")
+    )
+    assert before.outcome == after.outcome == hpb.APPEND_OUTCOME_STORED
+    assert odd == hpb.AppendResult(
+        message_id="b",
+        outcome=hpb.APPEND_OUTCOME_REFUSED,
+        refusal=hpb.APPEND_REFUSAL_UNKNOWN_ENUM,
+        field=field,
+    )
 
 
 @pytest.mark.parametrize("parts", [[], [pb.Part()], text("").parts], ids=["none", "empty", "blank"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,7 +59,7 @@ def test_ragged_columns(given_runs, data):
     column.extend(given_runs[half:])
     wanted = [sorted(set(run)) for run in given_runs]
     assert listed(column) == wanted
-    assert [before[1][a:b].tolist() for a, b in zip(before[0], before[0][1:], strict=False)] == wanted[:half]
+    assert [before[1][a:b].tolist() for a, b in pairwise(before[0])] == wanted[:half]
     order = np.array(data.draw(st.permutations(range(len(wanted)))), np.intp)
     assert listed(column.take(order)) == [wanted[i] for i in order]
     if wanted:
@@ -70,4 +72,4 @@ def test_ragged_columns(given_runs, data):
 
 def listed(column: RaggedColumn) -> list[list[int]]:
     offsets, values = column.view()
-    return [values[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)]
+    return [values[a:b].tolist() for a, b in pairwise(offsets)]

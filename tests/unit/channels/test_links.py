@@ -27,7 +27,11 @@ def linked(*edges: str) -> list[list[int]]:
         (["b?a", "a"], [1, -1], [-1, -1]),
         (["aa"], [-1], [-1]),  # to itself
         (["az"], [-1], [-1]),  # to nothing
-        (["ab", "ba"], [-1, 0], [-1, 0]),  # a circle of two: the edge that would close it is left out
+        (
+            ["ab", "ba"],
+            [-1, 0],
+            [-1, 0],
+        ),  # a circle of two: the edge that would close it is left out
         (["ab", "bc", "ca"], [1, -1, 0], [1, -1, 0]),
     ],
 )
@@ -37,7 +41,8 @@ def test_edges(edges, parents, explicit):
 
 
 @pytest.mark.parametrize(
-    "edges", [["ab", "bc", "ca"], ["ba", "ca", "a", "db"], ["ab", "ba", "ca", "ac"], ["b?a", "ab", "cb"]]
+    "edges",
+    [["ab", "bc", "ca"], ["ba", "ca", "a", "db"], ["ab", "ba", "ca", "ac"], ["b?a", "ab", "cb"]],
 )
 def test_one_by_one_or_at_once(edges):
     """Law 2: a batch, a load and single appends find the same edges."""

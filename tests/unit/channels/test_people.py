@@ -45,6 +45,16 @@ def test_an_alias_that_was_taken_away():
     assert people.user_for_name("boss") is None
 
 
+def test_many_names_taken_away_are_forgotten_in_one_go(monkeypatch):
+    """Law 9: a thousand members that drop an alias do not each go through all of them."""
+    people = People()
+    people.note_members([Member(f"u{i}", f"name {i}", (f"alias {i}",)) for i in range(50)])
+    forgotten = []
+    monkeypatch.setattr(people, "_forget_names", lambda: forgotten.append(True))
+    people.note_members([Member(f"u{i}", f"name {i}") for i in range(50)])
+    assert len(forgotten) == 1
+
+
 def test_marks_around_a_name():
     """S5-03: stored with or without its at sign, a name is found the same way."""
     people = People()

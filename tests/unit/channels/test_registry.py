@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from tests.kit.chats import ANN, KEY, PlainCodec, say, stored_in_order
+from tests.kit.rooms import ShelfReader
 
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import Applied
-from tests.kit.chats import ANN, KEY, PlainCodec, say, stored_in_order
-from tests.kit.rooms import ShelfReader
+from backscroll_sidecar.ports import Applied, EraseReceipt
 
 
 def keys(count: int) -> list[ChannelKey]:
@@ -118,6 +118,17 @@ async def test_an_erasure_forgets_names():
     assert channels.nbytes == 0
 
 
+async def test_an_erased_member_without_messages():
+    """N-10, law 2: an erasure that took no row still makes the channel forget the name."""
+    reader = full_reader(1)
+    reader.members = [Member("u7", "Zoe")]
+    channels, key = Channels(reader, PlainCodec()), keys(1)[0]
+    assert (await channels.view(key)).people.user_for_name("Zoe") == "u7"
+    reader.members = []
+    channels.publish(key, Applied(receipt=EraseReceipt({"members": 1})))
+    assert (await channels.view(key)).people.user_for_name("Zoe") is None
+
+
 async def test_commits_to_cold_channels_cost_nothing():
     channels = Channels(full_reader(1), PlainCodec())
     channels.publish(keys(1)[0], Applied(stored=(late_row(9),)))
@@ -171,7 +182,10 @@ async def test_dropped_is_loaded_again():
 
 async def test_all_a_user_said():
     """S1-03: N newest lines of one user across channels, oldest first, without edges of their channels."""
-    lines = [say(f"m{n}", ANN, f"line {n}", 100 - n, channel=f"c{n % 3}", reply_to="m0") for n in range(6)]
+    lines = [
+        say(f"m{n}", ANN, f"line {n}", 100 - n, channel=f"c{n % 3}", reply_to="m0")
+        for n in range(6)
+    ]
     channels = Channels(ShelfReader(stored_in_order(lines)), PlainCodec())
     view = await channels.view_of_user("default", "u1", 4)
     assert view.message_ids[: view.count] == ["m2", "m3", "m4", "m5"]

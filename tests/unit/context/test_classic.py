@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
+from tests.kit.rooms import Room, Slow, fates, ids, payload
 
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Reply, Rung
 from backscroll_sidecar.settings import MemorySettings, Settings
-from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
-from tests.kit.rooms import Room, Slow, fates, ids, payload
 
 
 def sources(built) -> dict[str, tuple[str, ...]]:
@@ -19,10 +19,14 @@ def test_thread_pool():
     """S5-13: the reply tree of the question, ancestors first, then its newest others; at most 15; the question itself
     not among them."""
     tree = [say("root", BEN, "root", 90 * DAY_MS)]
-    tree += [say(f"c{n:02}", CAT, f"child {n}", 80 * DAY_MS - n, reply_to="root") for n in range(30)]
+    tree += [
+        say(f"c{n:02}", CAT, f"child {n}", 80 * DAY_MS - n, reply_to="root") for n in range(30)
+    ]
     tree += [say("p", BEN, "parent", 70 * DAY_MS, reply_to="c00")]
     question = say("q", ANN, "question?", 0, reply_to="p")
-    built = Room([*tree, question]).build_now("", None, trigger_message_id="q", profile="classic", explain=True)
+    built = Room([*tree, question]).build_now(
+        "", None, trigger_message_id="q", profile="classic", explain=True
+    )
     newest_children = [f"c{n}" for n in range(18, 30)]
     assert sources(built) == dict.fromkeys(["root", "c00", *newest_children, "p"], ("thread",))
 
@@ -39,10 +43,14 @@ def test_window_pool():
     """S5-14: the last 24 hours to the millisecond, at most the 50 newest, the question not among them."""
     lines = [say("out", BEN, "out", DAY_MS + 1), say("in", BEN, "in", DAY_MS)]
     question = say("q", ANN, "question?", 0)
-    built = Room([*lines, question]).build_now("", None, trigger_message_id="q", profile="classic", explain=True)
+    built = Room([*lines, question]).build_now(
+        "", None, trigger_message_id="q", profile="classic", explain=True
+    )
     assert sources(built) == {"in": ("window",)}
     many = [say(f"m{n:02}", BEN, f"x {n}", HOUR_MS - n) for n in range(60)]
-    built = Room([*many, question]).build_now("", None, trigger_message_id="q", profile="classic", explain=True)
+    built = Room([*many, question]).build_now(
+        "", None, trigger_message_id="q", profile="classic", explain=True
+    )
     assert list(sources(built)) == [f"m{n:02}" for n in range(10, 60)]
 
 
@@ -57,7 +65,9 @@ def test_one_candidate_a_message():
 def test_keep_and_order():
     """S5-16, S5-17: at least 0.3, the best 20, in time order, with role and name; the rest is told why."""
     parent = say("p", BEN, "parent", 23 * HOUR_MS)
-    linked = [say(f"b{n:02}", CAT, f"sibling {n}", 10 * MINUTE_MS - n, reply_to="p") for n in range(25)]
+    linked = [
+        say(f"b{n:02}", CAT, f"sibling {n}", 10 * MINUTE_MS - n, reply_to="p") for n in range(25)
+    ]
     lone = [say("lone", CAT, "unlinked", SECOND_MS)]
     built = Room([parent, *linked, *lone]).build_now(
         profile="classic", explain=True, reply=Reply("p"), include_names=True
@@ -67,7 +77,14 @@ def test_keep_and_order():
     assert [item.rank for item in built.items] == list(range(20, 0, -1))
     fate = fates(built)
     assert fate.pop("lone") == "threshold"
-    assert {id for id, word in fate.items() if word == "limit"} == {"p", "b00", "b01", "b02", "b03", "b04"}
+    assert {id for id, word in fate.items() if word == "limit"} == {
+        "p",
+        "b00",
+        "b01",
+        "b02",
+        "b03",
+        "b04",
+    }
     assert all(item.score >= 0.3 for item in built.items)
     message = payload(built)["messages"][0]
     assert message == {"role": "user", "content": "Cat <u3>: sibling 5", "name": "Cat"}
@@ -85,7 +102,9 @@ def test_no_floor_in_classic():
     """S5-16: a recent floor exists in other profiles only; asking for one in `classic` changes nothing."""
     room = Room([say(f"m{n}", BEN, f"unlinked {n}", HOUR_MS - n) for n in range(5)])
     assert ids(room.build_now(profile="classic", overrides={"recent_floor": 3})) == []
-    floor = room.build_now(profile="balanced", overrides={"recent_floor": 3, "relevance_threshold": 1.0})
+    floor = room.build_now(
+        profile="balanced", overrides={"recent_floor": 3, "relevance_threshold": 1.0}
+    )
     assert ids(floor) == ["m2", "m3", "m4"]
 
 
@@ -129,7 +148,9 @@ def test_max_context_by_request(intelligent):
 def test_time_window_by_request():
     """S5-50: time_window_hours of a request beats configuration."""
     settings = Settings(memory=MemorySettings(time_window_hours=2)).context_settings()
-    room = Room([say(f"h{n}", BEN, f"x {n}", n * HOUR_MS) for n in range(9, 0, -1)], settings=settings)
+    room = Room(
+        [say(f"h{n}", BEN, f"x {n}", n * HOUR_MS) for n in range(9, 0, -1)], settings=settings
+    )
 
     def found(**overrides):
         built = room.build_now(profile="classic", explain=True, overrides=overrides)
@@ -213,7 +234,9 @@ def test_switches_change_classic():
 
 def test_the_timeout_changes_classic():
     """S5-25, S5-27: context_build_timeout_seconds cuts a slow source off."""
-    settings = Settings(memory=MemorySettings(context_build_timeout_seconds=0.05)).context_settings()
+    settings = Settings(
+        memory=MemorySettings(context_build_timeout_seconds=0.05)
+    ).context_settings()
     built = Room(LINES, settings=settings, own=[Slow("window", 20)]).build_now("?", ANN, **ASK)
     assert [(d.source, d.reason) for d in built.degradations] == [("window", "TIMEOUT")]
     assert ids(built) == ["parent"]

@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 
 import pytest
+from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, say
+from tests.kit.rooms import Room, shares, with_profile
 
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Mention, Reply
-from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, say
-from tests.kit.rooms import Room, shares, with_profile
 
 WEIGHTS = {
     "reply_chain": 0.4,
@@ -167,7 +167,9 @@ def test_the_sum_is_the_score():
     """S5-11, S5-12: the shares of every candidate sum to its score, and the score is the design's weighted sum."""
     room = Room([*chain(6), say("m", ANN, "alpha beta", MINUTE_MS, mentions=("u3",))])
     asked = (Mention("u3"),)
-    built = classic(room, "alpha", mentions=asked, reply=Reply("c5"), overrides={"relevance_threshold": 0.0})
+    built = classic(
+        room, "alpha", mentions=asked, reply=Reply("c5"), overrides={"relevance_threshold": 0.0}
+    )
     explanation = built.explanation
     assert dict(zip(explanation.factors, explanation.weights, strict=True)) == WEIGHTS
     assert (explanation.link, explanation.profile) == ("identity", "classic")

@@ -6,6 +6,8 @@ import asyncio
 import time
 
 import pytest
+from tests.kit.chats import BEN, HOUR_MS, StillClock, say
+from tests.kit.rooms import Failing, Fixed, Room, Slow, broken_store, fates, ids, payload
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.context.profiles import PROFILES
@@ -14,8 +16,6 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Layout, Rung
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.strategies import BUILTIN, Empty, Preferences
-from tests.kit.chats import BEN, HOUR_MS, StillClock, say
-from tests.kit.rooms import Failing, Fixed, Room, Slow, broken_store, fates, ids, payload
 
 LINES = [say(f"m{n:02}", BEN, f"line {n}", HOUR_MS - n * 1_000) for n in range(40)]
 LAST_20 = [f"m{n}" for n in range(20, 40)]
@@ -80,7 +80,10 @@ def test_rung_three_when_rung_two_breaks(monkeypatch):
 @pytest.mark.parametrize("source", ["recent", "thread", "window", "preferences"])
 def test_a_source_that_raises_drops_out(source):
     """Law 5, S2-14, S2-15: a strategy that raises costs only itself; the others are there."""
-    overrides = {"sources": ("recent", "thread", "window", "preferences"), "relevance_threshold": 0.0}
+    overrides = {
+        "sources": ("recent", "thread", "window", "preferences"),
+        "relevance_threshold": 0.0,
+    }
     built = Room(LINES, own=[Failing(source)]).build_now(
         profile="classic", overrides=overrides, preferences=("tea",), explain=True
     )
@@ -95,7 +98,9 @@ def test_a_source_that_raises_drops_out(source):
 def test_all_sources_raise():
     """Law 5: nothing is left to show, everything that failed is named, the answer comes."""
     built = Room(LINES, own=[Failing(name) for name in BUILTIN]).build_now(profile="classic")
-    assert named(built) == [("gather", name, "ERROR") for name in ("thread", "window", "preferences")]
+    assert named(built) == [
+        ("gather", name, "ERROR") for name in ("thread", "window", "preferences")
+    ]
     assert ids(built) == []
     assert_answers(built)
 
@@ -154,7 +159,9 @@ class BadAssembler:
 @pytest.mark.parametrize("layout", Layout)
 def test_a_compressor_or_assembler_that_raises(parts, stage, layout):
     """Law 5: it is replaced by the plain one and named; the history stays."""
-    built = Room(LINES, **parts).build_now(profile="room", layout=layout, preferences=("tea",), explain=True)
+    built = Room(LINES, **parts).build_now(
+        profile="room", layout=layout, preferences=("tea",), explain=True
+    )
     assert named(built) == [(stage, "", "ERROR")]
     assert ids(built) == LAST_20
     assert fates(built)["m39"] == "selected"

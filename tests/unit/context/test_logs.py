@@ -8,14 +8,14 @@ import logging
 
 import pytest
 import structlog
+from tests.kit.chats import ANN, BEN, HOUR_MS, say
+from tests.kit.rooms import Failing, Room, broken_store
 
 import backscroll_sidecar.context.builder as builder_module
 import backscroll_sidecar.context.gather as gather_module
 import backscroll_sidecar.context.picking as picking_module
 import backscroll_sidecar.context.result as result_module
 from backscroll_sidecar.telemetry import logs
-from tests.kit.chats import ANN, BEN, HOUR_MS, say
-from tests.kit.rooms import Failing, Room, broken_store
 
 SECRET = "my card number is 4929"
 LINES = [say(f"m{n}", BEN, f"{SECRET} {n}", HOUR_MS - n) for n in range(5)]
@@ -56,15 +56,25 @@ def test_a_fallback(log_lines):
     room = Room(LINES, ranker=broken, own=[Failing("window", ValueError("odd"))])
     room.build_now(f"{SECRET}?", ANN, profile="classic", preferences=(SECRET,))
     source, ranking, built = log_lines()
-    assert (source["event"], source["source"], source["error"]) == ("source failed", "window", "ValueError")
-    assert (ranking["event"], ranking["stage"], ranking["error"]) == ("picking failed", "rank", "RuntimeError")
+    assert (source["event"], source["source"], source["error"]) == (
+        "source failed",
+        "window",
+        "ValueError",
+    )
+    assert (ranking["event"], ranking["stage"], ranking["error"]) == (
+        "picking failed",
+        "rank",
+        "RuntimeError",
+    )
     assert (built["rung"], built["level"]) == ("RECENT", "warning")
     assert built["degradations"] == ["gather:window:ERROR", "rank::ERROR"]
 
 
 def test_tracebacks_hold_no_texts(log_lines):
     """S5-52: no text bodies, not even in the traceback of what broke."""
-    Room(LINES, ranker=broken).build_now(f"{SECRET}?", ANN, profile="classic", preferences=(SECRET,))
+    Room(LINES, ranker=broken).build_now(
+        f"{SECRET}?", ANN, profile="classic", preferences=(SECRET,)
+    )
     assert len(log_lines()) == 2
     assert SECRET not in json.dumps(log_lines())
 

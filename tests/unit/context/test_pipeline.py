@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, NOON_MS, PlainCodec, say, stored_in_order
+from tests.kit.rooms import Room, fates, ids, payload
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.channels import HotChannel
@@ -12,8 +14,6 @@ from backscroll_sidecar.context.compress import Compressed
 from backscroll_sidecar.context.layouts import Assembled
 from backscroll_sidecar.context.model import SystemPrompt
 from backscroll_sidecar.domain import NeutralMessage, Role, SpeakerStyle, TextPart, ToolCallPart
-from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, NOON_MS, PlainCodec, say, stored_in_order
-from tests.kit.rooms import Room, fates, ids, payload
 
 LINES = [say(f"m{n:02}", BEN, f"line {n}", HOUR_MS - n * 1_000) for n in range(30)]
 
@@ -76,7 +76,9 @@ def test_swap_the_compressor():
 def test_swap_the_assembler():
     """S3-01: another assembler."""
     built = Room(LINES, assembler=Stub()).build_now(profile="room")
-    assert payload(built)["messages"] == [{"role": "user", "content": "20 lines; Ann <u1>: what now?"}]
+    assert payload(built)["messages"] == [
+        {"role": "user", "content": "20 lines; Ann <u1>: what now?"}
+    ]
     assert len(built.items) == 20
 
 
@@ -102,7 +104,10 @@ def test_the_order_of_the_pipeline():
 def test_the_standard_order():
     """S3-13: system, history, user."""
     built = Room(LINES[:2]).build_now(
-        profile="naive", system=SystemPrompt("Be kind."), include_system=True, speaker_style=SpeakerStyle.ROLE
+        profile="naive",
+        system=SystemPrompt("Be kind."),
+        include_system=True,
+        speaker_style=SpeakerStyle.ROLE,
     )
     assert [(m.role.name, m.content) for m in built.messages] == [
         ("SYSTEM", "Be kind."),
@@ -211,7 +216,11 @@ def test_neutral_to_openai():
                 "role": "assistant",
                 "content": "a",
                 "tool_calls": [
-                    {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q":"cats"}'}}
+                    {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {"name": "search", "arguments": '{"q":"cats"}'},
+                    }
                 ],
             },
             {"role": "tool", "content": "t", "tool_call_id": "c1"},
@@ -236,8 +245,12 @@ def test_openai_to_neutral():
     }
     parsed = OpenAIChat().parse_reply(json.dumps(reply).encode())
     assert parsed.parts == (TextPart("好的"), ToolCallPart("c1", "f", "{}"))
-    assert (parsed.finish_reason, parsed.prompt_tokens, parsed.completion_tokens) == ("tool_calls", 7, 3)
+    assert (parsed.finish_reason, parsed.prompt_tokens, parsed.completion_tokens) == (
+        "tool_calls",
+        7,
+        3,
+    )
     for nonsense in (b"", b"[]", b'{"choices": []}', b'{"error": {}}', b'{"choices": [{"message": 3}]}',
                      b'{"choices": [{"message": {"tool_calls": [{}]}}]}'):  # fmt: skip
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="not a chat completion"):
             OpenAIChat().parse_reply(nonsense)

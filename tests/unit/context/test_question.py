@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from backscroll_sidecar.domain import ChannelKey, Mention, MessageState, MessageType, Reply, Rung, SpeakerStyle
-from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
 from tests.kit.chats import ANN, BEN, BOT, CAT, HOUR_MS, MINUTE_MS, NOON_MS, say, stored_in_order
 from tests.kit.rooms import Room, ids, payload, shares
+
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Mention,
+    MessageState,
+    MessageType,
+    Reply,
+    Rung,
+    SpeakerStyle,
+)
+from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
 
 LINES = [say(f"m{n}", (BEN, CAT)[n % 2], f"line {n}", HOUR_MS - n * MINUTE_MS) for n in range(6)]
 
@@ -32,14 +40,20 @@ def test_without_a_conversation():
     built = room.build_now(asker=BEN, key=ChannelKey("default", ""), profile="room")
     assert ids(built) == ["m0", "m2", "m4", "x1"]
     built = room.build_now(
-        asker=BEN, key=ChannelKey("default", ""), profile="room", overrides={"recent_limit": 3, "max_context": 3}
+        asker=BEN,
+        key=ChannelKey("default", ""),
+        profile="room",
+        overrides={"recent_limit": 3, "max_context": 3},
     )
     assert ids(built) == ["m2", "m4", "x1"]
 
 
 def test_a_user_seen_under_two_names():
     """P-27: lines from several channels are shown under the name the person goes by now."""
-    lines = [say("a", replace(BEN, name="Benny"), "one"), say("b", BEN, "two", 1_000, channel="other")]
+    lines = [
+        say("a", replace(BEN, name="Benny"), "one"),
+        say("b", BEN, "two", 1_000, channel="other"),
+    ]
     built = Room(lines, hot=False).build_now(
         "?", BEN, key=ChannelKey("default", ""), profile="room", speaker_style=SpeakerStyle.TAGGED
     )
@@ -73,7 +87,10 @@ def test_recent_by_conversation():
 
 def test_recent_means_time_then_arrival():
     """DESIGN 5: recent means (timestamp, arrival), so a late message takes its place in time."""
-    late = [say("late", BEN, "late", HOUR_MS - 90_000), say("tie", CAT, "tie", HOUR_MS - 2 * MINUTE_MS)]
+    late = [
+        say("late", BEN, "late", HOUR_MS - 90_000),
+        say("tie", CAT, "tie", HOUR_MS - 2 * MINUTE_MS),
+    ]
     built = Room([*LINES, *late]).build_now(profile="room")
     assert ids(built) == ["m0", "m1", "late", "m2", "tie", "m3", "m4", "m5"]
 
@@ -87,7 +104,10 @@ def test_when_it_was_asked():
     ahead = say("ahead", BEN, "from a clock that runs fast", -5 * MINUTE_MS)
     room = Room([*LINES, ahead])
     given = room.build_now(profile="room", asked_at_ms=NOON_MS - HOUR_MS + 2 * MINUTE_MS)
-    assert (given.asked_at_ms, ids(given)) == (NOON_MS - HOUR_MS + 2 * MINUTE_MS, ["m0", "m1", "m2"])
+    assert (given.asked_at_ms, ids(given)) == (
+        NOON_MS - HOUR_MS + 2 * MINUTE_MS,
+        ["m0", "m1", "m2"],
+    )
     trigger = room.build_now("", None, profile="room", trigger_message_id="m3")
     assert (trigger.asked_at_ms, ids(trigger)) == (LINES[3].sent_at_ms, ["m0", "m1", "m2"])
     unset = room.build_now(profile="room", asked_at_ms=None)
@@ -105,7 +125,9 @@ def test_edge_and_mentions_of_the_trigger():
     stored = Room(lines).build_now("", None, **request)
     assert shares(stored, "m1")["reply_chain"] == pytest.approx(0.4)
     assert shares(stored, "m2")["mention_relation"] == pytest.approx(0.15 * 0.5)
-    brought = Room(lines).build_now("", None, **request, reply=Reply("m2"), mentions=(Mention("u3"),))
+    brought = Room(lines).build_now(
+        "", None, **request, reply=Reply("m2"), mentions=(Mention("u3"),)
+    )
     assert shares(brought, "m2")["reply_chain"] == pytest.approx(0.4)
     assert shares(brought, "m1")["reply_chain"] == 0
     assert shares(brought, "m3")["mention_relation"] == pytest.approx(0.15 * 0.5)
@@ -118,7 +140,9 @@ def test_names_in_a_question_are_ids():
     assert shares(named, "m0")["mention_relation"] == pytest.approx(0.075)
     by_id = room.build_now("@u2?", profile="classic", explain=True)
     assert shares(by_id, "m0")["mention_relation"] == 0
-    shared = Room([*LINES, say("x", "u9", "hi"), say("y", replace(ANN, id="u8", name="Ben"), "I am Ben, too")])
+    shared = Room(
+        [*LINES, say("x", "u9", "hi"), say("y", replace(ANN, id="u8", name="Ben"), "I am Ben, too")]
+    )
     built = shared.build_now("@Ben?", profile="classic", explain=True)
     assert shares(built, "m0")["mention_relation"] == 0
 
@@ -143,7 +167,8 @@ def test_addressed(request_, addressed):
 
 
 @pytest.mark.parametrize(
-    ("question", "type_"), [("where do we meet?", MessageType.QUESTION), ("你好", MessageType.CASUAL)]
+    ("question", "type_"),
+    [("where do we meet?", MessageType.QUESTION), ("你好", MessageType.CASUAL)],
 )
 def test_the_type_of_a_question(question, type_):
     """S5-04: what the analysis makes of the question is told."""
@@ -182,6 +207,8 @@ def test_a_channel_never_heard_of():
 def test_a_bare_mention_is_a_valid_trigger():
     """DESIGN 6, S2-09: a trigger without text is valid; its edges and author still count."""
     lines = [say("a", BOT, "I found it", 2 * MINUTE_MS), say("t", ANN, "", 0, reply_to="a")]
-    built = Room(lines).build_now("", None, trigger_message_id="t", profile="classic", self_ids=("bot",))
+    built = Room(lines).build_now(
+        "", None, trigger_message_id="t", profile="classic", self_ids=("bot",)
+    )
     assert (ids(built), built.addressed) == (["a"], True)
     assert payload(built)["messages"][-1] == {"role": "user", "content": ""}

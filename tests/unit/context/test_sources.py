@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, MINUTE_MS, say
+from tests.kit.rooms import Fixed, Room, fates, ids, payload
 
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Category, Reply, SpeakerStyle
@@ -17,8 +19,6 @@ from backscroll_sidecar.strategies import (
     Strategy,
     StrategyQuery,
 )
-from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, MINUTE_MS, say
-from tests.kit.rooms import Fixed, Room, fates, ids, payload
 
 LINES = [say(f"m{n:02}", BEN, f"line {n}", HOUR_MS - n * 1_000) for n in range(30)]
 
@@ -38,8 +38,14 @@ class Recorder:
 
 def test_presets_of_the_designs():
     """S0-01, S2-04, S2-05, S2-08, S3-09, S3-10, S3-18, S4-03, S5-16: defaults that disagree are presets by name."""
-    retrieval, naive, room, classic = (PROFILES[name] for name in ("retrieval", "naive", "room", "classic"))
-    assert (retrieval.recent_limit, retrieval.semantic_limit, retrieval.token_budget) == (10, 5, 4_096)
+    retrieval, naive, room, classic = (
+        PROFILES[name] for name in ("retrieval", "naive", "room", "classic")
+    )
+    assert (retrieval.recent_limit, retrieval.semantic_limit, retrieval.token_budget) == (
+        10,
+        5,
+        4_096,
+    )
     assert (naive.recent_limit, naive.max_messages, naive.max_chars_per_message) == (12, 12, 4_000)
     assert (room.recent_limit, room.max_context) == (20, 20)
     assert (classic.max_context, classic.window_hours, classic.threshold) == (20, 24, 0.3)
@@ -86,7 +92,9 @@ def test_a_strategy_of_ones_own(result, category):
     does not have is left out."""
     own = Fixed("mine", result)
     assert isinstance(own, Strategy)
-    built = Room(LINES, own=[own]).build_now(profile="room", overrides={"sources": ("mine",)}, explain=True)
+    built = Room(LINES, own=[own]).build_now(
+        profile="room", overrides={"sources": ("mine",)}, explain=True
+    )
     assert [(i.message_id, i.sources, i.category.value) for i in built.items] == [
         ("m01", ("mine",), category),
         ("m03", ("mine",), category),
@@ -138,7 +146,9 @@ async def test_a_strategy_that_waits():
         async def gather(self, query):
             return Messages(Category.RECENT, message_ids=("m07",))
 
-    built = await Room(LINES, own=[Waiting()]).build(profile="room", overrides={"sources": ("waiting",)})
+    built = await Room(LINES, own=[Waiting()]).build(
+        profile="room", overrides={"sources": ("waiting",)}
+    )
     assert ids(built) == ["m07"]
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from tests.golden import by_hand
+from tests.kit.chats import ANN, say
+from tests.kit.rooms import Room, payload
 
 from backscroll_sidecar.context.model import SystemPrompt
 from backscroll_sidecar.context.profiles import S1_SYSTEM_TEXT
 from backscroll_sidecar.context.settings import BotSettings, ContextSettings
 from backscroll_sidecar.domain import Author
 from backscroll_sidecar.errors import InvalidRequest
-from tests.golden import by_hand
-from tests.kit.chats import ANN, say
-from tests.kit.rooms import Room, payload
 
 
 def system_of(built) -> str | None:
@@ -66,7 +66,12 @@ TEMPLATE = SystemPrompt(
 def test_two_messages_two_prompts():
     """S5-51: a template filled with parameters of the message: two messages, two prompts."""
     room = Room([say("m", ANN)])
-    request = {"system": TEMPLATE, "thread_id": "t", "session_id": "s", "time_zone": "Asia/Shanghai"}
+    request = {
+        "system": TEMPLATE,
+        "thread_id": "t",
+        "session_id": "s",
+        "time_zone": "Asia/Shanghai",
+    }
     first = room.build_now("why?", ANN, **request)
     second = room.build_now("how?", Author("u7"), **request)
     when = "2026-11-20T20:00:00+08:00"

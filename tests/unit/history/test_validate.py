@@ -104,7 +104,9 @@ class TestRefused:
         assert answer.message_id == fields.get("id", "m1")
 
     def test_every_code_is_reachable(self):
-        assert {code for _, code, _ in REFUSED} == {code.value for code in RefusalCode}
+        # A number without a word never gets this far: the edge refuses the item.
+        reachable = {code.value for code in RefusalCode} - {RefusalCode.UNKNOWN_ENUM}
+        assert {code for _, code, _ in REFUSED} == reachable
 
     def test_a_huge_text_counts_for_the_batch(self):
         assert check(message(text="x" * 5_000_000)).bytes == 5_000_000

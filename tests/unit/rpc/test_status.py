@@ -17,6 +17,7 @@ from backscroll_sidecar.errors import BackscrollError, InvalidRequest, Reason
 from backscroll_sidecar.rpc.status import (
     CODES,
     DOMAIN,
+    Status,
     Unauthenticated,
     capped,
     code_for,
@@ -32,7 +33,7 @@ KINDS = [
 ]
 
 
-def details(status: grpc.Status) -> error_details_pb2.ErrorInfo:
+def details(status: Status) -> error_details_pb2.ErrorInfo:
     raw = dict(status.trailing_metadata)["grpc-status-details-bin"]
     (detail,) = status_pb2.Status.FromString(raw).details
     info = error_details_pb2.ErrorInfo()
@@ -83,6 +84,14 @@ def test_a_status_tells_reason_field_and_metadata() -> None:
         "least_tokens": "25",
         "token_budget": "10",
     }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_only_a_full_disk_tells_clients_not_to_retry(kind: type[BackscrollError]) -> None:
+    """A store that is away for a moment is asked again, a full disk is not."""
+    status = status_for(kind(1, 2) if kind is errors.BudgetTooSmall else kind("why"))
+    told = dict(status.trailing_metadata).get("grpc-retry-pushback-ms")
+    assert told == ("-1" if kind is errors.StoreReadOnly else None)
 
 
 def test_a_fault_tells_its_incident_only() -> None:

@@ -223,3 +223,9 @@ def test_what_is_wrong_is_named(fields: dict[str, Any], field: str, reason: Reas
 )
 def test_the_bounds_themselves_are_allowed(fields: dict[str, Any]) -> None:
     translated(**fields)
+
+
+@pytest.mark.parametrize("tools_json", ["[]", " [ ] "])
+def test_no_tools_are_no_tools_field(tools_json: str) -> None:
+    """S1-18: vendors refuse an empty list, so the body that is posted unchanged has none."""
+    assert translated(tools_json=tools_json).tools_json == ""

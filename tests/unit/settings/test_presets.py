@@ -127,3 +127,11 @@ def test_system_texts_of_server_and_bots_reach_the_builder():
     context = settings.context_settings()
     assert context.system_text == "server"
     assert (context.bots["b1"].system_text, context.bots["b1"].profile) == ("bot", "room")
+
+
+def test_own_strategies_leave_classic_the_formula_it_is() -> None:
+    """S2-23, S5-16: an operator's source joins every profile but `classic`."""
+    profiles = Settings().context_settings(("mine",)).profiles
+    assert {name for name, one in profiles.items() if one.sources[-1] == "mine"} == set(
+        profiles
+    ) - {"classic"}

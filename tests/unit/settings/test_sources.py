@@ -179,6 +179,19 @@ def test_a_file_that_cannot_be_read_refuses(monkeypatch, tmp_path):
         load()
 
 
+def test_an_env_file_that_is_no_text_refuses():
+    Path(".env").write_bytes(b"MEMORY_TIME_WINDOW_HOURS=\xff\n")
+    with pytest.raises(ConfigFileError, match=r"\.env"):
+        load()
+
+
+def test_the_home_of_nobody_is_a_wrong_value(monkeypatch):
+    monkeypatch.setenv("BACKSCROLL_STATE_DIR", "~nosuchuser/backscroll")
+    loaded = load()
+    assert wrong(loaded) == {"BACKSCROLL_STATE_DIR"}
+    assert loaded.origins["state_dir"] == "default"
+
+
 def test_lists_and_tables(monkeypatch):
     monkeypatch.setenv("BACKSCROLL_LISTEN", "127.0.0.1:0, unix:/tmp/b.sock ,[::1]:7171")
     monkeypatch.setenv("BACKSCROLL_CHANNEL_PROFILES", '{"c1": "room"}')

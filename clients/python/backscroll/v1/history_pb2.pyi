@@ -42,6 +42,7 @@ class AppendRefusal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     APPEND_REFUSAL_NEGATIVE_TIME: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_WRONG_CHANNEL: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_BAD_EMBEDDING: _ClassVar[AppendRefusal]
+    APPEND_REFUSAL_UNKNOWN_ENUM: _ClassVar[AppendRefusal]
 APPEND_OUTCOME_UNSPECIFIED: AppendOutcome
 APPEND_OUTCOME_STORED: AppendOutcome
 APPEND_OUTCOME_DUPLICATE: AppendOutcome
@@ -68,6 +69,7 @@ APPEND_REFUSAL_ID_TOO_LONG: AppendRefusal
 APPEND_REFUSAL_NEGATIVE_TIME: AppendRefusal
 APPEND_REFUSAL_WRONG_CHANNEL: AppendRefusal
 APPEND_REFUSAL_BAD_EMBEDDING: AppendRefusal
+APPEND_REFUSAL_UNKNOWN_ENUM: AppendRefusal
 
 class AppendMessagesRequest(_message.Message):
     __slots__ = ("channel", "messages")

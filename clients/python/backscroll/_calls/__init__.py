@@ -1,0 +1,56 @@
+"""Every call of the contract, described once for both clients.
+
+A *plan* is a generator: it yields the calls to make, is sent their responses and returns the
+result. It knows nothing of threads or event loops; `Client` and `AsyncClient` carry plans out,
+and their methods take signature and documentation from here. A plan that lists yields what it
+found as well; a `Stream` is one call with many responses.
+"""
+
+from backscroll._calls.batches import AnyMessage, Importer
+from backscroll._calls.context import build_context
+from backscroll._calls.plan import (
+    BULK_TIMEOUT_S,
+    Call,
+    Listing,
+    Plan,
+    Stream,
+    deadline_s,
+    present,
+)
+from backscroll._calls.reading import (
+    export_messages,
+    get_channel,
+    get_thread,
+    health,
+    list_members,
+    list_messages,
+    search,
+    wait_for_index,
+)
+from backscroll._calls.writing import append, edit_message, erase, recall_message, upsert_members
+
+__all__ = [
+    "BULK_TIMEOUT_S",
+    "AnyMessage",
+    "Call",
+    "Importer",
+    "Listing",
+    "Plan",
+    "Stream",
+    "append",
+    "build_context",
+    "deadline_s",
+    "edit_message",
+    "erase",
+    "export_messages",
+    "get_channel",
+    "get_thread",
+    "health",
+    "list_members",
+    "list_messages",
+    "present",
+    "recall_message",
+    "search",
+    "upsert_members",
+    "wait_for_index",
+]

@@ -1,0 +1,182 @@
+"""Building contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from backscroll._calls.plan import Call, Plan
+from backscroll._encode import encode
+from backscroll.results import Context
+from backscroll.v1 import context_pb2, message_pb2
+from backscroll.values import (
+    Author,
+    Embedding,
+    LayoutName,
+    Mention,
+    Overrides,
+    PayloadFormatName,
+    Reply,
+    SpeakerStyleName,
+    SystemPrompt,
+    TimeStyleName,
+    TokenizerName,
+    When,
+    author_of,
+    mentions_of,
+    reply_of,
+)
+
+
+def build_context(
+    channel: str = "",
+    question: str = "",
+    *,
+    asker: str | Author | message_pb2.Author | None = None,
+    trigger_message_id: str | None = None,
+    asked_at: When | None = None,
+    reply: str | Reply | message_pb2.Reply | None = None,
+    mentions: Sequence[str | Mention | message_pb2.Mention] = (),
+    thread_id: str | None = None,
+    session_id: str | None = None,
+    self_ids: Sequence[str] = (),
+    profile: str | None = None,
+    overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None = None,
+    layout: LayoutName | int | None = None,
+    speaker_style: SpeakerStyleName | int | None = None,
+    time_style: TimeStyleName | int | None = None,
+    time_zone: str = "",
+    system: str | SystemPrompt | context_pb2.SystemPrompt | None = None,
+    include_system: bool = False,
+    tools_json: str = "",
+    reserve_tokens: int | None = None,
+    preferences: Sequence[str] = (),
+    query_embedding: Embedding | message_pb2.Embedding | None = None,
+    token_budget: int | None = None,
+    tokenizer: TokenizerName | int | None = None,
+    payload_formats: PayloadFormatName | Sequence[PayloadFormatName | int] = (),
+    model: str = "",
+    explain: bool = False,
+    include_names: bool = False,
+    question_label: str | None = None,
+    visible_since_membership: bool = False,
+    timeout_s: float | None = None,
+) -> Plan[Context]:
+    """Pick the few messages that matter for a question, as model input.
+
+    It changes nothing on the server. A channel never heard of gives an empty context.
+
+    Parameters
+    ----------
+    channel
+        Where the question was asked. Empty: the asker's own messages in any channel.
+    question
+        The text the model will answer. May be empty only with `trigger_message_id`.
+    asker
+        Who asks: an `Author`, or the id alone. None: the trigger's author.
+    trigger_message_id
+        The stored message that holds the question; it is left out of the history and gives what
+        the request leaves out. None: the asker's newest message with that text, if there is one.
+    asked_at
+        The time everything refers to; later messages are not seen. None: the trigger's time, else
+        now.
+    reply, mentions
+        What the question answers and whom it names. Left out: the trigger's.
+    thread_id
+        Only messages of this container of the channel.
+    session_id
+        The session whose mode, personas and profile apply.
+    self_ids
+        The bot's own user ids; other bots' lines are shown as theirs.
+    profile, overrides
+        The named way of picking, and single settings of it to change: `Overrides` or a dict.
+    layout, speaker_style, time_style, time_zone
+        How messages are shown: "turns", "context_and_question", "single_user" or
+        "system_and_user"; speakers by "role" or "tagged"; times as "none", "iso_date" or
+        "relative" in an IANA time zone such as "Asia/Shanghai" (empty: UTC).
+    system, include_system
+        The bot's instruction, text or `SystemPrompt`. The payload has it in any case;
+        `include_system` puts it into messages and text as well.
+    tools_json
+        JSON array of the tool schemas the payload will carry.
+    preferences
+        Lines about the asker, as the bot knows them.
+    query_embedding
+        The vector of the question, if the bot has one.
+    token_budget, reserve_tokens, tokenizer
+        Cap of the whole payload, what of it is kept free for the reply, and what counts:
+        "o200k_base", "chars_4" or "bytes_4".
+    payload_formats, model
+        Vendors' request bodies to make ("openai_chat" if left out, or "none"), and the model
+        named in them.
+    explain
+        Ask for every candidate with its scores and fate.
+    include_names
+        Put authors' names into the payload's own name field, where the vendor has one.
+    question_label
+        What precedes the question in the layouts that put it behind the context.
+    visible_since_membership
+        Leave out what was said while the asker was no member.
+    timeout_s
+        Deadline of the call. None: the client's.
+
+    Raises
+    ------
+    InvalidRequest
+        With reason QUESTION_MISSING, BUDGET_TOO_SMALL (metadata "least_tokens" would do),
+        UNKNOWN_PROFILE, INVALID_FIELD or TOO_LARGE.
+    NotFound
+        If there is no message `trigger_message_id`.
+
+    Examples
+    --------
+    >>> context = client.build_context(
+    ...     "room",
+    ...     "when do we meet?",
+    ...     asker="ann",
+    ...     system="You are a helpful cat.",
+    ...     layout="single_user",
+    ...     token_budget=2000,
+    ...     preferences=["likes short answers"],
+    ... )
+    >>> context.payload["messages"][-1]["role"]
+    'user'
+    """
+    response: context_pb2.BuildContextResponse = yield Call(
+        "BuildContext",
+        encode(
+            context_pb2.BuildContextRequest,
+            channel=channel,
+            asker=author_of(asker),
+            question=question,
+            trigger_message_id=trigger_message_id,
+            asked_at_ms=asked_at,
+            reply=reply_of(reply),
+            mentions=mentions_of(mentions),
+            thread_id=thread_id,
+            session_id=session_id,
+            self_ids=self_ids,
+            profile=profile,
+            overrides=Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
+            layout=layout,
+            speaker_style=speaker_style,
+            time_style=time_style,
+            time_zone=time_zone,
+            system=SystemPrompt(system) if isinstance(system, str) else system,
+            include_system=include_system,
+            tools_json=tools_json,
+            reserve_tokens=reserve_tokens,
+            preferences=preferences,
+            query_embedding=query_embedding,
+            token_budget=token_budget,
+            tokenizer=tokenizer,
+            payload_formats=payload_formats,
+            model=model,
+            explain=explain,
+            include_names=include_names,
+            question_label=question_label,
+            visible_since_membership=visible_since_membership,
+        ),
+        timeout_s,
+    )
+    return Context(response)

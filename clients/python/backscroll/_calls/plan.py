@@ -1,0 +1,56 @@
+"""What a call is before somebody makes it, and how a method is made of its description."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from google.protobuf.message import Message as ProtoMessage
+
+T = TypeVar("T")
+
+BULK_TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One RPC with one response. No timeout_s: the client's; extra_s is time the server may wait."""
+
+    rpc: str
+    request: ProtoMessage
+    timeout_s: float | None = None
+    extra_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stream(Generic[T]):
+    """One RPC with many responses, each of which holds some items."""
+
+    call: Call
+    unpack: Callable[[Any], Iterable[T]]
+
+
+def deadline_s(default_s: float, timeout_s: float | None, extra_s: float = 0.0) -> float | None:
+    """Seconds a call may take; None: as long as it wants."""
+    own_s = default_s if timeout_s is None else timeout_s
+    return None if math.isinf(own_s) else own_s + extra_s
+
+
+Plan: TypeAlias = Generator[Call, Any, T]
+Listing: TypeAlias = Generator[Call | Sequence[T], Any, None]
+
+
+def present(method: Callable[..., Any], description: Callable[..., Any], returns: str) -> None:
+    """Give a client's method the name, signature and documentation of its description."""
+    method.__name__ = description.__name__
+    method.__doc__ = description.__doc__
+    signature = inspect.signature(description)
+    myself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    result = signature.return_annotation.partition("[")[2].removesuffix("]")
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[myself, *signature.parameters.values()],
+        return_annotation=returns.format(result),
+    )

@@ -1,0 +1,232 @@
+"""The chunks of one OpenAI chat completion, streamed or whole, to the events of an answer. Pure, no SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
+from backscroll_sidecar.domain import ToolCallPart
+from backscroll_sidecar.models.faults import failed, of_event
+from backscroll_sidecar.ports import (
+    Finished,
+    FinishReason,
+    ModelEvent,
+    ModelFault,
+    TextDelta,
+    ToolCallDelta,
+    UsageDelta,
+)
+
+MAX_TOOL_CHARS = 1024 * 1024
+"""Most characters of all calls of one answer: they are held until the answer ends."""
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "stop": FinishReason.STOP,
+    "eos": FinishReason.STOP,
+    "eos_token": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "end_turn": FinishReason.STOP,
+    "length": FinishReason.LENGTH,
+    "max_tokens": FinishReason.LENGTH,
+    "content_filter": FinishReason.CONTENT_FILTER,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "tool_use": FinishReason.TOOL_CALLS,
+    "function_call": FinishReason.TOOL_CALLS,
+}
+"""What servers write, OpenAI's and others'. Anything else (``abort``) is NONE: nobody says that the answer is whole."""
+
+_CUT_OFF = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
+
+
+class AnswerReader:
+    """Reads one answer: `take` each chunk in turn, then `end` once. Both raise `ModelError` and nothing else.
+
+    Text is passed on at once. Calls, usage and the ending come from `end`: a call is whole only when the model has
+    said that it stopped, and the calls of an answer that was cut off are dropped with it.
+    """
+
+    def __init__(self) -> None:
+        self._text = SafeText()
+        self._calls = _CallAssembler()
+        self._usage: UsageDelta | None = None
+        self._reason = FinishReason.NONE
+        self._answered = False
+        self.finished = False
+        """Whether the model has said why it stopped: then nothing of the answer but its usage can still fail."""
+
+    def take(self, chunk: object) -> TextDelta | None:
+        """The text of one chunk, if it has any."""
+        if not isinstance(chunk, Mapping):
+            raise failed(ModelFault.BAD_RESPONSE)
+        if chunk.get("error") or chunk.get("object") == "error":
+            raise of_event(chunk)
+        self._usage = _usage(chunk.get("usage")) or self._usage
+        choice = _first(chunk.get("choices"))
+        if choice is None:
+            return None
+        self._answered = True
+        said = choice.get("delta") or choice.get("message") or {}
+        if not isinstance(said, Mapping):
+            raise failed(ModelFault.BAD_RESPONSE)
+        for call in _mappings(said.get("tool_calls")):
+            self._calls.feed(call)
+        # A refusal is what the model has to say instead of a content.
+        text = self._text.feed(_text(said.get("content")) or _text(said.get("refusal")))
+        self._stop(choice.get("finish_reason"))
+        return TextDelta(text) if text else None
+
+    def end(self) -> list[ModelEvent]:
+        """What is left once the answer has ended cleanly. `Finished` is the last."""
+        if not self._answered:
+            raise failed(ModelFault.BAD_RESPONSE, "the model sent no answer")
+        rest = self._text.end()
+        events: list[ModelEvent] = [TextDelta(rest)] if rest else []
+        calls = [] if self._reason in _CUT_OFF else self._calls.whole(stopped=self.finished)
+        events += map(ToolCallDelta, calls)
+        if self._usage is not None:
+            events.append(self._usage)
+        # Some servers say "stop" after calls; OpenAI does when a function was forced.
+        asked = calls and self._reason is FinishReason.STOP
+        return [*events, Finished(FinishReason.TOOL_CALLS if asked else self._reason)]
+
+    def _stop(self, reason: object) -> None:
+        if not reason or not isinstance(reason, str) or self.finished:
+            return
+        if reason == "error":
+            raise failed(ModelFault.SERVER_ERROR)
+        self._reason = FINISH_REASONS.get(reason, FinishReason.NONE)
+        self.finished = self._reason is not FinishReason.NONE
+
+
+class SafeText:
+    """Text of deltas as the store takes it: halves of a character joined across deltas, no lone ones, no NUL."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, piece: str) -> str:
+        """The next piece of clean text; it may be empty."""
+        if self._half:
+            piece, self._half = self._half + piece, ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        return clean(piece)
+
+    def end(self) -> str:
+        """A half that never got its other half."""
+        half, self._half = self._half, ""
+        return REPLACEMENT if half else ""
+
+
+def clean(text: str) -> str:
+    """`text` without lone surrogates and NUL."""
+    text = clean_text(text)[0]
+    return text.replace("\0", REPLACEMENT) if "\0" in text else text
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+
+class _CallAssembler:
+    """Puts calls together from pieces. Also where a server leaves `index` out, or sends 0 for all of them."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._chars = 0
+
+    def feed(self, piece: Mapping[str, Any]) -> None:
+        """Take one entry of ``tool_calls``."""
+        function = piece.get("function")
+        said: Mapping[str, Any] = function if isinstance(function, Mapping) else {}
+        id, name = _text(piece.get("id")), _text(said.get("name"))
+        call = self._current(piece.get("index"), id, name)
+        call.id, call.name = call.id or id, call.name or name
+        arguments = said.get("arguments")
+        text = arguments if isinstance(arguments, str) else _dumped(arguments)
+        call.pieces.append(text)
+        self._chars += len(text) + len(id) + len(name) + 1
+        if self._chars > MAX_TOOL_CHARS:
+            raise failed(ModelFault.BAD_RESPONSE, "the model's tool calls are too large")
+
+    def _current(self, index: object, id: str, name: str) -> _Call:
+        place = index if isinstance(index, int) else None
+        if place is None:
+            known = self._calls[-1] if self._calls else None
+            fresh = known is not None and bool(name and known.name and not id)
+        else:
+            known, fresh = self._by_index.get(place), False
+        if known is None or fresh or (id and known.id and id != known.id):
+            known = _Call()
+            self._calls.append(known)
+        if place is not None:
+            self._by_index[place] = known
+        return known
+
+    def whole(self, *, stopped: bool) -> list[ToolCallPart]:
+        """All calls. Unless the model has said that it stopped, each one's arguments must be whole JSON."""
+        parts = []
+        for call in self._calls:
+            arguments = clean("".join(call.pieces)).strip() or "{}"
+            if not call.name or not (stopped or _is_json(arguments)):
+                raise failed(ModelFault.BAD_RESPONSE, "the model's answer ended inside a tool call")
+            id = clean(call.id) or f"call_{uuid4().hex[:24]}"
+            parts.append(ToolCallPart(id, clean(call.name), arguments))
+        return parts
+
+
+def _first(choices: object) -> Mapping[str, Any] | None:
+    """The choice with index 0; none when the chunk is about something else."""
+    if choices is not None and not isinstance(choices, list):
+        raise failed(ModelFault.BAD_RESPONSE)
+    return next((one for one in _mappings(choices) if not one.get("index")), None)
+
+
+def _mappings(values: object) -> list[Mapping[str, Any]]:
+    if values is None:
+        return []
+    if not isinstance(values, list) or not all(isinstance(one, Mapping) for one in values):
+        raise failed(ModelFault.BAD_RESPONSE)
+    return values
+
+
+def _text(value: object) -> str:
+    """A text, or the texts of a list of parts; anything else is none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(_text(one.get("text")) for one in value if isinstance(one, Mapping))
+    return ""
+
+
+def _usage(value: object) -> UsageDelta | None:
+    if not isinstance(value, Mapping):
+        return None
+    prompt, completion = (value.get(f"{name}_tokens") for name in ("prompt", "completion"))
+    if not isinstance(prompt, int) and not isinstance(completion, int):
+        return None
+    return UsageDelta(*(max(n, 0) if isinstance(n, int) else 0 for n in (prompt, completion)))
+
+
+def _dumped(arguments: object) -> str:
+    try:
+        return "" if arguments is None else orjson.dumps(arguments).decode()
+    except TypeError:
+        raise failed(ModelFault.BAD_RESPONSE) from None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,303 @@
+"""Chat models of OpenAI and everything that speaks its protocol: Azure, vLLM, Ollama and others.
+
+The only module that imports the vendor's client, and only when a model is made: it takes half a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from urllib.parse import urlsplit
+
+import orjson
+import structlog
+
+from backscroll_sidecar.adapters import OpenAIChat
+from backscroll_sidecar.domain import NeutralMessage
+from backscroll_sidecar.models.chunks import AnswerReader, clean
+from backscroll_sidecar.models.faults import failed, known_code, of_event, of_status
+from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
+
+if TYPE_CHECKING:
+    import openai
+
+log = structlog.get_logger("backscroll.models")
+T = TypeVar("T")
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+AFTER_FINISH_S = 2.0
+"""How long usage and the end of the stream are waited for once the model has said why it stopped."""
+
+_PATH = "/chat/completions"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIOptions:
+    """Where the model is and how long to wait for it. Nothing of it comes from a request.
+
+    Attributes
+    ----------
+    api_key
+        Sent as ``Authorization: Bearer …``; empty: no such header (local servers, Azure's ``api-key`` in `headers`).
+    base_url
+        Up to the version, ``http://127.0.0.1:11434/v1``; the client's own environment variable is not read.
+    headers, query
+        Sent with every call: ``api-key``, ``OpenAI-Organization``; ``api-version``.
+    connect_s, idle_s
+        Longest wait for a connection, and for the next bytes of a stream (comments count as bytes).
+    answer_s
+        Longest wait for an answer that is not streamed: nothing comes until all of it is there.
+    max_connections
+        Calls at a time; another one waits `connect_s` for its turn.
+    include_usage
+        Ask for usage at the end of a stream. Off for servers that refuse ``stream_options``.
+    max_tokens_field
+        The name under which the server takes a limit: OpenAI's newest models want ``max_completion_tokens``.
+    use_environment
+        Take proxies and certificates from the environment (``HTTPS_PROXY``, ``SSL_CERT_FILE``). Off: what is
+        configured here is all there is, and a local server is never asked through a proxy.
+    """
+
+    api_key: str = field(default="", repr=False)
+    base_url: str = field(default=DEFAULT_BASE_URL, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    connect_s: float = 3.0
+    idle_s: float = 60.0
+    answer_s: float = 600.0
+    max_connections: int = 1_000
+    include_usage: bool = True
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    use_environment: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what would fail in every call, without repeating it: it may be a secret."""
+        if not all(map(_is_header, (self.api_key, *self.headers, *self.headers.values()))):
+            raise ValueError("the model's key and headers must be printable ASCII without spaces at the ends")
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("the model's base URL must begin with http:// or https:// and name a host")
+
+
+class OpenAIModel:
+    """`ChatModel` over the vendor's client, with its retries off. Make it on the event loop that uses it."""
+
+    def __init__(self, options: OpenAIOptions) -> None:
+        sdk = _import_sdk()
+        httpx = importlib.import_module("httpx2")
+        self._options = options
+        self._sdk = sdk
+        self._chat = OpenAIChat()
+        gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
+        self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
+        timeout = httpx.Timeout(read=options.idle_s, **gaps)
+        headers: dict[str, Any] = dict(options.headers)
+        if not options.api_key and "authorization" not in map(str.lower, headers):
+            headers["Authorization"] = sdk.Omit()
+        self._client = sdk.AsyncOpenAI(
+            # Without one the client would take a key from the environment.
+            api_key=options.api_key or "none",
+            base_url=options.base_url,
+            timeout=timeout,
+            max_retries=0,
+            default_headers=cast("dict[str, str]", headers),
+            default_query=dict(options.query),
+            http_client=sdk.DefaultAsyncHttpxClient(
+                timeout=timeout,
+                limits=httpx.Limits(
+                    max_connections=options.max_connections,
+                    max_keepalive_connections=min(options.max_connections, 100),
+                ),
+                trust_env=options.use_environment,
+                # A redirect would carry the conversation to an address nobody configured.
+                follow_redirects=False,
+            ),
+        )
+        self._client.organization = self._client.project = None  # as read from the environment
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
+        deadline = _deadline(request)
+        body = self._body(request, streamed=True)
+        answer = await self._wait(self._open(body), deadline)
+        events = self._events(answer, deadline)
+        # The answer first: its socket closes at once, whatever the reader of the events is about.
+        async with aclosing(events), answer:
+            yield events
+
+    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
+        deadline = _deadline(request)
+        body = self._body(request, streamed=False)
+        sent = self._client.post(
+            _PATH, cast_to=object, content=body, options={"timeout": self._answer_timeout}
+        )
+        return _whole_answer(await self._wait(sent, deadline))
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _open(self, body: bytes) -> openai.AsyncStream[object]:
+        # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
+        return await self._client.post(
+            _PATH,
+            cast_to=object,
+            content=body,
+            stream=True,
+            stream_cls=self._sdk.AsyncStream[object],
+        )
+
+    async def _events(
+        self, answer: openai.AsyncStream[object], deadline: float | None
+    ) -> AsyncIterator[ModelEvent]:
+        if "json" in answer.response.headers.get("content-type", ""):
+            # A server that does not stream answers all the same.
+            body = await self._wait(answer.response.aread(), deadline)
+            for event in _whole_answer(_loaded(body)):
+                yield event
+            return
+        reader = AnswerReader()
+        chunks = aiter(answer)
+        patience: float | None = None
+        while True:
+            try:
+                chunk = await self._wait(anext(chunks, None), patience or deadline)
+                if chunk is None:
+                    break
+                delta = reader.take(chunk)
+            except ModelError:
+                if reader.finished:
+                    break  # the answer is whole; what failed after it costs its usage at most
+                raise
+            if delta is not None:
+                yield delta
+            if reader.finished and patience is None:
+                patience = _soon(deadline)
+        for event in reader.end():
+            yield event
+
+    def _body(self, request: ModelRequest, *, streamed: bool) -> bytes:
+        """The adapter's body, byte by byte, and behind it what this call adds."""
+        extra: dict[str, Any] = {}
+        if streamed:
+            extra["stream"] = True
+            if self._options.include_usage:
+                extra["stream_options"] = {"include_usage": True}
+        if request.temperature is not None:
+            extra["temperature"] = request.temperature
+        if request.max_output_tokens is not None:
+            extra[self._options.max_tokens_field] = request.max_output_tokens
+        tools_json = _checked_tools(request.tools_json)
+        try:
+            payload = self._chat.payload(
+                request.messages, model=request.model, tools_json=tools_json
+            )
+        except TypeError:  # a lone surrogate: it should not have come this far
+            messages = [_cleaned(message) for message in request.messages]
+            payload = self._chat.payload(
+                messages, model=clean(request.model), tools_json=tools_json
+            )
+        return payload[:-1] + b"," + orjson.dumps(extra)[1:] if extra else payload
+
+    async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
+        """What `awaited` gives by `deadline`; every failure as a `ModelError` with nothing of the vendor's behind it."""
+        try:
+            if deadline is None:
+                return await awaited
+            async with asyncio.timeout_at(deadline):
+                return await awaited
+        except ModelError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the port: nothing but ModelError leaves
+            failure = self._failure(error)
+        # Outside the handler, so that no traceback shows the vendor's error, its request and its key.
+        raise failure
+
+    def _failure(self, error: Exception) -> ModelError:
+        sdk, told = self._sdk, {"error": type(error).__name__}
+        failure: ModelError
+        if isinstance(error, TimeoutError | sdk.APITimeoutError):
+            failure = failed(ModelFault.TIMEOUT)
+        elif isinstance(error, sdk.APIStatusError):
+            failure = of_status(error.status_code, error.code, error.response.headers)
+            told |= {"status": str(error.status_code), "code": known_code(error.code)}
+        elif isinstance(error, sdk.APIConnectionError) or self._client.is_closed():
+            failure = failed(ModelFault.CONNECTION)
+        elif isinstance(error, sdk.APIError):
+            failure = of_event(error.body)
+            told |= {"code": known_code(error.code)}
+        else:
+            failure = failed(ModelFault.BAD_RESPONSE)
+        log.warning("a model call failed", fault=failure.fault.value, **told)
+        return failure
+
+
+def _import_sdk() -> Any:  # noqa: ANN401 - the module itself, typed where it is used
+    """The vendor's module. Its import may raise its own log level (``OPENAI_LOG``): that is our configuration's."""
+    logger = logging.getLogger("openai")
+    level = logger.level
+    module = importlib.import_module("openai")
+    logger.setLevel(level)
+    return module
+
+
+def _is_header(value: str) -> bool:
+    return value.isascii() and (not value or value.isprintable()) and value == value.strip()
+
+
+def _deadline(request: ModelRequest) -> float | None:
+    """The time of the loop at which the call must be over. Raises when that is now: nothing is sent."""
+    if request.timeout_s is None:
+        return None
+    if request.timeout_s <= 0:
+        raise failed(ModelFault.TIMEOUT)
+    return asyncio.get_running_loop().time() + request.timeout_s
+
+
+def _soon(deadline: float | None) -> float:
+    soon = asyncio.get_running_loop().time() + AFTER_FINISH_S
+    return soon if deadline is None else min(soon, deadline)
+
+
+def _whole_answer(body: object) -> list[ModelEvent]:
+    reader = AnswerReader()
+    delta = reader.take(body)
+    return [*([delta] if delta else []), *reader.end()]
+
+
+def _loaded(body: bytes) -> object:
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        raise failed(ModelFault.BAD_RESPONSE) from None
+
+
+def _checked_tools(tools_json: str) -> str:
+    """The tools, spliced into the body as they are: they must be a JSON list; an empty one is left out."""
+    if not tools_json:
+        return ""
+    try:
+        tools = orjson.loads(tools_json)
+    except ValueError:
+        tools = None
+    if not isinstance(tools, list):
+        raise failed(ModelFault.REJECTED, "the tools are not a JSON list")
+    return tools_json if tools else ""
+
+
+def _cleaned(message: NeutralMessage) -> NeutralMessage:
+    calls = tuple(
+        replace(call, id=clean(call.id), name=clean(call.name), arguments_json=clean(call.arguments_json))
+        for call in message.tool_calls
+    )  # fmt: skip
+    return replace(
+        message,
+        content=clean(message.content),
+        name=clean(message.name),
+        tool_call_id=clean(message.tool_call_id),
+        tool_calls=calls,
+    )

@@ -1,0 +1,148 @@
+"""Law 2 through a store: the same request gives the same answer before and after a restart, whatever happened."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kit.chats import ANN, KEY, MINUTE_MS, NOON_MS, PEOPLE, PlainCodec, StillClock, say
+from tests.kit.rooms import EventList
+
+from backscroll_sidecar.analyze import Analyzer, StaticRoster
+from backscroll_sidecar.channels import Channels
+from backscroll_sidecar.context.builder import ContextBuilder
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
+from backscroll_sidecar.context.profiles import PROFILES
+from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.domain import Author, Member, Mention, Message
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Change,
+    EditChange,
+    EraseChange,
+    MembersChange,
+    RecallChange,
+)
+from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.strategies import BUILTIN
+
+WORDS = ["cat", "dog", "fish", "猫", "train"]
+USERS = sorted(PEOPLE)
+NAMES = ["Ann", "Anna", "Benny", "小黑", ""]
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> list[Change]:
+    """What bots and people do to a channel, late and odd things included."""
+    out: list[Change] = []
+    analyzer, roster = Analyzer(), StaticRoster()
+    used: list[str] = []
+
+    def message(id: str) -> Message:
+        user_id = draw(st.sampled_from(USERS))
+        target = draw(st.one_of(st.none(), st.sampled_from([*used, "m0", "m9", "m99"])))
+        return say(
+            id, Author(user_id, draw(st.sampled_from(NAMES))),
+            " ".join(draw(st.lists(st.sampled_from([*WORDS, "@Anna", "?"]), min_size=1, max_size=4))),
+            draw(st.integers(0, 90 * MINUTE_MS)), reply_to=target or "",
+        )  # fmt: skip
+
+    for n in range(draw(st.integers(1, 14))):
+        kind = draw(
+            st.sampled_from(
+                [*["append"] * 6, "edit", "recall", "erase", "erase user", "erase all", "members"]
+            )
+        )
+        if kind == "append" or not used:
+            one = message(f"m{n}")
+            used.append(one.id)
+            out.append(
+                AppendChange(
+                    KEY, (one,), (analyzer.analyze(one, roster),), (one.sent_at_ms,), NOON_MS
+                )
+            )
+            roster.note_author(one.author, one.id)
+        elif kind == "edit":
+            one = replace(message(draw(st.sampled_from(used))), mentions=(Mention("u2"),))
+            out.append(EditChange(KEY, one, analyzer.analyze(one, roster), NOON_MS + n))
+        elif kind == "recall":
+            out.append(RecallChange(KEY, draw(st.sampled_from(used)), NOON_MS + n))
+        elif kind == "erase":
+            out.append(EraseChange(KEY, (draw(st.sampled_from(used)),), "", NOON_MS + n))
+        elif kind == "erase user":
+            out.append(EraseChange(KEY, (), draw(st.sampled_from(USERS)), NOON_MS + n))
+        elif kind == "erase all":
+            out.append(EraseChange(KEY, (), "", NOON_MS + n))
+        else:
+            aliases = tuple(
+                draw(st.lists(st.sampled_from(["Anna", "boss"]), max_size=2, unique=True))
+            )
+            joined_ms = draw(st.one_of(st.none(), st.just(NOON_MS - 30 * MINUTE_MS)))
+            member = Member(
+                draw(st.sampled_from(USERS)),
+                draw(st.sampled_from(NAMES)),
+                aliases,
+                joined_at_ms=joined_ms,
+            )
+            out.append(
+                MembersChange(KEY, (member,), NOON_MS - draw(st.integers(0, 60)) * MINUTE_MS)
+            )
+    return out
+
+
+def essence(built: BuiltContext) -> dict:
+    """All of an answer but ids, timings and cache flags, which stand apart in diagnostics."""
+    return {
+        "known": built.channel_known,
+        "items": built.items,
+        "bytes": [payload.body for payload in built.payloads],
+        "messages": built.messages,
+        "text": built.text,
+        "tokens": built.tokens,
+        "rung": built.rung,
+        "degradations": built.degradations,
+        "explanation": built.explanation,
+        "addressed": built.addressed,
+        "trigger": built.trigger_fragment,
+    }
+
+
+@settings(max_examples=100)
+@given(changes(), st.data())
+def test_a_build_is_the_same_after_a_restart(some_changes, data):
+    """Law 2, N-08, P-27: same store, configuration and request: same items and payload bytes before and after a
+    restart, whatever happened before, renames, aliases, erased people and late messages included."""
+    requests = [
+        BuildRequest(
+            KEY, question, ANN, asked_at_ms=NOON_MS, profile=profile, explain=True,
+            visible_since_membership=data.draw(st.booleans()),
+            overrides=Overrides(relevance_threshold=data.draw(st.sampled_from([None, 0.0]))),
+        )
+        for profile, question in zip(PROFILES, ["@Anna cat?", "boss: 小黑 dog"] * 3, strict=True)
+    ]  # fmt: skip
+
+    async def scenario() -> None:
+        store = MemoryStore()
+        live = Channels(store, PlainCodec())
+        for n, change in enumerate(some_changes):
+            (applied,) = await store.apply([change])
+            live.publish(KEY, applied)
+            if n == 0 or data.draw(st.booleans()):
+                await live.view(KEY)  # somebody builds: from now on the channel is hot
+        for request in requests:
+            answers = [
+                await _builder(c, store).build(request)
+                for c in (live, Channels(store, PlainCodec()))
+            ]
+            before, after = map(essence, answers)
+            assert before == after
+
+    asyncio.run(scenario())
+
+
+def _builder(channels: Channels, store: MemoryStore) -> ContextBuilder:
+    return ContextBuilder(
+        channels, store, BUILTIN, Analyzer(), ContextSettings(), StillClock(), EventList()
+    )
