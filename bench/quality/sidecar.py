@@ -53,7 +53,9 @@ class Sidecar:
         for channel, batch in by_channel.items():
             report = self._client.append(channel, batch)
             if report.stored != len(batch):
-                raise ValueError(f"{len(batch) - report.stored} of {len(batch)} not stored: {report.problems}")
+                raise ValueError(
+                    f"{len(batch) - report.stored} of {len(batch)} not stored: {report.problems}"
+                )
 
     def select(self, query: Any, budget: Any) -> list[str]:
         """Ids of the chosen messages, best first."""

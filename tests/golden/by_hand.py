@@ -38,9 +38,16 @@ SEMANTIC_PART = (
 SYSTEM_PART = f"System: {SYSTEM}"
 
 CONTENT_OF_5_2 = (
-    "User Preferences: 用户偏好喝茶。\n\nConversation (recent):\nUser: 狗吃什么\n"
-    "Assistant: 狗可以吃狗粮、肉类和部分蔬菜。\nUser: 猫吃什么\nAssistant: 猫是肉食动物，适合吃猫粮、鱼肉和煮熟的鸡肉。\n\nRelevant reference (semantic):\n"
-    "User: 我家的猫喜欢鱼\nAssistant: 可以适量喂鱼，注意去刺。\n\n用户提问: 那猫呢？"
+    "User Preferences: 用户偏好喝茶。\n\n"
+    "Conversation (recent):\n"
+    "User: 狗吃什么\n"
+    "Assistant: 狗可以吃狗粮、肉类和部分蔬菜。\n"
+    "User: 猫吃什么\n"
+    "Assistant: 猫是肉食动物，适合吃猫粮、鱼肉和煮熟的鸡肉。\n\n"
+    "Relevant reference (semantic):\n"
+    "User: 我家的猫喜欢鱼\n"
+    "Assistant: 可以适量喂鱼，注意去刺。\n\n"
+    "用户提问: 那猫呢？"
 )
 BODY_OF_5_2 = {
     "model": "gpt-3.5-turbo",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from backscroll_sidecar.domain import Category, Message, SpeakerStyle, TimeStyle
+from backscroll_sidecar.strategies import Messages
 from tests.golden import by_hand
 from tests.kit.chats import ANN, BOT, DAY_MS, MINUTE_MS, say
 from tests.kit.rooms import Fixed, Room
-
-from backscroll_sidecar.domain import Category, Message, SpeakerStyle, TimeStyle
-from backscroll_sidecar.strategies import Messages
 
 AUTHORS = {"user": ANN, "assistant": BOT}
 

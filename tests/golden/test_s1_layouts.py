@@ -6,13 +6,13 @@ import json
 from itertools import product
 
 import pytest
+
+from backscroll_sidecar.context.model import SystemPrompt
+from backscroll_sidecar.domain import Layout
 from tests.golden import by_hand
 from tests.golden.conftest import as_golden
 from tests.golden.example import example_request, example_room
 from tests.kit.rooms import payload
-
-from backscroll_sidecar.context.model import SystemPrompt
-from backscroll_sidecar.domain import Layout
 
 PARTS = ("system", "preferences", "recent", "semantic")
 COMBINATIONS = [dict(zip(PARTS, on, strict=True)) for on in product((False, True), repeat=4)]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.golden.conftest import as_golden
-from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
-from tests.kit.rooms import Fixed, Room, payload
 
 from backscroll_sidecar.context.model import SystemPrompt
 from backscroll_sidecar.domain import (
@@ -18,6 +15,9 @@ from backscroll_sidecar.domain import (
     TimeStyle,
 )
 from backscroll_sidecar.strategies import Messages
+from tests.golden.conftest import as_golden
+from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
+from tests.kit.rooms import Fixed, Room, payload
 
 RIVAL = Author("b2", "Rival", AuthorKind.BOT)
 GROUP = [

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.kit.chats import ANN, KEY, NOON_MS, PlainCodec, StillClock, stored_in_order
-
 from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import Channels
@@ -20,6 +18,7 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Author, ChannelKey, Event, Member, Message, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.strategies import BUILTIN, Messages, Strategy, StrategyQuery
+from tests.kit.chats import ANN, KEY, NOON_MS, PlainCodec, StillClock, stored_in_order
 
 
 class ShelfReader:

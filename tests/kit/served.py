@@ -13,7 +13,9 @@ from backscroll_sidecar.wiring import App, open_app
 
 
 @asynccontextmanager
-async def served(database: Path | str = ":memory:", **settings: object) -> AsyncIterator[tuple[AsyncClient, App]]:
+async def served(
+    database: Path | str = ":memory:", **settings: object
+) -> AsyncIterator[tuple[AsyncClient, App]]:
     """Serve on a free port until the block ends."""
     async with open_app(Settings(database=str(database), **settings)) as app:
         running = await start_server(app, listen=["127.0.0.1:0"])

@@ -30,7 +30,9 @@ class Ledger:
     in_doubt: dict[str, str] = field(default_factory=dict)
 
 
-async def write_until_killed(client: AsyncClient, name: str, ledger: Ledger, rng: random.Random) -> None:
+async def write_until_killed(
+    client: AsyncClient, name: str, ledger: Ledger, rng: random.Random
+) -> None:
     """Append new messages and edit old ones, noting each only once it is acknowledged."""
     for number in range(10**9):
         message_id = f"{name}-{number}"
@@ -45,7 +47,9 @@ async def write_until_killed(client: AsyncClient, name: str, ledger: Ledger, rng
             ids = [f"{message_id}-{i}" for i in range(rng.randint(1, 5))]
             texts = {i: f"text of {i}" for i in ids}
             ledger.in_doubt.update(texts)
-            batch = [Message(i, name, text, 1_700_000_000_000 + number) for i, text in texts.items()]
+            batch = [
+                Message(i, name, text, 1_700_000_000_000 + number) for i, text in texts.items()
+            ]
             await client.append(CHANNEL, batch)
             ledger.acknowledged.update(texts)
             for i in ids:
@@ -57,7 +61,9 @@ async def one_life(server: ServerProcess, life: int, rng: random.Random) -> Ledg
     ledgers = [Ledger() for _ in range(CLIENTS)]
     async with AsyncClient(server.address, timeout_s=5.0) as client:
         tasks = [
-            asyncio.create_task(write_until_killed(client, f"{life}-{n}", ledger, random.Random(rng.random())))
+            asyncio.create_task(
+                write_until_killed(client, f"{life}-{n}", ledger, random.Random(rng.random()))
+            )
             for n, ledger in enumerate(ledgers)
         ]
         await asyncio.sleep(rng.uniform(0.02, 0.6))
@@ -81,7 +87,9 @@ async def check(server: ServerProcess, ledgers: list[Ledger]) -> int:
     known: set[str] = set()
     for ledger in ledgers:
         for message_id, text in ledger.acknowledged.items():
-            assert texts.get(message_id) in {text, ledger.in_doubt.get(message_id, text)}, message_id
+            assert texts.get(message_id) in {text, ledger.in_doubt.get(message_id, text)}, (
+                message_id
+            )
         for message_id, text in ledger.in_doubt.items():
             assert texts.get(message_id) in {text, ledger.acknowledged.get(message_id)}, message_id
         known |= ledger.acknowledged.keys() | ledger.in_doubt.keys()

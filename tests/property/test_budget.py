@@ -9,15 +9,16 @@ import pytest
 import quicktok
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.chats import ANN, BEN, BOT, HOUR_MS, MINUTE_MS, NOON_MS, say
-from tests.kit.rooms import Fixed, Room, payload
-from tests.property.chats import chats, plain_texts, texts
 
+from backscroll_sidecar.context.compress import Compressed
 from backscroll_sidecar.context.model import BuiltContext, SystemPrompt
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Layout, SpeakerStyle, TimeStyle, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.strategies import Messages
+from tests.kit.chats import ANN, BEN, BOT, HOUR_MS, MINUTE_MS, NOON_MS, say
+from tests.kit.rooms import Fixed, Room, fates, payload
+from tests.property.chats import chats, plain_texts, texts
 
 O200K = quicktok.get_encoding("o200k_base").count
 COUNT = {
@@ -139,13 +140,38 @@ def test_the_budget_is_used():
     assert 1.9 < len(large.items) / len(small.items) < 2.2
 
 
-def test_preferences_go_before_the_question_does():
-    """Law 3, law 5: preferences that alone exceed the budget are left out, and that is said."""
-    built = Room().build_now(token_budget=60, preferences=("tea " * 200,))
+@pytest.mark.parametrize("lines", [0, 3])
+def test_preferences_go_before_the_question_does(lines):
+    """Law 3, law 5: preferences that alone exceed the budget are left out, and that is said; the lines stay."""
+    room = Room([say(f"m{n}", ANN, f"line {n}", HOUR_MS - n) for n in range(lines)])
+    built = room.build_now(MARK, token_budget=60, preferences=("tea " * 200,), profile="room")
+    check(built, 60, TokenizerName.O200K, 0)
     assert "Preferences" not in built.text
+    assert len(built.items) == lines
     assert [(d.stage, d.reason, d.source) for d in built.degradations] == [
         ("compress", "BUDGET", "preferences")
     ]
+
+
+class KeepsAll:
+    """A compressor that keeps to nothing."""
+
+    def compress(self, lines, limits, cost):
+        return Compressed(tuple(lines), len(lines))
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_the_recount_has_the_last_word(layout):
+    """Law 3: whatever the compressor lets through, what is rendered fits; the best ranked stay."""
+    room = Room(
+        [say(f"m{n}", ANN, f"line {n}", HOUR_MS - n) for n in range(50)], compressor=KeepsAll()
+    )
+    built = room.build_now(MARK, token_budget=100, layout=layout, profile="room", explain=True)
+    check(built, 100, TokenizerName.O200K, 0)
+    kept = [item.message_id for item in built.items]
+    assert kept == [f"m{n}" for n in range(50 - len(kept), 50)]
+    assert len(kept) >= 7
+    assert fates(built)["m30"] == "budget"
 
 
 def test_what_the_caller_brings_counts():

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.chats import ANN, BEN, HOUR_MS, NOON_MS, say, stored_in_order
-from tests.kit.rooms import Fixed, Room, ids_by_rank
-from tests.property.chats import chats, sentences
 
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Analysis, Category, Fate, Member, MessageState, Reply
 from backscroll_sidecar.strategies import Messages
+from tests.kit.chats import ANN, BEN, HOUR_MS, NOON_MS, say, stored_in_order
+from tests.kit.rooms import Fixed, Room, ids_by_rank
+from tests.property.chats import chats, sentences
 
 requests = st.fixed_dictionaries(
     {

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.chats import KEY, NOON_MS, PEOPLE, PlainCodec, say
 
 from backscroll_sidecar.channels import ChannelView, HotChannel
 from backscroll_sidecar.domain import (
@@ -21,6 +20,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.ports import (
     Applied,
 )
+from tests.kit.chats import KEY, NOON_MS, PEOPLE, PlainCodec, say
 
 WORDS = ["cat", "dog", "fish", "猫", "train"]
 USERS = sorted(PEOPLE)

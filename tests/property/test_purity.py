@@ -11,10 +11,6 @@ import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kit.chats import ANN, HOUR_MS, say
-from tests.kit.rooms import Room, ids
-from tests.property.chats import plain_texts, texts
-from tests.property.test_roles import lines, styles
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.analyze import token_counter
@@ -23,6 +19,10 @@ from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompress
 from backscroll_sidecar.context.layouts import Parts, StandardAssembler
 from backscroll_sidecar.domain import Category, Layout, TokenizerName
 from backscroll_sidecar.errors import StoreUnavailable
+from tests.kit.chats import ANN, HOUR_MS, say
+from tests.kit.rooms import Room, ids
+from tests.property.chats import plain_texts, texts
+from tests.property.test_roles import lines, styles
 
 COUNTER = token_counter(TokenizerName.O200K)
 

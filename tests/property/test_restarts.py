@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.chats import ANN, KEY, MINUTE_MS, NOON_MS, PEOPLE, PlainCodec, StillClock, say
-from tests.kit.rooms import EventList
 
 from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import Channels
@@ -27,6 +25,8 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.strategies import BUILTIN
+from tests.kit.chats import ANN, KEY, MINUTE_MS, NOON_MS, PEOPLE, PlainCodec, StillClock, say
+from tests.kit.rooms import EventList
 
 WORDS = ["cat", "dog", "fish", "猫", "train"]
 USERS = sorted(PEOPLE)

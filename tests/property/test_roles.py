@@ -8,9 +8,6 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kit.chats import ANN, BOT, NOON_MS, say
-from tests.kit.rooms import Room, payload
-from tests.property.chats import FORGED_NAMES, FORGERIES, chats, names, plain_texts, texts, user_ids
 
 from backscroll_sidecar.context.lines import (
     Line,
@@ -30,6 +27,9 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
     TimeStyle,
 )
+from tests.kit.chats import ANN, BOT, NOON_MS, say
+from tests.kit.rooms import Room, payload
+from tests.property.chats import FORGED_NAMES, FORGERIES, chats, names, plain_texts, texts, user_ids
 
 ROLE_WORDS = {
     Role.USER: "user",

@@ -64,7 +64,9 @@ def fault_of_status(status: int) -> ModelFault:
 def of_status(status: int, code: object, headers: Mapping[str, str]) -> ModelError:
     """The error for an answer with a status of 300 or more."""
     fault = fault_of_status(status)
-    return failed(fault, CODE_REASONS.get(known_code(code), ""), retry_after_s=retry_after_s(headers))
+    return failed(
+        fault, CODE_REASONS.get(known_code(code), ""), retry_after_s=retry_after_s(headers)
+    )
 
 
 def of_event(body: object) -> ModelError:

@@ -6,20 +6,19 @@ The only module that imports the vendor's client, and only when a model is made:
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from urllib.parse import urlsplit
 
 import orjson
 import structlog
 
-from backscroll_sidecar.adapters import OpenAIChat
-from backscroll_sidecar.domain import NeutralMessage
-from backscroll_sidecar.models.chunks import AnswerReader, clean
+from backscroll_sidecar.models.body import request_body
+from backscroll_sidecar.models.chunks import AnswerReader
 from backscroll_sidecar.models.faults import failed, known_code, of_event, of_status
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
 
@@ -34,6 +33,7 @@ AFTER_FINISH_S = 2.0
 """How long usage and the end of the stream are waited for once the model has said why it stopped."""
 
 _PATH = "/chat/completions"
+_END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +78,23 @@ class OpenAIOptions:
     def __post_init__(self) -> None:
         """Refuse what would fail in every call, without repeating it: it may be a secret."""
         if not all(map(_is_header, (self.api_key, *self.headers, *self.headers.values()))):
-            raise ValueError("the model's key and headers must be printable ASCII without spaces at the ends")
+            raise ValueError(
+                "the model's key and headers must be printable ASCII without spaces at the ends"
+            )
         parts = urlsplit(self.base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("the model's base URL must begin with http:// or https:// and name a host")
+            raise ValueError(
+                "the model's base URL must begin with http:// or https:// and name a host"
+            )
 
 
 class OpenAIModel:
     """`ChatModel` over the vendor's client, with its retries off. Make it on the event loop that uses it."""
 
     def __init__(self, options: OpenAIOptions) -> None:
-        sdk = _import_sdk()
-        httpx = importlib.import_module("httpx2")
+        sdk, httpx = _import_sdk()
         self._options = options
         self._sdk = sdk
-        self._chat = OpenAIChat()
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
         timeout = httpx.Timeout(read=options.idle_s, **gaps)
@@ -123,7 +125,12 @@ class OpenAIModel:
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
         deadline = _deadline(request)
-        body = self._body(request, streamed=True)
+        body = request_body(
+            request,
+            streamed=True,
+            include_usage=self._options.include_usage,
+            max_tokens_field=self._options.max_tokens_field,
+        )
         answer = await self._wait(self._open(body), deadline)
         events = self._events(answer, deadline)
         # The answer first: its socket closes at once, whatever the reader of the events is about.
@@ -132,7 +139,9 @@ class OpenAIModel:
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
         deadline = _deadline(request)
-        body = self._body(request, streamed=False)
+        body = request_body(
+            request, streamed=False, max_tokens_field=self._options.max_tokens_field
+        )
         sent = self._client.post(
             _PATH, cast_to=object, content=body, options={"timeout": self._answer_timeout}
         )
@@ -165,8 +174,8 @@ class OpenAIModel:
         patience: float | None = None
         while True:
             try:
-                chunk = await self._wait(anext(chunks, None), patience or deadline)
-                if chunk is None:
+                chunk = await self._wait(anext(chunks, _END), patience or deadline)
+                if chunk is _END:
                     break
                 delta = reader.take(chunk)
             except ModelError:
@@ -179,29 +188,6 @@ class OpenAIModel:
                 patience = _soon(deadline)
         for event in reader.end():
             yield event
-
-    def _body(self, request: ModelRequest, *, streamed: bool) -> bytes:
-        """The adapter's body, byte by byte, and behind it what this call adds."""
-        extra: dict[str, Any] = {}
-        if streamed:
-            extra["stream"] = True
-            if self._options.include_usage:
-                extra["stream_options"] = {"include_usage": True}
-        if request.temperature is not None:
-            extra["temperature"] = request.temperature
-        if request.max_output_tokens is not None:
-            extra[self._options.max_tokens_field] = request.max_output_tokens
-        tools_json = _checked_tools(request.tools_json)
-        try:
-            payload = self._chat.payload(
-                request.messages, model=request.model, tools_json=tools_json
-            )
-        except TypeError:  # a lone surrogate: it should not have come this far
-            messages = [_cleaned(message) for message in request.messages]
-            payload = self._chat.payload(
-                messages, model=clean(request.model), tools_json=tools_json
-            )
-        return payload[:-1] + b"," + orjson.dumps(extra)[1:] if extra else payload
 
     async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
         """What `awaited` gives by `deadline`; every failure as a `ModelError` with nothing of the vendor's behind it."""
@@ -236,13 +222,18 @@ class OpenAIModel:
         return failure
 
 
-def _import_sdk() -> Any:  # noqa: ANN401 - the module itself, typed where it is used
-    """The vendor's module. Its import may raise its own log level (``OPENAI_LOG``): that is our configuration's."""
+def _import_sdk() -> tuple[ModuleType, ModuleType]:
+    """The vendor's module and its HTTP library.
+
+    The import may set a log level of its own (``OPENAI_LOG``); the level is our configuration's business.
+    """
     logger = logging.getLogger("openai")
     level = logger.level
-    module = importlib.import_module("openai")
+    import httpx2  # noqa: PLC0415
+    import openai  # noqa: PLC0415
+
     logger.setLevel(level)
-    return module
+    return openai, httpx2
 
 
 def _is_header(value: str) -> bool:
@@ -274,30 +265,3 @@ def _loaded(body: bytes) -> object:
         return orjson.loads(body)
     except ValueError:
         raise failed(ModelFault.BAD_RESPONSE) from None
-
-
-def _checked_tools(tools_json: str) -> str:
-    """The tools, spliced into the body as they are: they must be a JSON list; an empty one is left out."""
-    if not tools_json:
-        return ""
-    try:
-        tools = orjson.loads(tools_json)
-    except ValueError:
-        tools = None
-    if not isinstance(tools, list):
-        raise failed(ModelFault.REJECTED, "the tools are not a JSON list")
-    return tools_json if tools else ""
-
-
-def _cleaned(message: NeutralMessage) -> NeutralMessage:
-    calls = tuple(
-        replace(call, id=clean(call.id), name=clean(call.name), arguments_json=clean(call.arguments_json))
-        for call in message.tool_calls
-    )  # fmt: skip
-    return replace(
-        message,
-        content=clean(message.content),
-        name=clean(message.name),
-        tool_call_id=clean(message.tool_call_id),
-        tool_calls=calls,
-    )

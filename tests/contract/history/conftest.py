@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from tests.unit.history.fakes import FakeClock, Recorder
 
 from backscroll_sidecar.analyze.analyzer import Analyzer
 from backscroll_sidecar.history.rosters import Rosters
@@ -16,6 +15,7 @@ from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.ports import Applied, Change
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
+from tests.unit.history.fakes import FakeClock, Recorder
 
 
 class FaultyStore:

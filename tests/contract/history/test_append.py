@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.unit.history.fakes import KEY, NOW_MS, message
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
@@ -31,6 +30,7 @@ from backscroll_sidecar.errors import (
     Reason,
 )
 from backscroll_sidecar.ports import ListQuery
+from tests.unit.history.fakes import KEY, NOW_MS, message
 
 STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome
 

@@ -8,7 +8,6 @@ import threading
 from contextlib import suppress
 
 import pytest
-from tests.unit.history.fakes import KEY, NOW_MS, message
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
@@ -27,6 +26,7 @@ from backscroll_sidecar.errors import (
 )
 from backscroll_sidecar.history.ingest import EXECUTOR_BYTES
 from backscroll_sidecar.ports import AppendChange, ListQuery
+from tests.unit.history.fakes import KEY, NOW_MS, message
 
 STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.history.fakes import KEY, NOW_MS, message
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
@@ -18,6 +17,7 @@ from backscroll_sidecar.errors import (
 )
 from backscroll_sidecar.history import reads
 from backscroll_sidecar.ports import ListQuery
+from tests.unit.history.fakes import KEY, NOW_MS, message
 
 ABROAD = ChannelKey("default", "never heard of")
 STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome

@@ -6,19 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.contract.store.builders import (
-    NOON_MS,
-    OTHER_ROOM,
-    ROOM,
-    analysis,
-    append,
-    edit,
-    ids,
-    message,
-    put,
-    recall,
-    rows,
-)
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
@@ -37,6 +24,19 @@ from backscroll_sidecar.domain import (
     WarningCode,
 )
 from backscroll_sidecar.ports import AppendChange, HistoryStore
+from tests.contract.store.builders import (
+    NOON_MS,
+    OTHER_ROOM,
+    ROOM,
+    analysis,
+    append,
+    edit,
+    ids,
+    message,
+    put,
+    recall,
+    rows,
+)
 
 STORED, DUPLICATE = AppendOutcome.STORED, AppendOutcome.DUPLICATE
 CONFLICT, GONE = AppendOutcome.CONFLICT, AppendOutcome.GONE

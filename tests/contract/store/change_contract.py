@@ -5,20 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.contract.store.builders import (
-    NOON_MS,
-    OTHER_ROOM,
-    ROOM,
-    append,
-    comparable,
-    edit,
-    everything,
-    ids,
-    message,
-    put,
-    recall,
-    rows,
-)
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
@@ -33,6 +19,20 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import Gone, NotFound, Reason
 from backscroll_sidecar.ports import Change, EraseChange, EventsChange, HistoryStore
+from tests.contract.store.builders import (
+    NOON_MS,
+    OTHER_ROOM,
+    ROOM,
+    append,
+    comparable,
+    edit,
+    everything,
+    ids,
+    message,
+    put,
+    recall,
+    rows,
+)
 
 
 def erase(*message_ids: str, user_id: str = "") -> EraseChange:

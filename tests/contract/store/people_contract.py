@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.contract.store.builders import NOON_MS, OTHER_ROOM, ROOM, append, edit, message, put
-
 from backscroll_sidecar.domain import Author, AuthorKind, ChannelKey, Member, Message
 from backscroll_sidecar.ports import HistoryStore, MembersChange
+from tests.contract.store.builders import NOON_MS, OTHER_ROOM, ROOM, append, edit, message, put
 
 
 def members(*given: Member, at: int = 0, key: ChannelKey = ROOM) -> MembersChange:

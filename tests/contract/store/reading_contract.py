@@ -6,6 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Embedding,
+    StoredMessage,
+)
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import AppendChange, ChannelInfo, HistoryStore, ListQuery
 from tests.contract.store.builders import (
     NOON_MS,
     OTHER_ROOM,
@@ -20,14 +28,6 @@ from tests.contract.store.builders import (
     recall,
     rows,
 )
-
-from backscroll_sidecar.domain import (
-    ChannelKey,
-    Embedding,
-    StoredMessage,
-)
-from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import AppendChange, ChannelInfo, HistoryStore, ListQuery
 
 
 async def ranked(store: HistoryStore, *times: int) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
+from backscroll_sidecar.domain import Reply, WarningCode
+from backscroll_sidecar.ports import EraseChange, HistoryStore
 from tests.contract.store.builders import (
     NOON_MS,
     OTHER_ROOM,
@@ -14,9 +17,6 @@ from tests.contract.store.builders import (
     recall,
     rows,
 )
-
-from backscroll_sidecar.domain import Reply, WarningCode
-from backscroll_sidecar.ports import EraseChange, HistoryStore
 
 UNKNOWN = (WarningCode.REPLY_PARENT_UNKNOWN,)
 ELSEWHERE = (WarningCode.REPLY_PARENT_IN_OTHER_CHANNEL,)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.contract.store.builders import NOON_MS, analysis, comparable, everything
 
 from backscroll_sidecar.domain import (
     Author,
@@ -40,6 +39,7 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
+from tests.contract.store.builders import NOON_MS, analysis, comparable, everything
 
 IDS = ["m1", "m2", "m3", "m4", "m/5'\u202e", "群😀"]
 USERS = ["u-alice", "u-bob"]

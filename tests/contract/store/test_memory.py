@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.contract.store.store_contract import HistoryStoreContract
 
 from backscroll_sidecar.ports import HistoryStore
 from backscroll_sidecar.store.memory import MemoryStore
+from tests.contract.store.store_contract import HistoryStoreContract
 
 
 class TestMemoryStore(HistoryStoreContract):

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.contract.store.store_contract import HistoryStoreContract
 
 from backscroll_sidecar.ports import HistoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
+from tests.contract.store.store_contract import HistoryStoreContract
 
 
 class TestSqliteStore(HistoryStoreContract):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from tests.integration.cli.conftest import CHANNEL
 
 pytestmark = pytest.mark.slow

@@ -6,6 +6,7 @@ import gzip
 import json
 
 import pytest
+
 from tests.integration.cli.conftest import CHANNEL, CHAT
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import pytest
+
 from tests.integration.cli.conftest import CHANNEL, CHAT, COMMAND
 
 pytestmark = pytest.mark.slow

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
-from tests.kit.served import served
 
 from backscroll import AsyncClient
+from tests.kit.served import served
 
 
 @pytest_asyncio.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from tests.golden import by_hand
-from tests.kit.served import served
-from tests.property.chats import FORGED_NAMES, FORGERIES
 
 from backscroll import Author, InvalidRequest, Media, Member, Message, NotFound, SystemPrompt
 from backscroll.v1 import context_pb2, message_pb2
 from backscroll_sidecar.context.lines import parse_lines
+from tests.golden import by_hand
+from tests.kit.served import served
+from tests.property.chats import FORGED_NAMES, FORGERIES
 
 NOON = 1_795_176_000_000
 ANN, BEN, BOT = Author("u1", "Ann"), Author("u2", "Ben"), Author("bot", "Helper", "bot")

@@ -7,13 +7,13 @@ import contextlib
 import time
 
 import pytest
-from tests.kit.served import served
 
 from backscroll import Author, DeadlineExceeded, Member, Message, Unavailable
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.settings import MemorySettings
+from tests.kit.served import served
 
 NOON = 1_795_176_000_000
 PEOPLE = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.kit.served import served
 
 from backscroll import Author, Message, Overrides
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.settings import MemorySettings
+from tests.kit.served import served
 
 NOON = 1_795_176_000_000
 MINUTE, HOUR = 60_000, 3_600_000

@@ -112,12 +112,16 @@ async def test_openai_client_posts_the_body_unchanged(httpserver: HTTPServer) ->
     assert posted is not None
 
 
-@pytest.mark.parametrize("layout", ["turns", "context_and_question", "single_user", "system_and_user"])
+@pytest.mark.parametrize(
+    "layout", ["turns", "context_and_question", "single_user", "system_and_user"]
+)
 async def test_every_layout_is_a_body_the_vendor_takes(layout: str) -> None:
     """S1-12: every message has a role and a content string, nothing else."""
     async with served() as (client, _):
         await tell_the_story(client)
-        context = await client.build_context("cats", "那猫呢？", asker="u1", asked_at=NOON_MS, layout=layout)
+        context = await client.build_context(
+            "cats", "那猫呢？", asker="u1", asked_at=NOON_MS, layout=layout
+        )
     body = context.payload
     assert set(body) == {"model", "messages"}
     assert body["messages"][-1]["role"] == "user"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import chain
 
 import grpc
-from tests.integration.rpc.conftest import START_MS, Served, text
 
 from backscroll.v1 import history_pb2 as hpb
 from backscroll.v1 import message_pb2 as pb
+from tests.integration.rpc.conftest import START_MS, Served, text
 
 NOT_FOUND = grpc.StatusCode.NOT_FOUND
 INVALID = grpc.StatusCode.INVALID_ARGUMENT

@@ -10,9 +10,9 @@ import grpc
 from google.protobuf import message_factory
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
-from tests.integration.rpc.conftest import Served, refusal
 
 from backscroll.v1 import context_pb2, history_pb2
+from tests.integration.rpc.conftest import Served, refusal
 
 SERVICES = [
     context_pb2.DESCRIPTOR.services_by_name["ContextService"],

@@ -7,11 +7,11 @@ from typing import Any
 
 import grpc
 import pytest
-from tests.integration.rpc.conftest import Served, refused, text
 
 from backscroll.v1 import history_pb2 as hpb
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
+from tests.integration.rpc.conftest import Served, refused, text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import grpc
 import pytest
-from tests.integration.rpc.conftest import START_MS, EdgeApp, Served, refused, serving, text
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2 as mpb
 from backscroll_sidecar.context.model import BuildRequest
+from tests.integration.rpc.conftest import START_MS, EdgeApp, Served, refused, serving, text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,12 +11,12 @@ import grpc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.integration.rpc.conftest import serving, text
-from tests.integration.rpc.sending import METHODS, SERVICES, code_of, kind_of
-from tests.unit.rpc.builders import full_message
 
 from backscroll.v1 import context_pb2, history_pb2
 from backscroll.v1 import message_pb2 as pb
+from tests.integration.rpc.conftest import serving, text
+from tests.integration.rpc.sending import METHODS, SERVICES, code_of, kind_of
+from tests.unit.rpc.builders import full_message
 
 ODD_TEXT = st.sampled_from(
     ["", " ", "\0", "x" * 600, "小" * 200, "a/b", "'\"", "\u202e", "\u200b", "g", "m1", "u1", "UTC", "[]",

@@ -8,7 +8,6 @@ from typing import Any
 
 import grpc
 import pytest
-from tests.integration.rpc.conftest import EdgeApp, Served, refusal, refused, serving, text
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import history_pb2 as hpb
@@ -16,6 +15,7 @@ from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.errors import BackscrollError, NotAllowed, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.rpc import limits
 from backscroll_sidecar.rpc.limits import GateLimits
+from tests.integration.rpc.conftest import EdgeApp, Served, refusal, refused, serving, text
 
 SECRET = "the secret words of a user"
 

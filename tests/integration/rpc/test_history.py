@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import grpc
 import pytest
-from tests.integration.rpc.chats import INVALID, NOT_FOUND, ids, lines, pages
-from tests.integration.rpc.conftest import START_MS, Served, refused, text
 
 from backscroll.v1 import history_pb2 as hpb
 from backscroll.v1 import message_pb2 as pb
+from tests.integration.rpc.chats import INVALID, NOT_FOUND, ids, lines, pages
+from tests.integration.rpc.conftest import START_MS, Served, refused, text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

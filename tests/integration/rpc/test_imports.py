@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.integration.rpc.chats import flat, lines, pages
-from tests.integration.rpc.conftest import EdgeApp, Served, serving, text
 
 from backscroll.v1 import history_pb2 as hpb
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.domain import Message
 from backscroll_sidecar.history.importing import ImportReport
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
+from tests.integration.rpc.chats import flat, lines, pages
+from tests.integration.rpc.conftest import EdgeApp, Served, serving, text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import grpc
 import pytest
-from tests.integration.rpc.conftest import Served, refused, text
 
 from backscroll.v1 import context_pb2 as cpb
 from backscroll.v1 import history_pb2 as hpb
 from backscroll.v1 import message_pb2 as pb
+from tests.integration.rpc.conftest import Served, refused, text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import grpc
 import pytest
-from tests.integration.rpc.conftest import Served, refusal, text
-from tests.integration.rpc.sending import METHODS, OURS, code_of, kind_of, send
 
 from backscroll.v1 import history_pb2
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
+from tests.integration.rpc.conftest import Served, refusal, text
+from tests.integration.rpc.sending import METHODS, OURS, code_of, kind_of, send
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -10,12 +10,12 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from tests.integration.rpc.conftest import EdgeApp, Served, refusal, refused, serving
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc, history_pb2_grpc
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.server import start_server
+from tests.integration.rpc.conftest import EdgeApp, Served, refusal, refused, serving
 
 SERVICES = ["", "backscroll.v1.ContextService", "backscroll.v1.HistoryService"]
 SERVING = health_pb2.HealthCheckResponse.SERVING

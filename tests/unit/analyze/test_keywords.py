@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.analyze.texts import ANY_TEXT
 
 import backscroll_sidecar.analyze.keywords  # noqa: F401 - the name of the module is that of its function
 from backscroll_sidecar.analyze import keywords, segmenter_name
+from tests.unit.analyze.texts import ANY_TEXT
 
 MODULE = sys.modules["backscroll_sidecar.analyze.keywords"]
 SAMPLES = [

@@ -7,10 +7,10 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.analyze.texts import ANY_TEXT
 
 from backscroll_sidecar.analyze import StaticRoster, mention_ids
 from backscroll_sidecar.domain import Author, Member, Mention
+from tests.unit.analyze.texts import ANY_TEXT
 
 MEMBERS = (
     Member("u-hei", "小黑"),

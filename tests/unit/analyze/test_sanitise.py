@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from tests.unit.analyze.texts import ANY_TEXT
 
 from backscroll_sidecar.analyze import clean_text, has_nul
+from tests.unit.analyze.texts import ANY_TEXT
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 import quicktok
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.analyze.texts import ANY_TEXT
 
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.domain import TokenizerName
+from tests.unit.analyze.texts import ANY_TEXT
 
 FIXTURE = "小黑, the deploy failed at 10:04 again 🙂 明天再试试吧。"
 

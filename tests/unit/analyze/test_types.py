@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.analyze.texts import ANY_TEXT
 
 from backscroll_sidecar.analyze import classify
 from backscroll_sidecar.domain import AuthorKind, MessageType
+from tests.unit.analyze.texts import ANY_TEXT
 
 FIXTURE = Path(__file__).parents[2] / "data" / "message_types.jsonl"
 ROWS = [json.loads(line) for line in FIXTURE.read_text(encoding="utf-8").splitlines()]

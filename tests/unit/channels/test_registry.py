@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.kit.chats import ANN, KEY, PlainCodec, say, stored_in_order
-from tests.kit.rooms import ShelfReader
 
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Applied, EraseReceipt
+from tests.kit.chats import ANN, KEY, PlainCodec, say, stored_in_order
+from tests.kit.rooms import ShelfReader
 
 
 def keys(count: int) -> list[ChannelKey]:

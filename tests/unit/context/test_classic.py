@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
-from tests.kit.rooms import Room, Slow, fates, ids, payload
 
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Reply, Rung
 from backscroll_sidecar.settings import MemorySettings, Settings
+from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
+from tests.kit.rooms import Room, Slow, fates, ids, payload
 
 
 def sources(built) -> dict[str, tuple[str, ...]]:

@@ -6,8 +6,6 @@ import asyncio
 import time
 
 import pytest
-from tests.kit.chats import BEN, HOUR_MS, StillClock, say
-from tests.kit.rooms import Failing, Fixed, Room, Slow, broken_store, fates, ids, payload
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.context.profiles import PROFILES
@@ -16,6 +14,8 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Layout, Rung
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.strategies import BUILTIN, Empty, Preferences
+from tests.kit.chats import BEN, HOUR_MS, StillClock, say
+from tests.kit.rooms import Failing, Fixed, Room, Slow, broken_store, fates, ids, payload
 
 LINES = [say(f"m{n:02}", BEN, f"line {n}", HOUR_MS - n * 1_000) for n in range(40)]
 LAST_20 = [f"m{n}" for n in range(20, 40)]

@@ -8,14 +8,14 @@ import logging
 
 import pytest
 import structlog
-from tests.kit.chats import ANN, BEN, HOUR_MS, say
-from tests.kit.rooms import Failing, Room, broken_store
 
 import backscroll_sidecar.context.builder as builder_module
 import backscroll_sidecar.context.gather as gather_module
 import backscroll_sidecar.context.picking as picking_module
 import backscroll_sidecar.context.result as result_module
 from backscroll_sidecar.telemetry import logs
+from tests.kit.chats import ANN, BEN, HOUR_MS, say
+from tests.kit.rooms import Failing, Room, broken_store
 
 SECRET = "my card number is 4929"
 LINES = [say(f"m{n}", BEN, f"{SECRET} {n}", HOUR_MS - n) for n in range(5)]

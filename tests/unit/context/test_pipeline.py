@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, NOON_MS, PlainCodec, say, stored_in_order
-from tests.kit.rooms import Room, fates, ids, payload
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.channels import HotChannel
@@ -14,6 +12,8 @@ from backscroll_sidecar.context.compress import Compressed
 from backscroll_sidecar.context.layouts import Assembled
 from backscroll_sidecar.context.model import SystemPrompt
 from backscroll_sidecar.domain import NeutralMessage, Role, SpeakerStyle, TextPart, ToolCallPart
+from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, NOON_MS, PlainCodec, say, stored_in_order
+from tests.kit.rooms import Room, fates, ids, payload
 
 LINES = [say(f"m{n:02}", BEN, f"line {n}", HOUR_MS - n * 1_000) for n in range(30)]
 

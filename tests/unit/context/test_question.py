@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.kit.chats import ANN, BEN, BOT, CAT, HOUR_MS, MINUTE_MS, NOON_MS, say, stored_in_order
-from tests.kit.rooms import Room, ids, payload, shares
 
 from backscroll_sidecar.domain import (
     ChannelKey,
@@ -18,6 +16,8 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
 )
 from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
+from tests.kit.chats import ANN, BEN, BOT, CAT, HOUR_MS, MINUTE_MS, NOON_MS, say, stored_in_order
+from tests.kit.rooms import Room, ids, payload, shares
 
 LINES = [say(f"m{n}", (BEN, CAT)[n % 2], f"line {n}", HOUR_MS - n * MINUTE_MS) for n in range(6)]
 

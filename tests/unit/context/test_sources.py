@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, MINUTE_MS, say
-from tests.kit.rooms import Fixed, Room, fates, ids, payload
 
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Category, Reply, SpeakerStyle
@@ -19,6 +17,8 @@ from backscroll_sidecar.strategies import (
     Strategy,
     StrategyQuery,
 )
+from tests.kit.chats import ANN, BEN, HOUR_MS, KEY, MINUTE_MS, say
+from tests.kit.rooms import Fixed, Room, fates, ids, payload
 
 LINES = [say(f"m{n:02}", BEN, f"line {n}", HOUR_MS - n * 1_000) for n in range(30)]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from tests.golden import by_hand
-from tests.kit.chats import ANN, say
-from tests.kit.rooms import Room, payload
 
 from backscroll_sidecar.context.model import SystemPrompt
 from backscroll_sidecar.context.profiles import S1_SYSTEM_TEXT
 from backscroll_sidecar.context.settings import BotSettings, ContextSettings
 from backscroll_sidecar.domain import Author
 from backscroll_sidecar.errors import InvalidRequest
+from tests.golden import by_hand
+from tests.kit.chats import ANN, say
+from tests.kit.rooms import Room, payload
 
 
 def system_of(built) -> str | None:

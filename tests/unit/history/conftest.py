@@ -6,9 +6,9 @@ import asyncio
 import gc
 
 import pytest
-from tests.unit.history.fakes import Recorder, ScriptedStore
 
 from backscroll_sidecar.history.writer import Writer
+from tests.unit.history.fakes import Recorder, ScriptedStore
 
 
 @pytest.fixture(autouse=True)

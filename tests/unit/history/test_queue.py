@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.unit.history.fakes import append_change
 
 from backscroll_sidecar.errors import Overloaded
 from backscroll_sidecar.history.groups import Pending, pend
 from backscroll_sidecar.history.queue import QueueLimits, WriteQueue
+from tests.unit.history.fakes import append_change
 
 
 def rows(count: int, name: str = "m") -> Pending:

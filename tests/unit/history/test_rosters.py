@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.unit.history.fakes import KEY, NOW_MS, FakeReader, message, stored
 
 from backscroll_sidecar.domain import (
     Author,
@@ -24,6 +23,7 @@ from backscroll_sidecar.history.rosters import (
     Rosters,
 )
 from backscroll_sidecar.ports import Applied
+from tests.unit.history.fakes import KEY, NOW_MS, FakeReader, message, stored
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.history.fakes import KEY, NOW_MS, message
 
 from backscroll_sidecar.domain import (
     MAX_TEXT_BYTES,
@@ -42,6 +41,7 @@ from backscroll_sidecar.history.validate import (
     Refused,
     check_message,
 )
+from tests.unit.history.fakes import KEY, NOW_MS, message
 
 LONG = "x" * 513
 LONE = "\ud83d"

@@ -8,16 +8,6 @@ import time
 import weakref
 
 import pytest
-from tests.unit.history.fakes import (
-    KEY,
-    Recorder,
-    append_change,
-    blocked,
-    events_change,
-    message,
-    spin,
-    stored,
-)
 
 from backscroll_sidecar.domain import AppendOutcome
 from backscroll_sidecar.errors import (
@@ -28,6 +18,16 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.history.groups import PUBLISH_SLICE
 from backscroll_sidecar.history.writer import MAX_GROUP_ITEMS, Writer
 from backscroll_sidecar.ports import Applied
+from tests.unit.history.fakes import (
+    KEY,
+    Recorder,
+    append_change,
+    blocked,
+    events_change,
+    message,
+    spin,
+    stored,
+)
 
 
 class TestAnswers:

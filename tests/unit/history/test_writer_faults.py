@@ -8,13 +8,6 @@ import random
 import time
 
 import pytest
-from tests.unit.history.fakes import (
-    Recorder,
-    append_change,
-    blocked,
-    poisoned,
-    spin,
-)
 
 from backscroll_sidecar.errors import (
     BackscrollError,
@@ -26,6 +19,13 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.history import writer as writer_module
 from backscroll_sidecar.history.writer import FanOut
 from backscroll_sidecar.ports import Applied
+from tests.unit.history.fakes import (
+    Recorder,
+    append_change,
+    blocked,
+    poisoned,
+    spin,
+)
 
 
 class TestCancellation:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.rpc.builders import chat_message, full_message
 
 from backscroll.v1 import context_pb2, history_pb2
 from backscroll.v1 import message_pb2 as pb
@@ -13,6 +12,7 @@ from backscroll_sidecar.domain import AppendOutcome, AppendResult, RefusalCode
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc.lenient import Batch, parse, parse_batch
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
+from tests.unit.rpc.builders import chat_message, full_message
 
 APPEND = history_pb2.AppendMessagesRequest
 CHANNEL, MESSAGES = tag(APPEND, "channel", LENGTH), tag(APPEND, "messages", LENGTH)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.rpc.builders import chat_message
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
@@ -35,6 +34,7 @@ from backscroll_sidecar.domain import (
     TokenizerName,
 )
 from backscroll_sidecar.rpc.translate_built import encode_built, encode_item, encode_message
+from tests.unit.rpc.builders import chat_message
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 FRAGMENT = chat_message().SerializeToString()

@@ -6,7 +6,6 @@ import struct
 from typing import Any
 
 import pytest
-from tests.unit.rpc.builders import set_field
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
@@ -22,6 +21,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc.translate_context import build_request
+from tests.unit.rpc.builders import set_field
 
 VECTOR = struct.pack("<2f", 1.0, 2.0)
 BIG_ID = "小" * 171

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.rpc.builders import chat_message, full_message, set_field
 
 from backscroll.v1 import history_pb2
 from backscroll.v1 import message_pb2 as pb
@@ -31,6 +30,7 @@ from backscroll_sidecar.rpc.translate_messages import (
     message_from_proto,
     message_to_proto,
 )
+from tests.unit.rpc.builders import chat_message, full_message, set_field
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PARTS = st.one_of(

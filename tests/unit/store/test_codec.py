@@ -7,7 +7,6 @@ import pickle
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
-from tests.contract.store.builders import analysis, message
 
 from backscroll_sidecar.domain import (
     Author,
@@ -23,6 +22,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.store.facts import Record
 from backscroll_sidecar.store.sqlite.codec import decode_rows, encode_record
+from tests.contract.store.builders import analysis, message
 
 SENT = message(
     "m1", "hello", author=Author("u", "Name", AuthorKind.BOT), role=Role.TOOL, thread_id="t",

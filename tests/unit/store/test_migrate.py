@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.contract.store.builders import ROOM, edit, everything, message, put, recall
 
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
+from tests.contract.store.builders import ROOM, edit, everything, message, put, recall
 
 DATABASES = Path(__file__).parent / "databases"
 """One SQL dump a released schema, made by `write_dump`; never changed afterwards."""

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.contract.store.builders import rows
 
 from backscroll_sidecar.store.sqlite import SqliteStore
+from tests.contract.store.builders import rows
 
 APPEND_ONE_BY_ONE = """
 import asyncio, itertools, os, sys

@@ -14,12 +14,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.contract.store.builders import append, message, put, rows
 
 from backscroll_sidecar.domain import Author
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.store.sqlite.failures import is_connection_usable_after, typed
+from tests.contract.store.builders import append, message, put, rows
 
 BIG = "x" * 60_000
 

@@ -15,12 +15,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.contract.store.builders import NOON_MS, ROOM, append, edit, message, put, recall, rows
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import EraseChange
 from backscroll_sidecar.store.sqlite import SqliteStore
+from tests.contract.store.builders import NOON_MS, ROOM, append, edit, message, put, recall, rows
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.contract.store.builders import append, edit, everything, message, recall
 
 import backscroll_sidecar.store
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.store.sqlite import SqliteStore, migrate, statements
 from backscroll_sidecar.store.sqlite.connection import transaction
+from tests.contract.store.builders import append, edit, everything, message, recall
 
 WITHOUT_TENANT = {
     "COUNT_ROWS": "doctor counts the rows of whole tables, and returns nothing else",

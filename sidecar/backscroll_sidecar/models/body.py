@@ -1,0 +1,77 @@
+"""The body of a chat completion request: the adapter's bytes, and behind them what a call adds. Pure, no SDK."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from backscroll_sidecar.adapters import OpenAIChat
+from backscroll_sidecar.domain import NeutralMessage
+from backscroll_sidecar.models.chunks import clean
+from backscroll_sidecar.models.faults import failed
+from backscroll_sidecar.ports import ModelFault, ModelRequest
+
+_ADAPTER = OpenAIChat()
+
+
+def request_body(
+    request: ModelRequest,
+    *,
+    streamed: bool,
+    include_usage: bool = True,
+    max_tokens_field: str = "max_tokens",
+) -> bytes:
+    """The adapter's payload byte by byte (S1-19), then stream, temperature and limit where they are asked for."""
+    extra: dict[str, Any] = {}
+    if streamed:
+        extra["stream"] = True
+        if include_usage:
+            extra["stream_options"] = {"include_usage": True}
+    if request.temperature is not None:
+        extra["temperature"] = request.temperature
+    if request.max_output_tokens is not None:
+        extra[max_tokens_field] = request.max_output_tokens
+    payload = _payload(request, _checked_tools(request.tools_json))
+    return payload[:-1] + b"," + orjson.dumps(extra)[1:] if extra else payload
+
+
+def _payload(request: ModelRequest, tools_json: str) -> bytes:
+    try:
+        return _ADAPTER.payload(request.messages, model=request.model, tools_json=tools_json)
+    except TypeError:  # a lone surrogate: it should not have come this far
+        messages = [_cleaned(message) for message in request.messages]
+        return _ADAPTER.payload(messages, model=clean(request.model), tools_json=tools_json)
+
+
+def _checked_tools(tools_json: str) -> str:
+    """The tools, spliced into the body as they are: they must be a JSON list; an empty one is left out."""
+    if not tools_json:
+        return ""
+    try:
+        tools = orjson.loads(tools_json)
+    except ValueError:
+        tools = None
+    if not isinstance(tools, list):
+        raise failed(ModelFault.REJECTED, "the tools are not a JSON list")
+    return tools_json if tools else ""
+
+
+def _cleaned(message: NeutralMessage) -> NeutralMessage:
+    calls = tuple(
+        replace(
+            call,
+            id=clean(call.id),
+            name=clean(call.name),
+            arguments_json=clean(call.arguments_json),
+        )
+        for call in message.tool_calls
+    )
+    return replace(
+        message,
+        content=clean(message.content),
+        name=clean(message.name),
+        tool_call_id=clean(message.tool_call_id),
+        tool_calls=calls,
+    )
