@@ -13,13 +13,33 @@ import atexit
 import os
 import tempfile
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 from backscroll import Author, Client, Mention, Message
 from backscroll_bench.server import ServerProcess
 
 RANKED_TOKEN_BUDGET = 1_000_000
 """Far above any list the referee asks for: it cuts by messages and counts tokens itself."""
+
+
+class Line(Protocol):
+    """What is read of the referee's messages and queries."""
+
+    message_id: str
+    group_id: str
+    user_id: str
+    name: str
+    content: str
+    timestamp: int
+    mentions: Sequence[str]
+    reply_to: str | None
+
+
+class Limit(Protocol):
+    """What is read of the referee's budget."""
+
+    max_messages: int
+    max_tokens: int | None
 
 
 class Sidecar:
@@ -45,7 +65,7 @@ class Sidecar:
         """Forget everything: the next run uses other channels."""
         self._run += 1
 
-    def ingest(self, messages: Sequence[Any]) -> None:
+    def ingest(self, messages: Sequence[Line]) -> None:
         """Append in order; visible to the next `select` when it returns."""
         by_channel: dict[str, list[Message]] = {}
         for message in messages:
@@ -57,7 +77,7 @@ class Sidecar:
                     f"{len(batch) - report.stored} of {len(batch)} not stored: {report.problems}"
                 )
 
-    def select(self, query: Any, budget: Any) -> list[str]:
+    def select(self, query: Line, budget: Limit) -> list[str]:
         """Ids of the chosen messages, best first."""
         asked = _message(query)
         context = self._client.build_context(
@@ -76,11 +96,11 @@ class Sidecar:
             raise ValueError(f"degraded: {context.degradations}")
         return [item.message.id for item in sorted(context.items, key=lambda item: item.rank)]
 
-    def _channel(self, message: Any) -> str:
+    def _channel(self, message: Line) -> str:
         return f"run{self._run}/{message.group_id}"
 
 
-def _message(message: Any) -> Message:
+def _message(message: Line) -> Message:
     return Message(
         message.message_id,
         Author(message.user_id, message.name),

@@ -82,9 +82,6 @@ def _recalled(stored):
     return replace(stored, analysis=analysis, state=MessageState.RECALLED)
 
 
-@pytest.mark.xfail(
-    reason="select.py says `score` for a kept line among the best three", strict=False
-)
 @pytest.mark.parametrize("profile", ["balanced", "chain_recent"])
 def test_what_only_the_floor_keeps_says_so(profile):
     """Law 7: a line below the threshold that is in all the same names the stage that kept it."""

@@ -204,3 +204,4 @@ class BuiltContext:
     summary: str | None = None
     events: tuple[Event, ...] = ()
     explanation: Explanation | None = None
+    channel: str = ""

@@ -64,7 +64,7 @@ PROFILES: Mapping[str, Profile] = {
             threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False,
         ),
         Profile(
-            "chain_recent", ("thread", "recent", "preferences"), None,
+            "chain_recent", ("chain", "recent", "preferences"), None,
             max_context=25, recent_limit=10, keep_chain=True,
         ),
         Profile(

@@ -51,6 +51,7 @@ def built_context(
     rung = Rung.EMPTY if opened.degradations else picked.rung
     return BuiltContext(
         context_id=context_id,
+        channel=request.key.channel,
         channel_known=opened.known,
         asked_at_ms=question.asked_at_ms,
         profile=picked.profile.name,

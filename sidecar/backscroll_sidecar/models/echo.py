@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from backscroll_sidecar.domain import Role
@@ -50,7 +50,7 @@ class EchoModel:
         """Nothing to release."""
 
 
-async def _each(events: Sequence[ModelEvent]) -> AsyncIterator[ModelEvent]:
+async def _each(events: Sequence[ModelEvent]) -> AsyncGenerator[ModelEvent, None]:
     for event in events:
         await asyncio.sleep(0)
         yield event

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -64,7 +64,9 @@ class FakeModel:
     end ends cleanly without a reason, as an HTTP stream does.
     """
 
-    def __init__(self, *scripts: Script, answer: Callable[[ModelRequest], Script] | None = None):
+    def __init__(
+        self, *scripts: Script, answer: Callable[[ModelRequest], Script] | None = None
+    ) -> None:
         self._scripts = list(scripts)
         self._answer = answer
         self.calls: list[FakeCall] = []
@@ -125,7 +127,7 @@ class FakeModel:
         return self._scripts[len(self.calls) - 1]
 
 
-async def _play(script: Script, deadline: float | None) -> AsyncIterator[ModelEvent]:
+async def _play(script: Script, deadline: float | None) -> AsyncGenerator[ModelEvent, None]:
     for step in script:
         await _by(deadline, asyncio.sleep(0))
         match step:
@@ -145,11 +147,14 @@ async def _play(script: Script, deadline: float | None) -> AsyncIterator[ModelEv
     yield Finished(FinishReason.NONE)
 
 
-async def _recorded(call: FakeCall, events: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:
-    async for event in events:
-        call.sent.append(event)
-        call.whole = isinstance(event, Finished)
-        yield event
+async def _recorded(
+    call: FakeCall, events: AsyncGenerator[ModelEvent, None]
+) -> AsyncGenerator[ModelEvent, None]:
+    async with aclosing(events):
+        async for event in events:
+            call.sent.append(event)
+            call.whole = isinstance(event, Finished)
+            yield event
 
 
 async def _waited(until: float | asyncio.Event | None) -> None:
@@ -171,7 +176,10 @@ async def _by(deadline: float | None, awaited: Awaitable[T]) -> T:
 
 def _joined(events: Iterable[ModelEvent]) -> list[ModelEvent]:
     """The events of an answer that was not streamed: its text is one."""
-    events = list(events)
-    text = "".join(event.text for event in events if isinstance(event, TextDelta))
-    rest = [event for event in events if not isinstance(event, TextDelta)]
+    text, rest = "", list[ModelEvent]()
+    for event in events:
+        if isinstance(event, TextDelta):
+            text += event.text
+        else:
+            rest.append(event)
     return [TextDelta(text), *rest] if text else rest

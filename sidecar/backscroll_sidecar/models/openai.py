@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -101,7 +101,7 @@ class OpenAIModel:
         headers: dict[str, Any] = dict(options.headers)
         if not options.api_key and "authorization" not in map(str.lower, headers):
             headers["Authorization"] = sdk.Omit()
-        self._client = sdk.AsyncOpenAI(
+        self._client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
             # Without one the client would take a key from the environment.
             api_key=options.api_key or "none",
             base_url=options.base_url,
@@ -152,17 +152,14 @@ class OpenAIModel:
 
     async def _open(self, body: bytes) -> openai.AsyncStream[object]:
         # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
+        stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
         return await self._client.post(
-            _PATH,
-            cast_to=object,
-            content=body,
-            stream=True,
-            stream_cls=self._sdk.AsyncStream[object],
+            _PATH, cast_to=object, content=body, stream=True, stream_cls=stream_cls
         )
 
     async def _events(
         self, answer: openai.AsyncStream[object], deadline: float | None
-    ) -> AsyncIterator[ModelEvent]:
+    ) -> AsyncGenerator[ModelEvent, None]:
         if "json" in answer.response.headers.get("content-type", ""):
             # A server that does not stream answers all the same.
             body = await self._wait(answer.response.aread(), deadline)
@@ -190,7 +187,7 @@ class OpenAIModel:
             yield event
 
     async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
-        """What `awaited` gives by `deadline`; every failure as a `ModelError` with nothing of the vendor's behind it."""
+        """What `awaited` gives by `deadline`; every failure as a `ModelError` that hides the vendor's."""
         try:
             if deadline is None:
                 return await awaited

@@ -117,6 +117,7 @@ def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
     question_type = built.question_type
     return pb.BuildContextResponse(
         context_id=built.context_id,
+        channel=built.channel,
         channel_known=built.channel_known,
         asked_at_ms=built.asked_at_ms,
         profile=built.profile,

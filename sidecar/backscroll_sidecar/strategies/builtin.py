@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ancestors, reply_tree
-from backscroll_sidecar.domain import Category
+from backscroll_sidecar.domain import Category, MessageState
 from backscroll_sidecar.strategies.base import (
     Empty,
     Messages,
@@ -43,8 +43,18 @@ class Window:
         return _messages(rows[query.view.columns.time_ms[rows] >= oldest_ms])
 
 
+class Chain:
+    """What the question replies to, what that replies to, and so on."""
+
+    name = "chain"
+
+    def gather(self, query: StrategyQuery) -> StrategyResult:
+        """At most `thread_limit` eligible rows; nothing when the question replies to nothing."""
+        return _nearest(query, _chain(query)) if query.parent_row >= 0 else Empty()
+
+
 class Thread:
-    """The reply tree the question belongs to (S5-13): its ancestors first, then the newest others."""
+    """The reply tree the question belongs to (S5-13): its chain first, then the newest others."""
 
     name = "thread"
 
@@ -52,14 +62,10 @@ class Thread:
         """At most `thread_limit` eligible rows; nothing when the question replies to nothing."""
         if query.parent_row < 0:
             return Empty()
-        parents, parent_row = query.parents, query.parent_row
-        chain = np.append(np.int32(parent_row), ancestors(parents, parent_row, query.thread_limit))
-        tree = reply_tree(parents, parent_row)
+        chain = _chain(query)
+        tree = reply_tree(query.parents, query.parent_row)
         others = tree[~np.isin(tree, chain)][::-1]
-        rows = np.concatenate([chain, others]).astype(np.int32)
-        rows = rows[rows < query.end]
-        rows = rows[query.eligible[rows]][: query.thread_limit]
-        return _messages(np.sort(rows))
+        return _nearest(query, np.concatenate([chain, others]))
 
 
 class GivenPreferences:
@@ -74,8 +80,22 @@ class GivenPreferences:
 
 
 BUILTIN: Mapping[str, Strategy] = {
-    s.name: s for s in (Recent(), Window(), Thread(), GivenPreferences())
+    s.name: s for s in (Recent(), Window(), Chain(), Thread(), GivenPreferences())
 }
+
+
+def _chain(query: StrategyQuery) -> NDArray[np.int32]:
+    """The parent of the question and its ancestors, nearest first."""
+    beyond = ancestors(query.parents, query.parent_row, query.thread_limit)
+    return np.append(np.int32(query.parent_row), beyond).astype(np.int32)
+
+
+def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
+    """The first `thread_limit` of these rows that may be candidates; recalled ones take no place."""
+    rows = rows[rows < query.end]
+    rows = rows[query.eligible[rows]]
+    places = np.cumsum(query.view.state[rows] == MessageState.LIVE)
+    return _messages(np.sort(rows[places <= query.thread_limit]))
 
 
 def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:

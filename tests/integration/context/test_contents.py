@@ -243,7 +243,7 @@ async def test_the_context_object(client):
     (item,) = context.items
     assert (item.message.channel, item.message.id, item.rank) == ("room", "m1", 1)
     assert 0.3 <= item.score <= 1
-    assert context.raw.asked_at_ms == NOON - 60_000 + 2
+    assert (context.raw.asked_at_ms, context.raw.channel) == (NOON - 60_000 + 2, "room")
     assert not context.raw.HasField("summary")
     assert context.id
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from pathlib import Path
 
 import pytest
 
+import backscroll_sidecar
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.context.compress import Compressed
@@ -254,3 +257,18 @@ def test_openai_to_neutral():
                      b'{"choices": [{"message": {"tool_calls": [{}]}}]}'):  # fmt: skip
         with pytest.raises(ValueError, match="not a chat completion"):
             OpenAIChat().parse_reply(nonsense)
+
+
+def test_the_core_knows_no_vendor():
+    """S3-02: the neutral message and everything that handles it import no vendor's and no wire's types."""
+    package = Path(backscroll_sidecar.__file__).parent
+    files = [package / "domain.py", package / "ports.py"]
+    for folder in ("context", "channels", "strategies", "adapters"):
+        files += (package / folder).glob("*.py")
+    assert len(files) > 30
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            roots = {name.split(".")[0] for name in names}
+            assert not roots & {"openai", "anthropic", "google", "grpc", "backscroll"}, file

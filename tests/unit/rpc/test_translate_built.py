@@ -69,6 +69,7 @@ BUILT = BuiltContext(
     addressed=True,
     question_type=MessageType.QUESTION,
     summary="before",
+    channel="room",
     events=(
         Event("e2", "context.compressed", "turn", 6, "e1", {"n": 2, "on": True, "share": 0.5}),
     ),

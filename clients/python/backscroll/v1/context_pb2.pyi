@@ -54,6 +54,7 @@ class Source(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SOURCE_ASKER: _ClassVar[Source]
     SOURCE_PINNED: _ClassVar[Source]
     SOURCE_OWN: _ClassVar[Source]
+    SOURCE_CHAIN: _ClassVar[Source]
 
 class Category(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -120,6 +121,7 @@ SOURCE_SEMANTIC: Source
 SOURCE_ASKER: Source
 SOURCE_PINNED: Source
 SOURCE_OWN: Source
+SOURCE_CHAIN: Source
 CATEGORY_UNSPECIFIED: Category
 CATEGORY_RECENT: Category
 CATEGORY_SEMANTIC: Category
@@ -408,7 +410,7 @@ class Diagnostics(_message.Message):
     def __init__(self, stage_microseconds: _Optional[_Mapping[str, int]] = ..., cache_hit: bool = ..., channel_generation: _Optional[int] = ..., exhaustive_search: bool = ..., candidate_count: _Optional[int] = ..., server_version: _Optional[str] = ...) -> None: ...
 
 class BuildContextResponse(_message.Message):
-    __slots__ = ("context_id", "channel_known", "asked_at_ms", "profile", "items", "messages", "payloads", "text", "tokens", "stable_prefix_tokens", "rung", "degradations", "trigger", "addressed", "question_type", "summary", "events", "explanation", "diagnostics", "speaker_style", "layout")
+    __slots__ = ("context_id", "channel_known", "asked_at_ms", "profile", "items", "messages", "payloads", "text", "tokens", "stable_prefix_tokens", "rung", "degradations", "trigger", "addressed", "question_type", "summary", "events", "explanation", "diagnostics", "speaker_style", "layout", "channel")
     CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_KNOWN_FIELD_NUMBER: _ClassVar[int]
     ASKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
@@ -430,6 +432,7 @@ class BuildContextResponse(_message.Message):
     DIAGNOSTICS_FIELD_NUMBER: _ClassVar[int]
     SPEAKER_STYLE_FIELD_NUMBER: _ClassVar[int]
     LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
     context_id: str
     channel_known: bool
     asked_at_ms: int
@@ -451,7 +454,8 @@ class BuildContextResponse(_message.Message):
     diagnostics: Diagnostics
     speaker_style: SpeakerStyle
     layout: Layout
-    def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ...) -> None: ...
+    channel: str
+    def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ..., channel: _Optional[str] = ...) -> None: ...
 
 class ModelCall(_message.Message):
     __slots__ = ("temperature", "max_tool_iterations", "enable_tools", "max_output_tokens")

@@ -1,0 +1,41 @@
+"""The scripted fake keeps the contract."""
+
+from __future__ import annotations
+
+import pytest
+
+from backscroll_sidecar.models.fake import FakeModel, Refuse, Step, Wait
+from backscroll_sidecar.models.faults import failed, of_status
+from backscroll_sidecar.ports import (
+    ChatModel,
+    Finished,
+    FinishReason,
+    ModelFault,
+    ToolCallDelta,
+    UsageDelta,
+)
+from tests.contract.models.model_contract import AnyModelContract, ScriptedModelContract
+from tests.contract.models.scenario import Making, Scenario
+
+
+def script(scenario: Scenario) -> list[Step]:
+    if scenario.status != 200:
+        return [Refuse(of_status(scenario.status, "", {}))]
+    steps: list[Step] = [*scenario.pieces, *map(ToolCallDelta, scenario.calls)]
+    if scenario.silent:
+        return [*steps, Wait()]
+    if scenario.cut:
+        return [*steps, failed(ModelFault.CONNECTION)]
+    if scenario.usage:
+        steps.append(UsageDelta(*scenario.usage))
+    return [*steps, Finished(scenario.finish)] if scenario.finish else steps
+
+
+class TestFakeModel(AnyModelContract, ScriptedModelContract):
+    @pytest.fixture
+    def making(self) -> Making:
+        return lambda *scenarios: FakeModel(*map(script, scenarios))
+
+    @pytest.fixture
+    def model(self) -> ChatModel:
+        return FakeModel(answer=lambda _: ["猫吃", "鱼。🐟", Finished(FinishReason.STOP)])
