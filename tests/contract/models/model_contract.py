@@ -64,10 +64,13 @@ class AnyModelContract:
         assert (await events_of(model))[-1] == Finished(FinishReason.STOP)
 
     async def test_what_fails_inside_the_block_comes_out_as_it_is(self, model: ChatModel) -> None:
-        with pytest.raises(KeyError):
+        async def fail() -> None:
             async with model.stream(ask()) as events:
                 await anext(events)
                 raise KeyError
+
+        with pytest.raises(KeyError):
+            await fail()
 
     async def test_many_at_once(self, model: ChatModel) -> None:
         answers = await asyncio.gather(*(events_of(model) for _ in range(10)))
@@ -118,11 +121,11 @@ class ScriptedModelContract:
         assert error is not None
         assert error.fault is ModelFault.CONNECTION
 
-    @pytest.mark.parametrize("k", [0, 1, 3])
+    @pytest.mark.parametrize("k", [0, 3])
     async def test_the_whole_call_is_bounded(self, making: Making, k: int) -> None:
         model = making(Scenario(["喵"] * k, silent=True), Scenario(silent=True))
         async with asyncio.timeout(ENOUGH_S):
-            heard, error = await listen(model, ask(timeout_s=0.5))
+            heard, error = await listen(model, ask(timeout_s=1.0))
             with pytest.raises(ModelError) as whole:
                 await model.complete(ask(timeout_s=0.05))
         assert heard == [TextDelta("喵")] * k

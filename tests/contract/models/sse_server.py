@@ -69,6 +69,10 @@ class SseServer:
             self._tasks.discard(task)
             writer.transport.abort()
 
+    @property
+    def open_connections(self) -> int:
+        return len(self._tasks)
+
     async def stop(self) -> None:
         for task in [*self._tasks]:
             task.cancel()
