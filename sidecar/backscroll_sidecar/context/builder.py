@@ -128,7 +128,13 @@ class ContextBuilder:
         payloads, not_adapted = self._payloads(request, route, fitted)
         watch.lap("adapt")
         events = self._record(request, context_id, fitted, limits)
-        degradations = (*opened.degradations, *picked.degradations, *lost, *not_adapted)
+        degradations = (
+            *opened.degradations,
+            *_lost_trigger(request, opened, question),
+            *picked.degradations,
+            *lost,
+            *not_adapted,
+        )
         watch.lap("record")
         built = built_context(
             request, context_id, opened, question, picked, parts, fitted, payloads, events,
@@ -307,3 +313,12 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "TIMEOUT"
     return error.reason.value if isinstance(error, BackscrollError) else "ERROR"
+
+
+def _lost_trigger(
+    request: BuildRequest, opened: Opened, question: Question
+) -> tuple[Degradation, ...]:
+    """A trigger that is not stored costs what it would have told: edges, mentions, its place in time."""
+    if not request.trigger_message_id or question.trigger_row >= 0 or opened.degradations:
+        return ()
+    return (Degradation("question", "TRIGGER_NOT_FOUND"),)

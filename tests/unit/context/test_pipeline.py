@@ -176,6 +176,8 @@ def test_two_cuts_have_ids_of_their_own():
     for _ in range(2):
         room.build_now(profile="room", token_budget=60)
     assert len({event.id for event in room.sink.events}) == 6
+    cut = room.sink.events[-1].payload
+    assert (cut["max_messages"], cut["max_chars_per_message"]) == (0, 0)  # the profile has none
 
 
 def test_max_chars():
