@@ -26,7 +26,7 @@ from backscroll_sidecar.context.model import (
     Payload,
 )
 from backscroll_sidecar.context.parts import lines_of, question_text, speaker_style
-from backscroll_sidecar.context.picking import Picked, Picker, nothing
+from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
 from backscroll_sidecar.context.question import Question, resolve_question
 from backscroll_sidecar.context.result import Opened, built_context, log_built
@@ -197,8 +197,6 @@ class ContextBuilder:
         deadline: Deadline,
     ) -> Picked:
         profile, view = route.profile, opened.view
-        if opened.degradations:
-            return nothing(profile)
         query = StrategyQuery(
             store=self._store,
             key=request.key,
@@ -219,6 +217,8 @@ class ContextBuilder:
             semantic_limit=profile.semantic_limit,
             follow_inferred=profile.follow_inferred,
         )
+        if opened.degradations:
+            return await without_history(query, profile, deadline)
         return await self._picker.pick(
             query, question, profile, deadline, membership_only=request.visible_since_membership
         )

@@ -255,6 +255,13 @@ def test_openai_to_neutral():
         7,
         3,
     )
+    bare = OpenAIChat().parse_reply(b'{"choices": [{"message": {"content": null}}]}')
+    assert (bare.parts, bare.finish_reason, bare.prompt_tokens, bare.completion_tokens) == (
+        (),
+        "",
+        0,
+        0,
+    )
     for nonsense in (b"", b"[]", b'{"choices": []}', b'{"error": {}}', b'{"choices": [{"message": 3}]}',
                      b'{"choices": [{"message": {"tool_calls": [{}]}}]}'):  # fmt: skip
         with pytest.raises(ValueError, match="not a chat completion"):

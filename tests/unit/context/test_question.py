@@ -122,6 +122,15 @@ def test_when_it_was_asked():
     assert Room(LINES).build_now(profile="room", asked_at_ms=None).asked_at_ms == NOON_MS
 
 
+def test_the_very_first_message_is_the_trigger():
+    """DESIGN 6: text, asker and time come from it as from any other; nothing was said before."""
+    built = Room(LINES).build_now(
+        "", None, trigger_message_id="m0", speaker_style=SpeakerStyle.TAGGED
+    )
+    assert (ids(built), built.asked_at_ms) == ([], LINES[0].sent_at_ms)
+    assert payload(built)["messages"] == [{"role": "user", "content": "Ben <u2>: line 0"}]
+
+
 # --- what it answers and whom it names -----------------------------------------------------------
 
 
