@@ -22,8 +22,8 @@ ADVICE = {
     "QUESTION_MISSING": "give a question, or name the message that holds it with --trigger",
     "STORE_READ_ONLY": "free disk space or make the database writable; contexts are still built",
 }
-NOBODY = ("onnection refused", "No such file", "no such file")
-"""What gRPC says where nobody listens."""
+NOBODY = ("Connection refused", "No such file")
+"""What gRPC says where nobody listens. The client says it in its own words, and quotes gRPC only on anything else."""
 
 
 def target(server: str, token: str | None) -> tuple[str, str | None]:
@@ -80,7 +80,8 @@ def explained(error: BackscrollError, server: str, *, has_tls: bool) -> CommandE
 def no_server(error: BackscrollError, server: str, *, has_tls: bool) -> CommandError:
     """Nobody there, or somebody who speaks otherwise: TLS or none."""
     advice = "start one with: backscroll serve   or name another with --server"
-    if any(words in error.message for words in NOBODY):
+    ours = error.message.startswith("no server answers") and "(" not in error.message
+    if ours or any(words in error.message for words in NOBODY):
         return CommandError(f"no server answers at {server}", advice)
     other = (
         "maybe its certificate is another, or it speaks no TLS: leave out --tls-ca"

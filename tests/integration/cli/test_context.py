@@ -98,6 +98,7 @@ def test_errors_say_what_to_do(chat, arguments, says):
     done = chat.run("context", *arguments)
     assert done.returncode == 1
     assert says in done.stderr
+    assert "TLS" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
