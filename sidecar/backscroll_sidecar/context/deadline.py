@@ -9,8 +9,8 @@ from typing import TypeVar
 from backscroll_sidecar.ports import Clock
 
 RESERVE_S = 0.005
-RESERVE_SHARE = 0.05
-MOST_RESERVE_SHARE = 0.2
+RESERVE_SHARE = 0.2
+MOST_RESERVE_SHARE = 0.5
 
 T = TypeVar("T")
 
@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Deadline:
     """The time one build may take: the caller's and the server's limit, less a reserve for the answer.
 
-    The reserve is 5 ms, or 5 % of the caller's time where that is more, but at most 20 % of it: a busy machine wakes
-    who waits late by milliseconds. Awaits are cut off at the deadline; a stage
+    The reserve is 5 ms, or 20 % of the caller's time where that is more, but at most half of it: a busy machine wakes
+    who waits late by milliseconds, and the answer has a way to go. Awaits are cut off at the deadline; a stage
     of pure computation is skipped when `allows` says that its usual cost no longer fits.
     """
 
