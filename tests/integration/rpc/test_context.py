@@ -216,7 +216,7 @@ async def test_the_builder_knows_what_is_left_of_the_deadline() -> None:
         assert slow.time_left_s is not None
         assert 0.1 < slow.time_left_s < 0.31
         await asyncio.wait_for(slow.cancelled.wait(), 5)
-        assert served.records[-1].code == "CANCELLED"
+        assert served.records[-1].code == "DEADLINE_EXCEEDED"
 
 
 async def test_without_a_deadline_there_is_none() -> None:
