@@ -50,10 +50,14 @@ class MessageType(IntEnum):
 
 
 class MessageState(IntEnum):
-    """Whether a stored message still has a text. An erased one has no row at all, only a tombstone."""
+    """LIVE; RECALLED: its text is gone; PARTIAL: a reply that broke off, whole text kept, out of contexts (law 8).
+
+    An erased message has no row at all, only a tombstone.
+    """
 
     LIVE = 0
     RECALLED = 1
+    PARTIAL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +159,7 @@ class Message:
     mentions: tuple[Mention, ...] = ()
     embeddings: tuple[Embedding, ...] = ()
     dedupe_key: str = ""
+    is_partial: bool = False
 
     @property
     def text(self) -> str:

@@ -101,7 +101,26 @@ class EventsChange:
     events: tuple[Event, ...]
 
 
-Change = AppendChange | EditChange | RecallChange | MembersChange | EraseChange | EventsChange
+@dataclass(frozen=True, slots=True)
+class TurnChange:
+    """Keep a turn of StreamChat: insert it, or replace what is kept of it. `body` is opaque to the store."""
+
+    key: ChannelKey
+    turn_id: str
+    body: bytes
+    expires_at_ms: int
+    at_ms: int
+
+
+Change = (
+    AppendChange
+    | EditChange
+    | RecallChange
+    | MembersChange
+    | EraseChange
+    | EventsChange
+    | TurnChange
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +222,9 @@ class HistoryReader(Protocol):
 
     async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
         """Recorded events of a channel, oldest first; of one context when named."""
+
+    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
+        """The channel and body of a turn that is kept and has not expired; None otherwise."""
 
     def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of the channel in order of `seq`, without holding them all."""
