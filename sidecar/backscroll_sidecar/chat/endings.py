@@ -1,0 +1,57 @@
+"""How a model's end becomes ours (law 8, S5-31, S5-32). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backscroll_sidecar.chat.events import EndReason, Notice
+from backscroll_sidecar.ports import FinishReason, ModelError
+
+ERROR_PREFIX = "生成回复时出现错误: "
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """The texts shown behind a reply that was cut or stopped; empty: none (S5-31)."""
+
+    length: str = "(后续内容被截断)"
+    content_filter: str = "赤尾有点不想讨论这个话题呢~"
+
+
+NOTICES = Notices()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why the stream ends, what is shown, and whether what came so far is the whole reply."""
+
+    reason: EndReason
+    notice: Notice | None = None
+    is_whole: bool = True
+
+
+def ending_of(finish: FinishReason, notices: Notices, *, missing_is_complete: bool) -> Ending:
+    """The ending for a stream that ended by itself."""
+    match finish:
+        case FinishReason.STOP:
+            return Ending(EndReason.COMPLETE)
+        case FinishReason.LENGTH:
+            return Ending(EndReason.LENGTH, _notice(notices.length, EndReason.LENGTH))
+        case FinishReason.CONTENT_FILTER:
+            reason = EndReason.CONTENT_FILTER
+            return Ending(reason, _notice(notices.content_filter, reason))
+        case FinishReason.TOOL_CALLS:
+            return Ending(EndReason.TOOL_CALLS)
+        case FinishReason.NONE:
+            if missing_is_complete:
+                return Ending(EndReason.COMPLETE)
+            return Ending(EndReason.INCOMPLETE, is_whole=False)
+
+
+def error_text(error: ModelError) -> str:
+    """What the caller may show of a failed model call."""
+    return ERROR_PREFIX + error.safe_reason
+
+
+def _notice(text: str, reason: EndReason) -> Notice | None:
+    return Notice(text, reason) if text else None
