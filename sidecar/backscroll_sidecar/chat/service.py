@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -87,7 +87,7 @@ class ChatService:
         self._open_turns: set[tuple[str, str]] = set()
         self._background: set[asyncio.Task[Any]] = set()
 
-    async def run(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+    async def run(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The events of one turn, or of the next round of one.
 
         Raises
