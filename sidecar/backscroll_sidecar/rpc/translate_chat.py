@@ -36,7 +36,7 @@ from backscroll_sidecar.rpc.translate_context import build_request
 
 END_NUMBERS: Mapping[EndReason, Any] = {
     reason: pb.EndReason.Value(f"END_REASON_{reason.name}") for reason in EndReason
-}") for reason in EndReason}
+}
 
 
 def chat_request(
