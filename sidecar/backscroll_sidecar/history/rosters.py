@@ -130,7 +130,12 @@ class BatchRoster(ChannelRoster):
 
     def note(self, message: Message, message_type: MessageType) -> None:
         """Learn from a message of the batch that was just analysed."""
-        self.note_author(message.author, message.id)
+        if (
+            message.is_partial
+        ):  # known by name, and no message that a mention of the author could answer
+            self._learn(message.author.name, message.author.id)
+        else:
+            self.note_author(message.author, message.id)
         self.note_type(message.id, message_type)
 
 
