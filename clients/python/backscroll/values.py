@@ -195,6 +195,8 @@ class Message:
         Vectors of its text, if the bot has them.
     dedupe_key
         Recognises a message that is delivered again under a new id.
+    partial
+        A reply that broke off; stored, listed, kept out of contexts.
 
     Examples
     --------
@@ -217,6 +219,7 @@ class Message:
     session_id: str | None = None
     embeddings: Sequence[Embedding | message_pb2.Embedding] = ()
     dedupe_key: str | None = None
+    partial: bool = False
 
     def to_proto(self) -> message_pb2.Message:
         return encode(
@@ -233,6 +236,7 @@ class Message:
             mentions=mentions_of(self.mentions),
             embeddings=self.embeddings,
             dedupe_key=self.dedupe_key,
+            partial=self.partial,
         )
 
 
