@@ -130,9 +130,7 @@ class BatchRoster(ChannelRoster):
 
     def note(self, message: Message, message_type: MessageType) -> None:
         """Learn from a message of the batch that was just analysed."""
-        if (
-            message.is_partial
-        ):  # known by name, and no message that a mention of the author could answer
+        if message.is_partial:  # its author is known by name; a mention does not answer it
             self._learn(message.author.name, message.author.id)
         else:
             self.note_author(message.author, message.id)

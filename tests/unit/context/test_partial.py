@@ -69,7 +69,7 @@ def test_it_takes_no_place_of_others():
     assert ids(built) == ["m1", "m2", "m3"]
     built = Room(lines).build_now(
         profile="chain_recent", reply=Reply("r8"),
-        overrides={"relevance_threshold": 1.0, "recent_floor": 2},
+        overrides={"relevance_threshold": 1.0, "recent_floor": 2, "recent_limit": 2},
     )  # fmt: skip
     assert ids(built)[-2:] == ["m2", "m3"]
 
