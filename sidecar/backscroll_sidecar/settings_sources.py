@@ -80,9 +80,9 @@ def load(
 ) -> Loaded:
     """Collect the settings of a server. `flags` hold fields of `Settings` that the command line gave."""
     directory = directory or Path.cwd()
-    file, file_name = _read_file(config, directory)
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
     dotenv = _checked_dotenv(directory)
+    file, file_name = _read_file(config, directory)
     problems = [*_unknown_names(dotenv), *_unknown_keys(file, file_name)]
     origins: dict[str, str] = {}
 
@@ -96,6 +96,13 @@ def load(
     problems += _incomplete(settings)
     problems += _idle(settings, origins)
     return Loaded(settings, tuple(problems), origins)
+
+
+def dotenv_value(name: str, directory: Path | None = None) -> str:
+    """A variable that the commands read themselves, from the file ``.env``; empty where there is none."""
+    dotenv = _checked_dotenv(directory or Path.cwd())
+    local = DotEnvSettingsSource(Settings, env_file=dotenv, env_ignore_empty=True)
+    return local.env_vars.get(name.lower()) or ""
 
 
 def environment_name(section: type[BaseSettings], field: str) -> str:
@@ -115,13 +122,16 @@ def known_names() -> frozenset[str]:
 
 
 def _read_file(config: Path | None, directory: Path) -> tuple[dict[str, Any], str]:
-    named = config or (Path(name) if (name := os.environ.get("BACKSCROLL_CONFIG")) else None)
+    name = os.environ.get("BACKSCROLL_CONFIG") or dotenv_value("BACKSCROLL_CONFIG", directory)
+    named = config or (Path(name) if name else None)
     path = (named or directory / CONFIG_NAME).expanduser()
     if named is None and not path.is_file():
         return {}, CONFIG_NAME
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigFileError(f"{path} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigFileError(f"{path} cannot be read: {error}") from error
     return table, path.name
 
@@ -132,7 +142,9 @@ def _checked_dotenv(directory: Path) -> Path:
     try:
         if path.is_file():
             path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigFileError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise ConfigFileError(f"{path} cannot be read: {error}") from error
     return path
 

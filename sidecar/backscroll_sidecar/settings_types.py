@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+MAX_PORT = 65_535
 PROFILE_NAMES = ("balanced", "classic", "chain_recent", "retrieval", "naive", "room")
 
 
@@ -32,8 +33,10 @@ def address(value: str) -> str:
             raise ValueError("name the socket after 'unix:'")
         return value
     host, colon, port = value.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and int(port) < 65_536):
+    if not (colon and host and port.isascii() and port.isdigit()):
         raise ValueError("an address is host:port, [v6 address]:port or unix:path")
+    if int(port) > MAX_PORT:
+        raise ValueError(f"the port is over {MAX_PORT:,}")
     return value
 
 

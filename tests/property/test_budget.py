@@ -57,6 +57,8 @@ def check(built: BuiltContext, budget: int, tokenizer: TokenizerName, reserve: i
     assert sum(parts.values()) == tokens.total
     assert all(part >= 0 for part in parts.values()), parts
     assert parts["reserve"] == reserve
+    shown = {item.category.value for item in built.items}
+    assert (parts["recent"] > 0, parts["semantic"] > 0) == ("recent" in shown, "semantic" in shown)
     said = "".join(message["content"] for message in payload(built)["messages"])
     assert said.count(MARK) == 1
     assert built.payloads[0].body.decode().count(MARK) == 1

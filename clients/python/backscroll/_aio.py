@@ -21,7 +21,14 @@ import grpc
 
 from backscroll import _calls
 from backscroll._calls import AnyMessage, Call, Importer, Listing, Plan, Stream, deadline_s
-from backscroll._channel import DEFAULT_TARGET, TlsConfig, metadata_for, open_calls, open_channel
+from backscroll._channel import (
+    DEFAULT_TARGET,
+    TlsConfig,
+    check_target,
+    metadata_for,
+    open_calls,
+    open_channel,
+)
 from backscroll.errors import error_from
 from backscroll.v1 import history_pb2
 
@@ -90,6 +97,7 @@ class AsyncClient:
         tls: TlsConfig | None = None,
         timeout_s: float = 10.0,
     ) -> None:
+        check_target(target)
         self._metadata = metadata_for(target, token, tls)
         self._timeout_s = timeout_s
         self._target = target
@@ -145,7 +153,7 @@ class AsyncClient:
                 if progress is not None:
                     progress(importer.sent_count)
             await _taken(call.done_writing())
-            return importer.finish(await _answer(call))
+            return importer.finish(await _answer(self._target, call))
         finally:
             call.cancel()
 
@@ -207,25 +215,26 @@ class AsyncClient:
                 for item in stream.unpack(response):
                     yield item
         except grpc.RpcError as error:
-            raise error_from(error) from error
+            raise error_from(error, self._target) from error
         finally:
             responses.cancel()  # a dropped call would live on (grpc#43462)
 
     async def _call(self, call: Call) -> Any:  # noqa: ANN401
         return await _answer(
+            self._target,
             self._rpcs[call.rpc](
                 call.request,
                 timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
                 metadata=self._metadata,
-            )
+            ),
         )
 
 
-async def _answer(call: Awaitable[Any]) -> Any:  # noqa: ANN401
+async def _answer(target: str, call: Awaitable[Any]) -> Any:  # noqa: ANN401
     try:
         return await call
     except grpc.RpcError as error:
-        raise error_from(error) from error
+        raise error_from(error, target) from error
 
 
 async def _taken(write: Awaitable[None]) -> bool:

@@ -18,6 +18,8 @@ from backscroll.v1.context_pb2_grpc import ContextServiceStub
 from backscroll.v1.history_pb2_grpc import HistoryServiceStub
 
 DEFAULT_TARGET = "127.0.0.1:7171"
+_SCHEMES = ("unix:", "unix-abstract:", "dns:", "ipv4:", "ipv6:", "vsock:", "xds:")
+_LAST_PORT = 65_535
 _RECEIVE_LIMIT_BYTES = 16 * 2**20
 # Attempts of a call together hold at most this much for the next attempt: a whole append fits.
 _RETRY_BUFFER_BYTES = 4 * 2**20
@@ -129,6 +131,24 @@ def open_calls(channel: Any) -> dict[str, Any]:  # noqa: ANN401
         **vars(HistoryServiceStub(channel)),
         "Check": check,
     }
+
+
+def check_target(target: str) -> None:
+    """Refuse what gRPC would take for something else: a URL, a host without a port (it asks 443).
+
+    Raises
+    ------
+    ValueError
+        If it is neither "host:port" nor an address with one of gRPC's schemes, such as "unix:".
+    """
+    if target.startswith(_SCHEMES):
+        return
+    port = re.fullmatch(r"(?:\[[^\]\s]+\]|[^\[\]:/\s]+):([0-9]{1,5})", target)
+    if port is None or not 0 < int(port[1]) <= _LAST_PORT:
+        raise ValueError(
+            f"{target!r} is no address: give host:port, such as {DEFAULT_TARGET}, "
+            "or unix:/path/of/the/socket"
+        )
 
 
 def metadata_for(

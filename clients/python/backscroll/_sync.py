@@ -12,7 +12,14 @@ import grpc
 
 from backscroll import _calls
 from backscroll._calls import AnyMessage, Call, Importer, Listing, Plan, Stream, deadline_s
-from backscroll._channel import DEFAULT_TARGET, TlsConfig, metadata_for, open_calls, open_channel
+from backscroll._channel import (
+    DEFAULT_TARGET,
+    TlsConfig,
+    check_target,
+    metadata_for,
+    open_calls,
+    open_channel,
+)
 from backscroll.errors import error_from
 from backscroll.v1 import history_pb2
 
@@ -77,8 +84,10 @@ class Client:
         tls: TlsConfig | None = None,
         timeout_s: float = 10.0,
     ) -> None:
+        check_target(target)
         self._metadata = metadata_for(target, token, tls)
         self._timeout_s = timeout_s
+        self._target = target
         self._channel = open_channel(grpc, target, tls)
         self._rpcs = open_calls(self._channel)
 
@@ -141,7 +150,7 @@ class Client:
                 if progress is not None:
                     progress(importer.sent_count)
             _put(outgoing, None, call)
-            return importer.finish(_answer(call.result))
+            return importer.finish(_answer(self._target, call.result))
         finally:
             call.cancel()
             with contextlib.suppress(queue.Full):  # if it is full, nobody waits for it
@@ -194,12 +203,13 @@ class Client:
             for response in responses:
                 yield from stream.unpack(response)
         except grpc.RpcError as error:
-            raise error_from(error) from error
+            raise error_from(error, self._target) from error
         finally:
             responses.cancel()  # a dropped call would live on (grpc#43462)
 
     def _call(self, call: Call) -> Any:  # noqa: ANN401
         return _answer(
+            self._target,
             self._rpcs[call.rpc],
             call.request,
             timeout=deadline_s(self._timeout_s, call.timeout_s, call.extra_s),
@@ -207,11 +217,11 @@ class Client:
         )
 
 
-def _answer(call: Callable[..., Any], *args: object, **kwargs: object) -> Any:  # noqa: ANN401
+def _answer(target: str, call: Callable[..., Any], *args: object, **kwargs: object) -> Any:  # noqa: ANN401
     try:
         return call(*args, **kwargs)
     except grpc.RpcError as error:
-        raise error_from(error) from error
+        raise error_from(error, target) from error
 
 
 def _put(outgoing: queue.Queue[Any], item: object, call: Any) -> bool:  # noqa: ANN401

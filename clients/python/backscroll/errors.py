@@ -12,6 +12,8 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 _DOMAIN = "backscroll.v1"
 _DETAILS_KEY = "grpc-status-details-bin"
+# gRPC's own words where nobody answered; a server that does has others.
+_NOBODY_THERE = ("failed to connect to all addresses", "DNS resolution failed")
 
 
 class BackscrollError(Exception):
@@ -129,14 +131,19 @@ class _Failed(Protocol):
     def trailing_metadata(self) -> object: ...
 
 
-def error_from(failed: _Failed) -> BackscrollError:
-    """Translate a failed call into the typed error."""
+def error_from(failed: _Failed, target: str = "") -> BackscrollError:
+    """Translate a failed call to `target` into the typed error."""
     code, message = failed.code(), failed.details() or ""
     info = _error_info(failed.trailing_metadata())
     kind = _BY_REASON.get(info.reason) or _BY_CODE.get(code, BackscrollError)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in message:
         kind = (
             InvalidRequest  # gRPC's own words for a message above its limit: waiting helps nobody
+        )
+    if target and kind is Unavailable and message.startswith(_NOBODY_THERE):
+        plain = "Connection refused" in message or "No such file" in message
+        message = f"no server answers at {target}; start one with: backscroll serve" + (
+            "" if plain else f" ({message})"
         )
     metadata = dict(info.metadata)
     return kind(

@@ -150,11 +150,20 @@ class AppendReport:
 
     @property
     def problems(self) -> tuple[history_pb2.AppendResult, ...]:
-        """Results that are refused, or in conflict with what is stored."""
+        """Results that are refused, or in conflict with what is stored. Nothing raises for them."""
         return tuple(result for result in self.results if result.outcome in _PROBLEMS)
 
     def __repr__(self) -> str:
+        first = f": {_problem(self.problems[0])}" if self.problems else ""
         return (
             f"<AppendReport: {len(self.results)} messages, {self.stored} stored, "
-            f"{self.duplicates} duplicates, {len(self.problems)} problems>"
+            f"{self.duplicates} duplicates, {len(self.problems)} problems{first}>"
         )
+
+
+def _problem(result: history_pb2.AppendResult) -> str:
+    """What became of a message, in a few words."""
+    outcome = enum_name(_OUTCOME.DESCRIPTOR, result.outcome)
+    refusal = enum_name(history_pb2.AppendRefusal.DESCRIPTOR, result.refusal)
+    why = f", {refusal}" if result.refusal else ""
+    return f"{result.message_id!r} {outcome}{why}{f' ({result.field})' if result.field else ''}"

@@ -11,9 +11,11 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
-from backscroll._encode import encode
+from google.protobuf.message import Message as ProtoMessage
+
+from backscroll._encode import check, encode
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
 
 When: TypeAlias = datetime | int
@@ -29,8 +31,18 @@ TokenizerName: TypeAlias = Literal["o200k_base", "chars_4", "bytes_4"]
 PayloadFormatName: TypeAlias = Literal["openai_chat", "none"]
 
 
+class _Value:
+    """A value that refuses what its protobuf message could not hold as soon as it is made."""
+
+    __slots__: tuple[str, ...] = ()
+    _kind: ClassVar[type[ProtoMessage]]
+
+    def __post_init__(self) -> None:
+        check(self._kind, {name: getattr(self, name) for name in self.__slots__})
+
+
 @dataclass(frozen=True, slots=True)
-class Author:
+class Author(_Value):
     """Who wrote a message. A name never stands in for the id.
 
     Examples
@@ -38,6 +50,8 @@ class Author:
     >>> Author("u1", "Ann")
     Author(id='u1', name='Ann', kind='human')
     """
+
+    _kind = message_pb2.Author
 
     id: str
     name: str = ""
@@ -48,8 +62,10 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(_Value):
     """A person named in a text; start and end count code points, both 0 where unknown."""
+
+    _kind = message_pb2.Mention
 
     user_id: str
     name: str = ""
@@ -67,8 +83,10 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(_Value):
     """The edge to the message that is answered; inferred: concluded by somebody, not known."""
+
+    _kind = message_pb2.Reply
 
     message_id: str
     kind: ReplyKindName = "quote"
@@ -81,7 +99,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Media:
+class Media(_Value):
     """A picture, file or voice note; alt_text is analysed and searched like text.
 
     Examples
@@ -89,6 +107,8 @@ class Media:
     >>> Media("image", alt_text="a red bicycle")
     Media(kind='image', alt_text='a red bicycle', uri='', mime='')
     """
+
+    _kind = message_pb2.MediaPart
 
     kind: str
     alt_text: str = ""
@@ -106,8 +126,10 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(_Value):
     """A call that a model asked for; arguments_json is passed on as it came."""
+
+    _kind = message_pb2.ToolCallPart
 
     id: str
     name: str
@@ -123,8 +145,10 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(_Value):
     """What a tool answered to a call."""
+
+    _kind = message_pb2.ToolResultPart
 
     call_id: str
     text: str
@@ -142,7 +166,7 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedding:
+class Embedding(_Value):
     r"""A vector the caller computed; values are numbers, or little-endian float32 as bytes.
 
     Examples
@@ -150,6 +174,8 @@ class Embedding:
     >>> Embedding("my-model", [1.0, 0.0]).to_proto().values
     b'\x00\x00\x80?\x00\x00\x00\x00'
     """
+
+    _kind = message_pb2.Embedding
 
     embedder_id: str
     values: Sequence[float] | bytes
@@ -165,7 +191,7 @@ Part: TypeAlias = str | Media | ToolCall | ToolResult | message_pb2.Part
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(_Value):
     """One message of a chat.
 
     Parameters
@@ -206,6 +232,8 @@ class Message:
     <BLANKLINE>
     """
 
+    _kind = message_pb2.Message
+
     id: str
     author: str | Author | message_pb2.Author
     text: str | None = None
@@ -220,6 +248,11 @@ class Message:
     embeddings: Sequence[Embedding | message_pb2.Embedding] = ()
     dedupe_key: str | None = None
     partial: bool = False
+
+    def __post_init__(self) -> None:
+        _Value.__post_init__(self)
+        author_of(self.author)
+        reply_of(self.reply_to)
 
     def to_proto(self) -> message_pb2.Message:
         return encode(
@@ -241,8 +274,10 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Member(_Value):
     """A person or bot of a channel; what is left out keeps what the server knows."""
+
+    _kind = history_pb2.Member
 
     user_id: str
     name: str = ""
@@ -264,7 +299,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemPrompt:
+class SystemPrompt(_Value):
     """The bot's instruction; as a template, "{{name}}" is replaced by the parameter of that name.
 
     Parameters of the request (asker_name, channel, question, …) are always there.
@@ -274,6 +309,8 @@ class SystemPrompt:
     >>> SystemPrompt("You help {{asker_name}} with {{topic}}.", True, {"topic": "cats"}).is_template
     True
     """
+
+    _kind = context_pb2.SystemPrompt
 
     text: str
     is_template: bool = False
@@ -289,7 +326,7 @@ class SystemPrompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
+class Overrides(_Value):
     """Settings of the profile to change for one request; None: the profile's value.
 
     Examples
@@ -298,6 +335,8 @@ class Overrides:
     max_context: 5
     <BLANKLINE>
     """
+
+    _kind = context_pb2.Overrides
 
     use_intelligent_context: bool | None = None
     max_context: int | None = None
@@ -318,18 +357,18 @@ class Overrides:
 
 def author_of(author: str | Author | message_pb2.Author | None) -> object:
     """Author whose id may stand alone."""
-    return Author(author) if isinstance(author, str) else author
+    return author if isinstance(author, _Value | ProtoMessage | None) else Author(author)
 
 
 def reply_of(reply: str | Reply | message_pb2.Reply | None) -> object:
     """Reply whose message id may stand alone."""
-    return Reply(reply) if isinstance(reply, str) else reply
+    return reply if isinstance(reply, _Value | ProtoMessage | None) else Reply(reply)
 
 
 def mentions_of(mentions: Sequence[str | Mention | message_pb2.Mention]) -> list[object]:
     """Mentions whose user ids may stand alone."""
     given = (mentions,) if isinstance(mentions, str) else mentions
-    return [Mention(each) if isinstance(each, str) else each for each in given]
+    return [each if isinstance(each, _Value | ProtoMessage) else Mention(each) for each in given]
 
 
 def parts_of(text: str | None, parts: Sequence[Part]) -> list[message_pb2.Part]:
@@ -347,4 +386,8 @@ def _part(part: Part) -> message_pb2.Part:
         return message_pb2.Part(media=part.to_proto())
     if isinstance(part, ToolCall):
         return message_pb2.Part(tool_call=part.to_proto())
-    return message_pb2.Part(tool_result=part.to_proto())
+    if isinstance(part, ToolResult):
+        return message_pb2.Part(tool_result=part.to_proto())
+    raise TypeError(
+        f"a text or part must be text, Media, ToolCall or ToolResult, not {type(part).__name__}"
+    )

@@ -181,6 +181,7 @@ class HotChannel:
         if len(keep) < len(self._ids):
             edges = [self._links.edges[i] for i in keep.tolist()]
             self._take(keep)
+            self._text_bytes = _text_bytes(self._texts, self._fragments)
             self._links = self._links.rebuilt(self._ids, self._scalars["seq"].view(), edges)
 
     def _sort(self, first: int = 0) -> None:
@@ -189,19 +190,22 @@ class HotChannel:
         tail = slice(max(0, first - 1), None)
         behind = np.diff(time_ms[tail])
         if (behind < 0).any() or ((behind == 0) & (np.diff(seq[tail]) < 0)).any():
-            self._take(np.lexsort((seq, time_ms)))
+            start = int(np.searchsorted(time_ms[:first], time_ms[first:].min()))
+            moved = np.lexsort((seq[start:], time_ms[start:])) + start
+            self._take(np.concatenate([np.arange(start), moved]), start)
 
-    def _take(self, order: NDArray[np.intp]) -> None:
+    def _take(self, order: NDArray[np.intp], start: int = 0) -> None:
+        """Keep the rows `order` names, in that order; the first `start` of them stay where they are."""
         self._scalars = {name: column.take(order) for name, column in self._scalars.items()}
         self._keywords, self._mentions = self._keywords.take(order), self._mentions.take(order)
-        places = order.tolist()
-        self._ids = [self._ids[i] for i in places]
-        self._texts = [self._texts[i] for i in places]
-        self._fragments = [self._fragments[i] for i in places]
-        self._rows = {message_id: row for row, message_id in enumerate(self._ids)}
-        if len(places) == len(self._links.edges):
-            self._links = self._links.take(order)
-        self._text_bytes = _text_bytes(self._texts, self._fragments)
+        places = order[start:].tolist()
+        if len(order) == len(self._ids):
+            self._links = self._links.take(order, start)
+        self._ids = self._ids[:start] + [self._ids[i] for i in places]
+        self._texts = self._texts[:start] + [self._texts[i] for i in places]
+        self._fragments = self._fragments[:start] + [self._fragments[i] for i in places]
+        rows = self._rows if start else {}
+        self._rows = rows | {id: row for row, id in enumerate(self._ids[start:], start)}
         self.generation += 1
 
     def _row_scalars(self, item: StoredMessage) -> dict[str, int]:

@@ -44,17 +44,18 @@ class Links:
         adopted = self._link(zip(range(first, first + len(ids)), ids, strict=True), rows, first)
         return bool(adopted)
 
-    def take(self, order: NDArray[np.intp]) -> Links:
-        """The same links with the rows in another order (no row lost)."""
+    def take(self, order: NDArray[np.intp], start: int = 0) -> Links:
+        """The same links with the rows in another order (no row lost); the first `start` rows stay where they are."""
         inverse = np.empty(len(order), np.int32)
         inverse[order] = np.arange(len(order), dtype=np.int32)
         out = Links()
-        out._edges = [self._edges[i] for i in order.tolist()]
+        out._edges = self._edges[:start] + [self._edges[i] for i in order[start:].tolist()]
         for name in ("_parent", "_explicit"):
             old = getattr(self, name).view()[order]
             setattr(out, name, Column(np.int32, np.where(old < 0, NO_PARENT, inverse[old])))
         out._waiting = {
-            target: inverse[children].tolist() for target, children in self._waiting.items()
+            target: children if max(children) < start else inverse[children].tolist()
+            for target, children in self._waiting.items()
         }
         return out
 

@@ -7,6 +7,8 @@ import sys
 from backscroll_sidecar.cli.console import CommandError, print_error
 
 __all__ = ["main"]
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,6 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
             CommandError(f"this command needs {missing}, which is missing", advice), as_json=False
         )
         return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return 1

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import grpc
@@ -20,7 +21,8 @@ from backscroll import TlsConfig
 from backscroll._channel import metadata_for, open_channel
 from backscroll.errors import error_from
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.console import CommandError, print_json, usage
+from backscroll_sidecar.cli.connect import no_server, target
+from backscroll_sidecar.cli.console import CommandError, print_json, protobuf_words, usage
 
 METHOD = "backscroll.v1.ContextService/BuildContext, ContextService/BuildContext or BuildContext."
 EPILOG = """Example: backscroll call GetChannel '{"channel": "demo"}'"""
@@ -49,7 +51,8 @@ def call(
     """
     if not show and not method:
         usage("name a method", "backscroll call --list shows what there is")
-    with _channel(server, token, tls_ca) as channel, _failures(server):
+    server, token = target(server, token)
+    with _channel(server, token, tls_ca) as channel, _failures(server, tls_ca):
         database = ProtoReflectionDescriptorDatabase(cast("grpc.Channel", channel))
         pool = descriptor_pool.DescriptorPool(database)
         services = [pool.FindServiceByName(name) for name in sorted(database.get_services())]
@@ -78,15 +81,13 @@ def _channel(server: str, token: str | None, tls_ca: Any) -> Iterator[_WithMetad
 
 
 @contextmanager
-def _failures(server: str) -> Iterator[None]:
+def _failures(server: str, tls_ca: Path | None) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as failed:
         error = error_from(failed)
         if error.code is grpc.StatusCode.UNAVAILABLE and not error.reason:
-            raise CommandError(
-                f"no server at {server}", "start one with: backscroll serve"
-            ) from None
+            raise no_server(error, server, has_tls=tls_ca is not None) from None
         more = "".join(f"\n  {key}: {value}" for key, value in sorted(error.metadata.items()))
         raise CommandError(f"{error.code.name}: {error}{more}") from None
 
@@ -143,7 +144,7 @@ def _requests(method: descriptor.MethodDescriptor, text: str) -> list[Any]:
             documents += value if isinstance(value, list) else [value]
         requests = [json_format.ParseDict(value, kind()) for value in documents or [{}]]
     except (json.JSONDecodeError, json_format.ParseError, TypeError, AttributeError) as error:
-        usage(f"the request is no {method.input_type.name}: {error}")
+        usage(f"the request is no {method.input_type.name}: {protobuf_words(error)}")
     if len(requests) > 1 and not method.client_streaming:
         usage(f"{method.name} takes one request, not {len(requests)}")
     return requests

@@ -22,6 +22,7 @@ import math
 import shutil
 import sys
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -34,6 +35,7 @@ from google.protobuf import json_format
 
 from backscroll._encode import clean
 from backscroll.v1 import message_pb2
+from backscroll_sidecar.cli.console import protobuf_words
 
 GZIP_MAGIC = b"\x1f\x8b"
 COMMON = frozenset(
@@ -50,9 +52,14 @@ COMMON = frozenset(
     }
     | {"explicit_reply_to"}
 )
+ID_FIELDS = frozenset({"id", "channel", "user_id", "message_id", "thread_id", "dedupe_key"})
 PROTO_FIELDS = frozenset(message_pb2.Message.DESCRIPTOR.fields_by_name)
 MIN_MILLISECONDS = 10_000_000_000
 """A time below this, April 1970 in milliseconds, is taken for seconds by mistake."""
+
+
+class Unreadable(Exception):
+    """A file broke off; the text names it."""
 
 
 class BadLine(ValueError):
@@ -128,10 +135,13 @@ def opened(names: list[str]) -> Iterator[Sources]:
 def lines(files: Sources) -> Iterator[Line]:
     """All lines that are not blank, from the beginning of each file."""
     for name, source in files:
-        source.seek(0)
-        for number, raw in enumerate(source, start=1):
-            if raw.strip():
-                yield Line(name, number, raw)
+        try:
+            source.seek(0)
+            for number, raw in enumerate(source, start=1):
+                if raw.strip():
+                    yield Line(name, number, raw)
+        except (OSError, EOFError, zlib.error) as error:
+            raise Unreadable(f"{name} cannot be read to its end: {error}") from error
 
 
 def survey(files: Sources, options: Options) -> Survey:
@@ -193,14 +203,15 @@ def to_message(
     """One record as a message. Without a survey mentions that are names are left out."""
     message = message_pb2.Message()
     own = {key: record[key] for key in PROTO_FIELDS & record.keys() if record[key] is not None}
-    for key in ("mentions", "author", "reply"):
-        if isinstance(own.get(key), str):
+    for key in ("author", "reply"):
+        if _is_word(own.get(key)):
             del own[key]
+    own = _with_text_ids(own)
     mentions = own.pop("mentions", None) or []
     try:
         json_format.ParseDict(own, message)
     except (json_format.ParseError, ValueError, TypeError) as error:
-        raise BadLine(str(error)[:200]) from None
+        raise BadLine(protobuf_words(error)) from None
     _common_words(record, message, options)
     if not isinstance(mentions, list):
         raise BadLine("mentions is no list")
@@ -217,7 +228,7 @@ def _common_words(record: dict[str, Any], message: message_pb2.Message, options:
         message.channel = options.channel_prefix + message.channel
     author = record.get("author")
     message.author.id = (
-        message.author.id or _word(record, "user_id") or (author if isinstance(author, str) else "")
+        message.author.id or _word(record, "user_id") or (str(author) if _is_word(author) else "")
     )
     message.author.name = message.author.name or _word(record, "name")
     text = record.get("content", record.get("text"))
@@ -232,12 +243,29 @@ def _common_words(record: dict[str, Any], message: message_pb2.Message, options:
         message.reply.message_id = reply
 
 
+def _is_word(value: object) -> bool:
+    """Whether this can be an id: platforms that count give whole numbers."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _with_text_ids(value: Any) -> Any:  # noqa: ANN401
+    """The same with every id that is a whole number as text, at any depth."""
+    if isinstance(value, list):
+        return [_with_text_ids(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: str(one) if key in ID_FIELDS and _is_word(one) else _with_text_ids(one)
+        for key, one in value.items()
+    }
+
+
 def _word(record: dict[str, Any], key: str) -> str:
     """An id or a name; platforms that count give numbers."""
     value = record.get(key)
     if value is None:
         return ""
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if not _is_word(value):
         raise BadLine(f"{key} is neither text nor a whole number")
     return str(value)
 
@@ -261,9 +289,9 @@ def _milliseconds(value: object) -> int:
 def _add_mention(message: message_pb2.Message, mention: object, found: Survey | None) -> None:
     if isinstance(mention, dict):
         try:
-            json_format.ParseDict(mention, message.mentions.add())
+            json_format.ParseDict(_with_text_ids(mention), message.mentions.add())
         except json_format.ParseError as error:
-            raise BadLine(f"mentions: {error}"[:200]) from None
+            raise BadLine(f"mentions: {protobuf_words(error)}") from None
     elif not isinstance(mention, str):
         raise BadLine("a mention is a name or an object with user_id")
     elif found is not None:
@@ -284,3 +312,5 @@ def _check(message: message_pb2.Message) -> None:
     ):
         if not value:
             raise BadLine(f"no {names}")
+    if 0 < message.sent_at_ms < MIN_MILLISECONDS:
+        raise BadLine("sent_at_ms looks like seconds; milliseconds are wanted")

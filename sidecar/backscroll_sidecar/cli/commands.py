@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from backscroll_sidecar.cli.call import EPILOG as CALL_EPILOG
@@ -19,7 +21,7 @@ from backscroll_sidecar.cli.import_ import import_
 from backscroll_sidecar.cli.serve import EPILOG as SERVE_EPILOG
 from backscroll_sidecar.cli.serve import serve
 from backscroll_sidecar.cli.version import EPILOG as VERSION_EPILOG
-from backscroll_sidecar.cli.version import version
+from backscroll_sidecar.cli.version import print_version, version
 
 app = typer.Typer(
     name="backscroll",
@@ -30,6 +32,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def _first(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
 
 app.command("serve", epilog=SERVE_EPILOG)(serve)
 app.command("demo", epilog=DEMO_EPILOG)(demo)

@@ -7,8 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from backscroll import Client, TlsConfig
+from backscroll._channel import DEFAULT_TARGET
 from backscroll.errors import BackscrollError, Unauthenticated, Unavailable
+from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import CommandError, usage
+from backscroll_sidecar.rpc.exposure import parse_address
+from backscroll_sidecar.rpc.start_errors import StartRefused
+from backscroll_sidecar.settings_sources import ConfigFileError, dotenv_value
 
 ADVICE = {
     "BUDGET_TOO_SMALL": "give --token-budget at least {least_tokens}",
@@ -16,37 +21,71 @@ ADVICE = {
     "MESSAGE_NOT_FOUND": "check the message id and the channel",
     "QUESTION_MISSING": "give a question, or name the message that holds it with --trigger",
     "STORE_READ_ONLY": "free disk space or make the database writable; contexts are still built",
-    "UNKNOWN_PROFILE": "profiles are: {known}",
 }
+NOBODY = ("Connection refused", "No such file")
+"""What gRPC says where nobody listens. The client says it in its own words, and quotes gRPC only on anything else."""
+
+
+def target(server: str, token: str | None) -> tuple[str, str | None]:
+    """Where to call, with which token: what was given, else ``.env``, else the first address of the settings here."""
+    try:
+        token = token or dotenv_value("BACKSCROLL_TOKEN") or None
+        server = server or dotenv_value("BACKSCROLL_SERVER")
+    except ConfigFileError as error:
+        usage(str(error))
+    if not server:
+        first = loaded_or_refuse().settings.listen[0]
+        server = DEFAULT_TARGET if first.endswith(":0") else first
+    try:
+        parse_address(server)
+    except StartRefused:
+        usage(
+            f"{server} is no address of a server", "give host:port, [v6 address]:port or unix:path"
+        )
+    return server, token
 
 
 @contextmanager
 def connected(
     server: str, token: str | None = None, tls_ca: Path | None = None, timeout_s: float = 30.0
 ) -> Iterator[Client]:
-    """A client that talks to `server`; what goes wrong becomes a `CommandError`."""
+    """A client that talks to the `target`; what goes wrong becomes a `CommandError`."""
+    server, token = target(server, token)
     try:
         tls = TlsConfig(ca=tls_ca.read_bytes()) if tls_ca else None
         client = Client(server, token=token, tls=tls, timeout_s=timeout_s)
     except OSError as error:
         usage(f"{tls_ca} cannot be read: {error.strerror}")
     except ValueError as error:
-        usage(str(error), "give --tls-ca")
+        usage(str(error), "give --tls-ca" if "token" in str(error) else "")
     with client:
         try:
             yield client
         except BackscrollError as error:
-            raise explained(error, server) from None
+            raise explained(error, server, has_tls=tls_ca is not None) from None
 
 
-def explained(error: BackscrollError, server: str) -> CommandError:
+def explained(error: BackscrollError, server: str, *, has_tls: bool) -> CommandError:
     """An error of the server with what to do about it."""
     if isinstance(error, Unavailable) and not error.reason:
-        advice = "start one with: backscroll serve   or name another with --server"
-        return CommandError(f"no server answers at {server}", advice)
+        return no_server(error, server, has_tls=has_tls)
     if isinstance(error, Unauthenticated):
         return CommandError(str(error), "give --token, or set BACKSCROLL_TOKEN")
     advice = ADVICE.get(error.reason, "")
     for name, value in error.metadata.items():
         advice = advice.replace("{" + name + "}", value)
     return CommandError(str(error), advice)
+
+
+def no_server(error: BackscrollError, server: str, *, has_tls: bool) -> CommandError:
+    """Nobody there, or somebody who speaks otherwise: TLS or none."""
+    advice = "start one with: backscroll serve   or name another with --server"
+    ours = error.message.startswith("no server answers") and "(" not in error.message
+    if ours or any(words in error.message for words in NOBODY):
+        return CommandError(f"no server answers at {server}", advice)
+    other = (
+        "maybe its certificate is another, or it speaks no TLS: leave out --tls-ca"
+        if has_tls
+        else "maybe it speaks TLS: give --tls-ca"
+    )
+    return CommandError(f"no server answers at {server} in these words", f"{other}\n{advice}")

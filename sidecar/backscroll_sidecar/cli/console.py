@@ -7,6 +7,7 @@ standard error. Exit codes: 0 done, 1 failed, 2 called wrongly.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from typing import Any, Final, NoReturn
@@ -45,6 +46,28 @@ def out() -> Console:
 def err() -> Console:
     """The console of everything else."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def os_words(error: OSError) -> str:
+    """What the system said, the file first and without its number."""
+    if not error.strerror:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+
+
+def protobuf_words(error: Exception) -> str:
+    """Protobuf's complaint about JSON, with the fields spelt as the contract spells them."""
+    words = re.sub(
+        r'Message type "[\w.]*?(\w+)" has no field named', r"\1 has no field", str(error)
+    )
+    words, _, fields = words.partition("Available Fields")
+    words = re.sub(r"\s+", " ", words).strip(" .")
+    names = (
+        re.sub(r"[A-Z]", lambda one: "_" + one[0].lower(), name)
+        for name in re.findall(r"'(\w+)'", fields)
+    )
+    listed = ", ".join(names)
+    return f"{words}; it has {listed}" if listed else words
 
 
 def print_json(value: object, *, indent: int | None = 2) -> None:

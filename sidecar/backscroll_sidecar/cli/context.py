@@ -14,8 +14,9 @@ from rich.markup import escape
 from backscroll import Client, Context, Overrides
 from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.chatlog import MIN_MILLISECONDS
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import out, print_json, usage
+from backscroll_sidecar.cli.console import CommandError, out, print_json, usage
 from backscroll_sidecar.cli.render import (
     SHOWN_OTHERS,
     Spoken,
@@ -76,18 +77,26 @@ def context(
     """
     when = _milliseconds(asked_at)
     with connected(server, token, tls_ca) as client:
-        built = client.build_context(
-            channel,
-            question,
-            asker=asker,
-            trigger_message_id=trigger,
-            profile=profile,
-            layout=layout.value if layout else None,
-            overrides=Overrides(max_context=max_context) if max_context else None,
-            token_budget=token_budget,
-            asked_at=when,
-            explain=not payload,
-        )
+        try:
+            built = client.build_context(
+                channel,
+                question,
+                asker=asker,
+                trigger_message_id=trigger,
+                profile=profile,
+                layout=layout.value if layout else None,
+                overrides=Overrides(max_context=max_context) if max_context else None,
+                token_budget=token_budget,
+                asked_at=when,
+                explain=not payload,
+            )
+        except BackscrollError as error:
+            if error.reason != "UNKNOWN_PROFILE":
+                raise
+            known = error.metadata.get("known", "")
+            raise CommandError(
+                f"there is no profile {profile} [UNKNOWN_PROFILE]", f"profiles are: {known}"
+            ) from None
         said = {} if payload or as_json else texts(client, channel, built)
     if payload:
         sys.stdout.buffer.write(built.payload_bytes + b"\n")
@@ -123,7 +132,7 @@ def show(channel: str, built: Context, said: Mapping[str, Spoken], others: int) 
     console.print(summary_line(response))
     if response.explanation.candidates:
         console.print(score_table(response, said, others=others))
-    if response.HasField("explanation") and response.explanation.weights:
+    if response.explanation.candidates and response.explanation.weights:
         explanation = response.explanation
         weights = ", ".join(
             f"{name.replace('_', ' ')} {weight:g}"
@@ -139,6 +148,8 @@ def _milliseconds(text: str | None) -> int | None:
     if text is None:
         return None
     if text.isdecimal():
+        if 0 < int(text) < MIN_MILLISECONDS:
+            usage(f"--asked-at {text} looks like seconds", "milliseconds are wanted")
         return int(text)
     try:
         at = datetime.fromisoformat(text)

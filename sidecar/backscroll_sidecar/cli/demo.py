@@ -18,11 +18,12 @@ from backscroll import Client, Context, Overrides
 from backscroll.v1 import history_pb2
 from backscroll_sidecar.cli import chatlog, import_, options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import out, print_json
+from backscroll_sidecar.cli.console import out, print_json, usage
 from backscroll_sidecar.cli.context import texts
 from backscroll_sidecar.cli.process import Running, server
-from backscroll_sidecar.cli.render import as_dict, score_table, summary_line
+from backscroll_sidecar.cli.render import LEGEND, as_dict, score_table, summary_line
 from backscroll_sidecar.settings_sources import load
+from backscroll_sidecar.settings_types import PROFILE_NAMES
 
 EPILOG = "Example: backscroll demo --keep"
 MAX_CONTEXT = 8
@@ -41,6 +42,8 @@ def demo(
     Needs no key and no network. The chat is an excerpt of the Ubuntu IRC channel; people have marked by hand which
     message each of the questions goes back to, and that one has a star here. The server does not know the marks.
     """
+    if profile and profile not in PROFILE_NAMES:
+        usage(f"there is no profile {profile}", f"profiles are: {', '.join(PROFILE_NAMES)}")
     asked = json.loads(_data("demo_questions.json").read_text("utf-8"))
     with tempfile.TemporaryDirectory(prefix="backscroll-demo-") as name:
         directory = Path(name)
@@ -107,6 +110,7 @@ def _show(
         f"Serving on {running.address} after {running.start_s:.1f} s. "
         f"{stored.stored_count} messages of {channel} stored, {stored.duplicate_count} there already."
     )
+    console.print(f"The demo asks for the best {MAX_CONTEXT} messages. {LEGEND}.", markup=False)
     for number, (question, context) in enumerate(
         zip(asked["questions"], built, strict=True), start=1
     ):

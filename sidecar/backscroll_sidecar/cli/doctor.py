@@ -19,7 +19,8 @@ from rich.markup import escape
 from backscroll import BackscrollError, Client, TlsConfig, Unavailable
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.console import out, print_json
+from backscroll_sidecar.cli.connect import target
+from backscroll_sidecar.cli.console import os_words, out, print_json
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded
 
@@ -45,7 +46,7 @@ class Check:
 
 
 def doctor(
-    server: options.Server = "",
+    server: options.Server = options.DEFAULT_SERVER,
     token: options.Token = None,
     tls_ca: options.TlsCa = None,
     config: options.Config = None,
@@ -53,10 +54,11 @@ def doctor(
 ) -> None:
     """Check Python, packages, tokenizer, kernels, database, disk and server.
 
-    Exit code 1 if a line says fail. Changes nothing; without --server it asks the first address of the settings.
+    Exit code 1 if a line says fail. Changes nothing.
     """
     loaded = loaded_or_refuse(config=config)
-    checks = list(_examined(loaded, server or loaded.settings.listen[0], token, tls_ca))
+    server, token = target(server or _first_address(config, loaded), token)
+    checks = list(_examined(loaded, server, token, tls_ca))
     if as_json:
         print_json({"ok": _is_well(checks), "checks": [asdict(check) for check in checks]})
     else:
@@ -64,6 +66,12 @@ def doctor(
             _print(check)
     if not _is_well(checks):
         raise typer.Exit(1)
+
+
+def _first_address(config: Path | None, loaded: Loaded) -> str:
+    """Where a server of the named file listens; `target` finds that of the settings here."""
+    first = loaded.settings.listen[0]
+    return first if config and not first.endswith(":0") else ""
 
 
 def _examined(
@@ -144,7 +152,7 @@ def _kernels(settings: Settings) -> Iterator[Check]:
         yield Check(
             "kernels",
             "fail",
-            str(error),
+            os_words(error),
             "make the state directory writable, or set BACKSCROLL_STATE_DIR",
         )
         return

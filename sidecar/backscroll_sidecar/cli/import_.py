@@ -18,11 +18,23 @@ from backscroll_sidecar.cli.console import CommandError, err, out, print_json, u
 
 EPILOG = "Example: backscroll import chat.jsonl.gz --channel my-group"
 SHOWN_LINES = 10
+WARNINGS = {
+    "REPLY_TO_SELF": "replies to itself",
+    "REPLY_CYCLE": "replies in a circle",
+    "REPLY_PARENT_UNKNOWN": "replies to a message that is not there",
+    "REPLY_PARENT_IN_OTHER_CHANNEL": "replies to a message of another channel",
+    "TIME_ZERO": "has no time; it counts as sent now",
+    "TIME_IN_FUTURE": "was sent in the future; it counts as sent now",
+    "METADATA_DIFFERS": "was there already, with another role, reply, mentions or names",
+    "DEDUPE_KEY_SEEN": "has the dedupe_key of another message",
+    "TEXT_SANITISED": "held something that is no text",
+}
 
 
 def import_(
     files: Annotated[
-        list[str], typer.Argument(help="JSON Lines, plain or gzip; - reads standard input.")
+        list[str],
+        typer.Argument(metavar="FILES", help="JSON Lines, plain or gzip; - reads standard input."),
     ],
     channel: Annotated[str, typer.Option(help="Put every message into this channel.")] = "",
     channel_prefix: Annotated[str, typer.Option(help="Put this before every channel's name.")] = "",
@@ -60,8 +72,8 @@ def import_(
                 answer = send(client, sources, chosen, found, quiet=as_json)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         usage(f"{error.filename} cannot be read: {error.strerror}")
-    except (OSError, EOFError) as error:
-        raise CommandError(f"reading failed: {error}", "is the file whole?") from None
+    except chatlog.Unreadable as error:
+        raise CommandError(str(error), "is the file whole?") from None
     if as_json:
         print_json(summary(answer, found))
     else:
@@ -108,6 +120,9 @@ def summary(answer: history_pb2.ImportMessagesResponse, found: chatlog.Survey) -
         "gone": answer.gone_count,
         "refused": answer.refused_count,
         "with_warnings": answer.warning_count,
+        "warnings": {
+            kind.lower(): count for kind, count in sorted(answer.warning_count_by_kind.items())
+        },
         "channels": dict(found.channels),
         "problems": [
             {
@@ -140,6 +155,14 @@ def reason(result: history_pb2.AppendResult) -> str:
     return name.removeprefix("APPEND_REFUSAL_").lower().replace("_", " ")
 
 
+def warnings(answer: history_pb2.ImportMessagesResponse) -> str:
+    """Each kind of warning in words, with how often it was given."""
+    counts = sorted(answer.warning_count_by_kind.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(
+        f"{WARNINGS.get(kind, kind.lower().replace('_', ' '))} ({count})" for kind, count in counts
+    )
+
+
 def _show_bad_lines(found: chatlog.Survey, as_json: bool) -> None:
     if as_json or not found.bad_lines:
         return
@@ -164,11 +187,8 @@ def _print_summary(answer: history_pb2.ImportMessagesResponse, found: chatlog.Su
         (answer.conflict_count, "in conflict with what is stored; the first stays"),
         (answer.gone_count, "recalled or erased before; they stay gone"),
         (answer.refused_count, "refused"),
-        (
-            answer.warning_count,
-            "stored with a warning, such as a reply to a message that is not there",
-        ),
-        (len(found.bad_lines), "lines passed over"),
+        (answer.warning_count, f"stored with a warning: {warnings(answer)}"),
+        (len(found.bad_lines), f"{'line' if len(found.bad_lines) == 1 else 'lines'} passed over"),
     ):
         if count:
             console.print(f"[yellow]{count}[/] {words}")

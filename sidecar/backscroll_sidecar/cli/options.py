@@ -13,7 +13,7 @@ Server = Annotated[
     typer.Option(
         "--server",
         envvar="BACKSCROLL_SERVER",
-        help="Address of the server: host:port or unix:path.",
+        help="Address of the server: host:port or unix:path. Default: where serve would listen with the settings here.",
     ),
 ]
 Token = Annotated[
@@ -34,4 +34,4 @@ Config = Annotated[
         dir_okay=False,
     ),
 ]
-DEFAULT_SERVER = "127.0.0.1:7171"
+DEFAULT_SERVER = ""

@@ -25,6 +25,14 @@ SOURCES: Mapping[int, str] = {
 FATES: Mapping[int, str] = {
     number: name.removeprefix("FATE_").lower() for name, number in context_pb2.Fate.items()
 }
+DEGRADED: Mapping[tuple[str, str, str], str] = {
+    ("question", "", "TRIGGER_NOT_FOUND"): "no message has the id of the trigger: not used",
+    ("gather", "semantic", "NOT_CONFIGURED"): "no embedder: nothing found by meaning",
+}
+LEGEND = (
+    "# is the place in the ranking, – was not taken; found by: what proposed the message; "
+    "why: what kept it or left it out"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +120,7 @@ def summary_line(response: context_pb2.BuildContextResponse) -> str:
     if rung != "ranked":
         pieces.append(f"[yellow]fell back to: {rung}[/]")
     for lost in response.degradations:
-        words = " ".join(filter(None, (lost.stage, lost.source, lost.reason)))
-        pieces += [f"[yellow]degraded: {escape(words)}[/]"]
+        pieces += [f"[yellow]degraded: {escape(_words(lost))}[/]"]
     return " · ".join(pieces)
 
 
@@ -129,6 +136,12 @@ def unknown_ids(response: context_pb2.BuildContextResponse) -> list[str]:
     """Candidates whose text the response does not hold."""
     held = {item.message.id for item in response.items}
     return [one.message_id for one in response.explanation.candidates if one.message_id not in held]
+
+
+def _words(lost: context_pb2.Degradation) -> str:
+    """What failed, in words where we have some."""
+    known = DEGRADED.get((lost.stage, lost.source, lost.reason))
+    return known or " ".join(filter(None, (lost.stage, lost.source, lost.reason)))
 
 
 def _shown(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
+import importlib
 import logging
 import os
 import signal
+import socket
 import time
 from collections.abc import Coroutine
 from enum import StrEnum
@@ -17,13 +20,15 @@ import typer
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.console import STARTED_S, CommandError, out, print_json
-from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.cli.console import STARTED_S, CommandError, os_words, out, print_json
+from backscroll_sidecar.errors import BackscrollError, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded
 from backscroll_sidecar.telemetry import logs
 
 EPILOG = "Example: backscroll serve --listen 127.0.0.1:7171 --database ./chat.db"
+TAKEN = "stop what listens there, or take any free port: --listen 127.0.0.1:0"
+DOCTOR = "look for more with: backscroll doctor"
 GRACE_S = 5.0
 """Seconds that running calls get to end after a signal."""
 log = logging.getLogger("backscroll.serve")
@@ -56,7 +61,8 @@ def serve(
     listen: Annotated[
         list[str] | None,
         typer.Option(
-            help="host:port or unix:path; port 0 takes a free one. May be given several times."
+            metavar="ADDRESS",
+            help="host:port or unix:path; port 0 takes a free one. May be given several times.",
         ),
     ] = None,
     database: Annotated[
@@ -116,12 +122,19 @@ def serve(
     settings = _usable(loaded)
     try:
         prepare_process(settings)
+        # Before the loop runs: an interrupt that meets an import inside gRPC's loop ends in tracebacks.
+        importlib.import_module("backscroll_sidecar.server")
+        importlib.import_module("backscroll_sidecar.wiring")
         _run(_serve(settings, as_json))
+    except (StoreUnavailable, StoreReadOnly) as error:
+        path = str(settings.database_path)
+        said = str(error) if path in str(error) else f"{path}: {error}"
+        raise CommandError(said, DOCTOR) from None
     except BackscrollError as error:
-        raise CommandError(str(error), "look for more with: backscroll doctor") from None
+        raise CommandError(str(error), DOCTOR) from None
     except OSError as error:
         raise CommandError(
-            str(error), "give another --state-dir, or make this one writable"
+            os_words(error), "give another --state-dir, or make this one writable"
         ) from None
 
 
@@ -154,15 +167,23 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     from backscroll_sidecar.server import TlsFiles, start_server
     from backscroll_sidecar.wiring import open_app
 
+    _refuse_taken(settings.listen)
     stopping = _signals()
     async with open_app(settings) as app:
         try:
             cert, key = settings.tls_cert, settings.tls_key
             tls = TlsFiles(cert, key, settings.tls_client_ca) if cert and key else None
             tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
-            running = await start_server(app, listen=settings.listen, tls=tls, tokens=tokens)
+            starting = asyncio.create_task(
+                start_server(app, listen=settings.listen, tls=tls, tokens=tokens)
+            )
+            if not await _before(starting, stopping):
+                log.info("stopped before it served")
+                return
+            running = starting.result()
         except StartRefused as error:
-            raise CommandError(str(error), exit_code=2) from None
+            advice = TAKEN if error.setting == "listen" else ""
+            raise CommandError(str(error), advice, exit_code=2) from None
         gc.collect()
         gc.freeze()
         started_s = time.monotonic() - STARTED_S
@@ -175,6 +196,37 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         log.info("stopping")
         await running.stop(GRACE_S)
     log.info("stopped")
+
+
+def _refuse_taken(listen: tuple[str, ...]) -> None:
+    """Say that a port is taken before gRPC does, which also logs it in words of its own."""
+    from backscroll_sidecar.rpc.exposure import Reach, parse_address
+
+    for address in map(parse_address, listen):
+        if address.reach is not Reach.LOOPBACK or not address.port:
+            continue
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address.host, address.port))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    raise CommandError(
+                        f"{address.target} is taken by another program", TAKEN, exit_code=2
+                    ) from None
+
+
+async def _before(starting: asyncio.Task[Any], stopping: asyncio.Event) -> bool:
+    """Whether the start ends before somebody wants it to; else it is broken off."""
+    waiting = asyncio.create_task(stopping.wait())
+    await asyncio.wait((starting, waiting), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if starting.done():
+        return True
+    starting.cancel()
+    await asyncio.wait((starting,))
+    return False
 
 
 def _signals() -> asyncio.Event:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import platform
 from importlib.metadata import version as installed
 
+import typer
+
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.console import print_json
 
 EPILOG = "Example: backscroll version --json"
+
+
+def print_version(wanted: bool) -> None:
+    """What ``backscroll --version`` does."""
+    if wanted:
+        print("backscroll", installed("backscroll"))
+        raise typer.Exit
 
 
 def version(as_json: options.Json = False) -> None:

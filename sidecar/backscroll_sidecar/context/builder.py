@@ -26,7 +26,7 @@ from backscroll_sidecar.context.model import (
     Payload,
 )
 from backscroll_sidecar.context.parts import lines_of, question_text, speaker_style
-from backscroll_sidecar.context.picking import Picked, Picker, nothing
+from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
 from backscroll_sidecar.context.question import Question, resolve_question
 from backscroll_sidecar.context.result import Opened, built_context, log_built
@@ -128,7 +128,13 @@ class ContextBuilder:
         payloads, not_adapted = self._payloads(request, route, fitted)
         watch.lap("adapt")
         events = self._record(request, context_id, fitted, limits)
-        degradations = (*opened.degradations, *picked.degradations, *lost, *not_adapted)
+        degradations = (
+            *opened.degradations,
+            *_lost_trigger(request, opened, question),
+            *picked.degradations,
+            *lost,
+            *not_adapted,
+        )
         watch.lap("record")
         built = built_context(
             request, route.model, context_id, opened, question, picked, parts, fitted, payloads, events,
@@ -191,8 +197,6 @@ class ContextBuilder:
         deadline: Deadline,
     ) -> Picked:
         profile, view = route.profile, opened.view
-        if opened.degradations:
-            return nothing(profile)
         query = StrategyQuery(
             store=self._store,
             key=request.key,
@@ -213,6 +217,8 @@ class ContextBuilder:
             semantic_limit=profile.semantic_limit,
             follow_inferred=profile.follow_inferred,
         )
+        if opened.degradations:
+            return await without_history(query, profile, deadline)
         return await self._picker.pick(
             query, question, profile, deadline, membership_only=request.visible_since_membership
         )
@@ -307,3 +313,12 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "TIMEOUT"
     return error.reason.value if isinstance(error, BackscrollError) else "ERROR"
+
+
+def _lost_trigger(
+    request: BuildRequest, opened: Opened, question: Question
+) -> tuple[Degradation, ...]:
+    """A trigger that is not stored costs what it would have told: edges, mentions, its place in time."""
+    if not request.trigger_message_id or question.trigger_row >= 0 or opened.degradations:
+        return ()
+    return (Degradation("question", "TRIGGER_NOT_FOUND"),)

@@ -17,7 +17,7 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import Ranked, rank, rank_by_recency
 from backscroll_sidecar.context.select import Selection, select
 from backscroll_sidecar.domain import Degradation, Rung
-from backscroll_sidecar.strategies import BUILTIN, Strategy, StrategyQuery
+from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Strategy, StrategyQuery
 
 log = structlog.get_logger(__name__)
 
@@ -156,3 +156,10 @@ def nothing(profile: Profile, *lost: Degradation) -> Picked:
     none = np.empty(0, np.int32)
     gathered = Gathered(none, none.astype(np.uint32), none.astype(np.bool_), profile.sources)
     return Picked(Rung.EMPTY, gathered, rank_by_recency(none), Selection([], [], []), profile, lost)
+
+
+async def without_history(query: StrategyQuery, profile: Profile, deadline: Deadline) -> Picked:
+    """Rung three for a history that cannot be read: what the request itself brings is still there."""
+    given = tuple(name for name in profile.sources if name == GivenPreferences.name)
+    gathered = await gather(given, BUILTIN, query, deadline)
+    return replace(nothing(profile), gathered=gathered)

@@ -25,6 +25,9 @@ from backscroll_sidecar.ports import (
 MAX_TOOL_CHARS = 1024 * 1024
 """Most characters of all calls of one answer: they are held until the answer ends."""
 
+_CHARS_A_CALL = 256
+"""What a call counts for, even an empty one."""
+
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": FinishReason.STOP,
     "eos": FinishReason.STOP,
@@ -154,7 +157,7 @@ class _CallAssembler:
         arguments = said.get("arguments")
         text = arguments if isinstance(arguments, str) else _dumped(arguments)
         call.pieces.append(text)
-        self._chars += len(text) + len(id) + len(name) + 1
+        self._chars += len(text) + len(id) + len(name)
         if self._chars > MAX_TOOL_CHARS:
             raise failed(ModelFault.BAD_RESPONSE, "the model's tool calls are too large")
 
@@ -168,6 +171,7 @@ class _CallAssembler:
         if known is None or fresh or (id and known.id and id != known.id):
             known = _Call()
             self._calls.append(known)
+            self._chars += _CHARS_A_CALL
         if place is not None:
             self._by_index[place] = known
         return known

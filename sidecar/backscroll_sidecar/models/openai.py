@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, S
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import orjson
@@ -94,20 +94,21 @@ class OpenAIModel:
     def __init__(self, options: OpenAIOptions) -> None:
         sdk, httpx = _import_sdk()
         self._options = options
-        self._sdk = sdk
+        self._sdk, self._httpx = sdk, httpx
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
         timeout = httpx.Timeout(read=options.idle_s, **gaps)
-        headers: dict[str, Any] = dict(options.headers)
-        if not options.api_key and "authorization" not in map(str.lower, headers):
-            headers["Authorization"] = sdk.Omit()
+        own = {name.lower() for name in options.headers}
+        # No key, no header. The client wants that said in each call.
+        bare = not options.api_key and "authorization" not in own
+        self._headers = {"Authorization": sdk.Omit()} if bare else {}
         self._client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
             # Without one the client would take a key from the environment.
             api_key=options.api_key or "none",
             base_url=options.base_url,
             timeout=timeout,
             max_retries=0,
-            default_headers=cast("dict[str, str]", headers),
+            default_headers=options.headers,
             default_query=dict(options.query),
             http_client=sdk.DefaultAsyncHttpxClient(
                 timeout=timeout,
@@ -143,7 +144,10 @@ class OpenAIModel:
             request, streamed=False, max_tokens_field=self._options.max_tokens_field
         )
         sent = self._client.post(
-            _PATH, cast_to=object, content=body, options={"timeout": self._answer_timeout}
+            _PATH,
+            cast_to=object,
+            content=body,
+            options={"headers": self._headers, "timeout": self._answer_timeout},
         )
         return _whole_answer(await self._wait(sent, deadline))
 
@@ -154,7 +158,12 @@ class OpenAIModel:
         # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
         stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
         return await self._client.post(
-            _PATH, cast_to=object, content=body, stream=True, stream_cls=stream_cls
+            _PATH,
+            cast_to=object,
+            content=body,
+            options={"headers": self._headers},
+            stream=True,
+            stream_cls=stream_cls,
         )
 
     async def _events(
@@ -201,14 +210,18 @@ class OpenAIModel:
         raise failure
 
     def _failure(self, error: Exception) -> ModelError:
-        sdk, told = self._sdk, {"error": type(error).__name__}
+        sdk, told = self._sdk, {"error": _names(error)}
         failure: ModelError
-        if isinstance(error, TimeoutError | sdk.APITimeoutError):
+        # The oldest clients we take let the errors of their HTTP library through while a stream is read.
+        if isinstance(error, TimeoutError | sdk.APITimeoutError | self._httpx.TimeoutException):
             failure = failed(ModelFault.TIMEOUT)
         elif isinstance(error, sdk.APIStatusError):
             failure = of_status(error.status_code, error.code, error.response.headers)
             told |= {"status": str(error.status_code), "code": known_code(error.code)}
-        elif isinstance(error, sdk.APIConnectionError) or self._client.is_closed():
+        elif (
+            isinstance(error, sdk.APIConnectionError | self._httpx.RequestError)
+            or self._client.is_closed()
+        ):
             failure = failed(ModelFault.CONNECTION)
         elif isinstance(error, sdk.APIError):
             failure = of_event(error.body)
@@ -220,21 +233,34 @@ class OpenAIModel:
 
 
 def _import_sdk() -> tuple[ModuleType, ModuleType]:
-    """The vendor's module and its HTTP library.
+    """The vendor's module and its HTTP library, both told to keep quiet about what they send.
 
-    The import may set a log level of its own (``OPENAI_LOG``); the level is our configuration's business.
+    Below WARNING they may tell addresses and bodies, and ``OPENAI_LOG`` asks for it in an import.
     """
-    logger = logging.getLogger("openai")
-    level = logger.level
     import httpx2  # noqa: PLC0415
     import openai  # noqa: PLC0415
 
-    logger.setLevel(level)
+    for name in ("openai", "httpx2", "httpcore2"):
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logger.level, logging.WARNING))
     return openai, httpx2
 
 
 def _is_header(value: str) -> bool:
     return value.isascii() and (not value or value.isprintable()) and value == value.strip()
+
+
+def _names(error: BaseException) -> str:
+    """The kinds of an error and of what is behind it, with the system's number: their texts may hold anything."""
+    names: list[str] = []
+    behind = error
+    while len(names) < 8:
+        number = f" {behind.errno}" if isinstance(behind, OSError) and behind.errno else ""
+        names.append(type(behind).__name__ + number)
+        if (following := behind.__cause__ or behind.__context__) is None:
+            break
+        behind = following
+    return " < ".join(dict.fromkeys(names))
 
 
 def _deadline(request: ModelRequest) -> float | None:

@@ -11,6 +11,7 @@ from enum import Enum
 from backscroll_sidecar.rpc.start_errors import StartRefused
 
 UNIX_PREFIX = "unix:"
+MAX_PORT = 65_535
 
 
 class Reach(Enum):
@@ -53,9 +54,10 @@ def check_exposure(listen: Iterable[str], *, has_tls: bool, has_tokens: bool) ->
             continue
         where = f"{one.target} can be reached from the network"
         if not has_tls:
+            tokens = "" if has_tokens else ", and tokens_file, for callers need a token"
             raise StartRefused(
                 "tls_cert",
-                f"is not set, but {where}: set tls_cert and tls_key, or listen on 127.0.0.1",
+                f"is not set, but {where}: set tls_cert and tls_key{tokens}; or listen on 127.0.0.1",
             )
         if not has_tokens:
             raise StartRefused(
@@ -76,8 +78,10 @@ def parse_address(text: str) -> Address:
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     host = host[1:-1] if bracketed else host
-    if not (colon and port.isascii() and port.isdigit() and int(port) < 65_536):
+    if not (colon and port.isascii() and port.isdigit()):
         raise _no_address()
+    if int(port) > MAX_PORT:
+        raise StartRefused("listen", f"has the port {port}, over {MAX_PORT:,}")
     # An address of version 6 without brackets leaves open where it ends; a scheme is none of a host's.
     if bracketed != (":" in host) or any(mark in host for mark in "/[]"):
         raise _no_address()

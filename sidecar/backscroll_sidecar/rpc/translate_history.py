@@ -168,6 +168,9 @@ def import_to_proto(
         gone_count=outcomes[AppendOutcome.GONE],
         refused_count=outcomes[AppendOutcome.REFUSED] + refused_count,
         warning_count=report.warned_count,
+        warning_count_by_kind={
+            warning.name: count for warning, count in sorted(report.warnings.items())
+        },
         problems=map(result_to_proto, problems),
     )
 

@@ -8,11 +8,12 @@ from backscroll_sidecar.strategies.base import (
     StrategyQuery,
     StrategyResult,
 )
-from backscroll_sidecar.strategies.builtin import BUILTIN
+from backscroll_sidecar.strategies.builtin import BUILTIN, GivenPreferences
 
 __all__ = [
     "BUILTIN",
     "Empty",
+    "GivenPreferences",
     "Messages",
     "Preferences",
     "Strategy",

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from backscroll import (
+    AppendReport,
     AsyncClient,
     Author,
     Client,
@@ -48,7 +49,19 @@ def test_append_reports_each_message(client):
     assert [result.message_id for result in report.results] == ["m0", "m1", "", "m0"]
     assert (report.stored, report.duplicates) == (2, 1)
     assert [result.field for result in report.problems] == ["id"]
-    assert repr(report) == "<AppendReport: 4 messages, 2 stored, 1 duplicates, 1 problems>"
+    assert (
+        repr(report)
+        == "<AppendReport: 4 messages, 2 stored, 1 duplicates, 1 problems: '' refused, missing_id (id)>"
+    )
+
+
+def test_a_report_says_what_became_of_the_first_problem():
+    conflict = history_pb2.AppendResult(
+        message_id="m1", outcome=history_pb2.APPEND_OUTCOME_CONFLICT
+    )
+    assert repr(AppendReport((conflict, conflict))) == (
+        "<AppendReport: 2 messages, 0 stored, 0 duplicates, 2 problems: 'm1' conflict>"
+    )
 
 
 def test_append_takes_one_message_or_a_generator_or_protobuf(client, fake):
@@ -182,17 +195,24 @@ def test_health_says_what_the_health_service_says(client, fake):
 
 
 def test_edit_recall_and_erase(client, room):
-    edited = client.edit_message("room", "m1", "better", mentions=["ben"], edited_at=7)
+    edited = client.edit_message(
+        "room", "m1", "better", mentions=["ben"], edited_at=1_795_132_800_007
+    )
     assert (text_of(edited.message), edited.revision) == ("better", 1)
     request = room.requests("EditMessage")[0]
-    assert (request.mentions[0].user_id, request.edited_at_ms) == ("ben", 7)
+    assert (request.mentions[0].user_id, request.edited_at_ms) == ("ben", 1_795_132_800_007)
     assert client.recall_message("room", "m1") is None
     assert client.erase("room", message_ids=["m2", "m3"]) == {"messages": 2}
     assert client.erase("room", user_id="ann") == {"messages": 3}
 
 
 def test_upsert_members_splits_and_takes_one(client, room):
-    assert client.upsert_members("room", Member("u", "Una", ["U"], "bot", 1, 2)) is None
+    assert (
+        client.upsert_members(
+            "room", Member("u", "Una", ["U"], "bot", 1_795_132_800_001, 1_795_132_800_002)
+        )
+        is None
+    )
     client.upsert_members("room", (Member(f"u{n}") for n in range(1_001)))
     client.upsert_members("room", [])
     assert [len(request.members) for request in room.requests("UpsertMembers")] == [1, 1_000, 1]

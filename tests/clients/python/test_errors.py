@@ -134,13 +134,41 @@ def test_no_server_is_unavailable_soon(connect):
         free.bind(("127.0.0.1", 0))
         client = connect(f"127.0.0.1:{free.getsockname()[1]}")
         started = time.monotonic()
-        with pytest.raises(Unavailable):
+        words = f"^no server answers at {client.client._target}; start one with: backscroll serve "
+        with pytest.raises(Unavailable, match=words):
             client.get_channel("room")
-        with pytest.raises(Unavailable):
+        with pytest.raises(Unavailable, match=words):
             client.health()
-        with pytest.raises(Unavailable):
+        with pytest.raises(Unavailable, match=words):
+            client.export_messages("room")
+        with pytest.raises(Unavailable, match=words):
             client.import_messages([Message("m", "a", "t")], channel="room")
         assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "127.0.0.1",
+        "localhost:",
+        "http://127.0.0.1:7171",
+        "::1",
+        "::1:7171",
+        "host:99999",
+        "host:0",
+    ],
+)
+def test_what_is_no_address_is_refused_at_once(connect, target):
+    with pytest.raises(ValueError, match="is no address: give host:port"):
+        connect(target)
+
+
+@pytest.mark.parametrize(
+    "target", ["chat.example:7171", "[::1]:7171", "unix:/run/b.sock", "dns:///chat.example:7171"]
+)
+def test_every_kind_of_address_is_taken(connect, target):
+    connect(target)
 
 
 def test_a_deadline_is_kept(connect, fake):

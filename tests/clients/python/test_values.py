@@ -230,7 +230,7 @@ def test_protobuf_messages_and_numbers_are_taken_as_they_are():
     request = first_call(
         _calls.build_context(
             asker=message_pb2.Author(id="u1"),
-            asked_at=5,
+            asked_at=1_795_132_800_005,
             layout=context_pb2.LAYOUT_TURNS,
             payload_formats="none",
             system=context_pb2.SystemPrompt(text="s"),
@@ -240,7 +240,7 @@ def test_protobuf_messages_and_numbers_are_taken_as_they_are():
     )
     assert request == context_pb2.BuildContextRequest(
         asker=message_pb2.Author(id="u1"),
-        asked_at_ms=5,
+        asked_at_ms=1_795_132_800_005,
         layout=context_pb2.LAYOUT_TURNS,
         payload_formats=[context_pb2.PAYLOAD_FORMAT_NONE],
         system=context_pb2.SystemPrompt(text="s"),
@@ -296,6 +296,87 @@ def test_an_unknown_name_is_refused_with_those_there_are(name):
 def test_a_newer_servers_enum_value_has_a_name_all_the_same():
     assert enum_name(message_pb2.Role.DESCRIPTOR, 99) == "99"
     assert enum_name(message_pb2.Role.DESCRIPTOR, 0) == "unspecified"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Message(5, "a", "t"), r"^Message\.id must be text, not int: str\(5\)$"),
+        (lambda: Message("m", 5, "t"), r"^Author\.id must be text, not int: str\(5\)$"),
+        (lambda: Message("m", "a", "t", reply_to=5), r"^Reply\.message_id must be text, not int"),
+        (lambda: Message("m", "a", 5).to_proto(), "^a text or part must be text"),
+        (lambda: Message("m", "a", mentions=[5]).to_proto(), r"^Mention\.user_id must be text"),
+        (lambda: Author(5), r"^Author\.id must be text, not int: str\(5\)$"),
+        (lambda: Member(5), r"^Member\.user_id must be text, not int: str\(5\)$"),
+        (lambda: Message("m", "a", "t", 1.5e12), r"^Message\.sent_at .* milliseconds, not float$"),
+        (lambda: Message("m", "a", "t", "today"), r"^Message\.sent_at .* milliseconds, not str$"),
+        (lambda: Message("m", "a", "t", True), r"^Message\.sent_at .* milliseconds, not bool$"),
+        (lambda: Overrides(max_context="5"), r"^Overrides\.max_context must be a whole number"),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_refused_where_it_is_written(make, words):
+    with pytest.raises(TypeError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (
+            _calls.append(123, Message("m", "a", "t")),
+            r"^channel must be text, not int: str\(123\)$",
+        ),
+        (_calls.get_thread("room", 5), r"^message_id must be text, not int: str\(5\)$"),
+        (
+            _calls.build_context("room", "q", asker=5),
+            r"^Author\.id must be text, not int: str\(5\)$",
+        ),
+        (_calls.build_context("room", "q", self_ids=[5]), "^self_ids must be text, not int"),
+        (_calls.build_context("room", "q", asked_at=1.5e12), "^asked_at must be an aware datetime"),
+        (
+            _calls.build_context("room", "q", token_budget="9"),
+            "^token_budget must be a whole number",
+        ),
+    ],
+)
+def test_keywords_of_the_wrong_kind_are_named(plan, words):
+    with pytest.raises(TypeError, match=words):
+        next(plan)
+
+
+@pytest.mark.parametrize("seconds", [1, 1_795_132_800, 9_999_999_999])
+def test_seconds_are_not_taken_for_milliseconds(seconds):
+    with pytest.raises(ValueError, match=rf"^Message\.sent_at {seconds} looks like seconds"):
+        Message("m", "a", "t", seconds)
+    with pytest.raises(ValueError, match=r"^Member\.joined_at .* looks like seconds"):
+        Member("u", joined_at=seconds)
+    with pytest.raises(ValueError, match=r"^asked_at .* looks like seconds"):
+        next(_calls.build_context("room", "q", asked_at=seconds))
+    with pytest.raises(ValueError, match=r"^edited_at .* looks like seconds"):
+        next(_calls.edit_message("room", "m", "t", edited_at=seconds))
+    with pytest.raises(ValueError, match=r"^since .* looks like seconds"):
+        next(_calls.list_messages("room", since=seconds))
+
+
+def test_early_times_are_taken_where_they_can_only_be_meant():
+    assert Message("m", "a", "t", 0).to_proto().sent_at_ms == 0
+    assert Message("m", "a", "t", 10_000_000_000).to_proto().sent_at_ms == 10_000_000_000
+    assert (
+        Message("m", "a", "t", datetime(1970, 1, 2, tzinfo=UTC)).to_proto().sent_at_ms == 86_400_000
+    )
+    raw = message_pb2.Message(id="m", sent_at_ms=5)
+    assert first_call(_calls.append("room", raw)).messages == [raw]
+
+
+def test_a_wrong_name_or_number_is_refused_early_and_named():
+    with pytest.raises(ValueError, match=r"^Author\.kind: no AuthorKind 'robot'; there are"):
+        Author("a", kind="robot")
+    with pytest.raises(ValueError, match=r"^token_budget must not be negative: -1$"):
+        next(_calls.build_context("room", "q", token_budget=-1))
+
+
+def test_an_only_id_of_the_bot_may_stand_alone():
+    assert first_call(_calls.build_context("room", "q", self_ids="cat-bot")).self_ids == ["cat-bot"]
 
 
 def test_text_alone_is_not_taken_for_a_list_of_messages():

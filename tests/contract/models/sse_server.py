@@ -38,6 +38,11 @@ class Exchange:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     gone_at_s: float = 0.0
 
+    def leave(self) -> None:
+        if not self.gone.is_set():
+            self.gone_at_s = asyncio.get_running_loop().time()
+            self.gone.set()
+
     @property
     def json(self) -> dict:
         return json.loads(self.body)
@@ -53,6 +58,7 @@ class SseServer:
         ]
         self.exchanges: list[Exchange] = []
         self.connections = 0
+        self.asked = asyncio.Event()
         self.url = ""
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -88,6 +94,7 @@ class SseServer:
             exchange = Exchange(line, headers, body)
             reply = self.choose(exchange, len(self.exchanges))
             self.exchanges.append(exchange)
+            self.asked.set()
             watch = asyncio.create_task(self._watch(reader, exchange))
             try:
                 await self._play(reply, exchange, writer)
@@ -96,6 +103,9 @@ class SseServer:
                 first = await watch
                 if not first:
                     return
+            except ConnectionError:
+                exchange.leave()
+                raise
             finally:
                 watch.cancel()
 
@@ -105,8 +115,7 @@ class SseServer:
         except ConnectionError:
             byte = b""
         if not byte:
-            exchange.gone_at_s = asyncio.get_running_loop().time()
-            exchange.gone.set()
+            exchange.leave()
         return byte
 
     async def _play(self, reply: Reply, exchange: Exchange, writer: asyncio.StreamWriter) -> None:
@@ -144,7 +153,7 @@ class SseServer:
 @asynccontextmanager
 async def sse_server() -> AsyncIterator[SseServer]:
     server = SseServer()
-    listening = await asyncio.start_server(server.connected, "127.0.0.1", 0)
+    listening = await asyncio.start_server(server.connected, "127.0.0.1", 0, backlog=2_048)
     server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
     try:
         yield server

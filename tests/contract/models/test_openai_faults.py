@@ -39,6 +39,7 @@ from tests.contract.models.sse_server import (
 Connect = Callable[..., OpenAIModel]
 JSON = {"content-type": "application/json"}
 CAT, FISH, STOP = TextDelta("猫"), TextDelta("🐟"), Finished(FinishReason.STOP)
+NONE, TOOLS = Finished(FinishReason.NONE), Finished(FinishReason.TOOL_CALLS)
 
 
 def call(**fields) -> bytes:
@@ -51,13 +52,22 @@ WEATHER = call(
 ONE = call(index=0, function={"arguments": " 1}"})
 WHOLE_WEATHER = ToolCallDelta(ToolCallPart("c1", "weather", '{"a": 1}'))
 
+NO_TEXT = [data(chunk({"content": text})) for text in ("", None)]
+COUNTED = data(chunk({"content": "猫"}, usage={"prompt_tokens": 9, "completion_tokens": 1}))
+
+
+def escaped(escapes: str) -> bytes:
+    """A delta whose text is written in JSON escapes."""
+    return b'data: {"choices":[{"delta":{"content":"%b"}}]}\n\n' % escapes.encode()
+
+
 CLEAN: dict[str, tuple[list, list[ModelEvent]]] = {
     "as it should be": ([said("猫"), said("🐟"), stopped(), used(9, 2), DONE], [CAT, FISH, UsageDelta(9, 2), STOP]),
     "no DONE": ([said("猫"), stopped()], [CAT, STOP]),
     "text beside the reason": ([data(chunk({"content": "猫"}, "length")), DONE], [CAT, Finished(FinishReason.LENGTH)]),
-    "no finish reason": ([said("猫"), DONE], [CAT, Finished(FinishReason.NONE)]),
-    "no finish reason and no DONE": ([said("猫")], [CAT, Finished(FinishReason.NONE)]),
-    "a reason nobody knows": ([said("猫"), stopped("abort"), DONE], [CAT, Finished(FinishReason.NONE)]),
+    "no finish reason": ([said("猫"), DONE], [CAT, NONE]),
+    "no finish reason and no DONE": ([said("猫")], [CAT, NONE]),
+    "a reason nobody knows": ([said("猫"), stopped("abort"), DONE], [CAT, NONE]),
     "length": ([said("猫"), stopped("length"), DONE], [CAT, Finished(FinishReason.LENGTH)]),
     "content filter": ([stopped("content_filter"), DONE], [Finished(FinishReason.CONTENT_FILTER)]),
     "comments and blank lines": ([b": ping\n\n\n", said("猫"), b":\n", b": ping\n\n", stopped(), DONE], [CAT, STOP]),
@@ -65,26 +75,23 @@ CLEAN: dict[str, tuple[list, list[ModelEvent]]] = {
     "no space after data:": ([b"data:" + said("猫")[6:], stopped(), DONE], [CAT, STOP]),
     "empty choices": ([data({"choices": [], "prompt_filter_results": []}), said("猫"), stopped(), DONE], [CAT, STOP]),
     "no choices": ([data({"id": "c1"}), said("猫"), data({"choices": None}), stopped(), DONE], [CAT, STOP]),
-    "empty deltas": ([data(chunk({"content": ""})), data(chunk({"content": None})), said("猫"), stopped()], [CAT, STOP]),
+    "empty deltas": ([*NO_TEXT, said("猫"), stopped()], [CAT, STOP]),
     "null delta": ([data({"choices": [{"index": 0, "delta": None}]}), said("猫"), stopped()], [CAT, STOP]),
-    "another choice": ([data({"choices": [{"index": 1, "delta": {"content": "狗"}}]}), said("猫"), stopped()], [CAT, STOP]),
+    "another choice": ([data({"choices": [{"index": 1, "delta": {"content": "狗"}}]}), said("猫")], [CAT, NONE]),
     "reasoning": ([data(chunk({"reasoning_content": "嗯"})), said("猫"), stopped()], [CAT, STOP]),
     "a refusal": ([data(chunk({"refusal": "猫"})), stopped()], [CAT, STOP]),
     "a list of parts": ([data(chunk({"content": [{"type": "text", "text": "猫"}]})), stopped()], [CAT, STOP]),
-    "usage in every chunk": ([data(chunk({"content": "猫"}, usage={"prompt_tokens": 9, "completion_tokens": 1})), stopped(), used(9, 2)], [CAT, UsageDelta(9, 2), STOP]),
+    "usage in every chunk": ([COUNTED, stopped(), used(9, 2)], [CAT, UsageDelta(9, 2), STOP]),
     "error after the reason": ([said("猫"), stopped(), data({"error": {"message": "late"}})], [CAT, STOP]),
     "cut after the reason": ([said("猫"), stopped(), CUT], [CAT, STOP]),
-    "half a line at the end": ([said("猫"), b'data: {"choices": [{"ind'], [CAT, Finished(FinishReason.NONE)]),
-    "a lone surrogate": ([b'data: {"choices":[{"delta":{"content":"\\ud83d!"}}]}\n\n', stopped()], [TextDelta("\ufffd!"), STOP]),
-    "a surrogate at the end": ([b'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\n', stopped()], [TextDelta("\ufffd"), STOP]),
-    "a pair across deltas": (
-        [*(b'data: {"choices":[{"delta":{"content":"\\u%b"}}]}\n\n' % half for half in (b"d83d", b"dc1f")), stopped()],
-        [FISH, STOP],
-    ),
-    "NUL": ([b'data: {"choices":[{"delta":{"content":"a\\u0000"}}]}\n\n', stopped()], [TextDelta("a\ufffd"), STOP]),
-    "a call in pieces": ([WEATHER, ONE, stopped("tool_calls"), DONE], [WHOLE_WEATHER, Finished(FinishReason.TOOL_CALLS)]),
-    "a call that stops": ([WEATHER, ONE, stopped("stop"), DONE], [WHOLE_WEATHER, Finished(FinishReason.TOOL_CALLS)]),
-    "a whole call, no reason": ([WEATHER, ONE], [WHOLE_WEATHER, Finished(FinishReason.NONE)]),
+    "half a line at the end": ([said("猫"), b'data: {"choices": [{"ind'], [CAT, NONE]),
+    "a lone surrogate": ([escaped(r"\ud83d!"), stopped()], [TextDelta("\ufffd!"), STOP]),
+    "a surrogate at the end": ([escaped(r"\ud83d"), stopped()], [TextDelta("\ufffd"), STOP]),
+    "a pair across deltas": ([escaped(r"\ud83d"), escaped(r"\udc1f"), stopped()], [FISH, STOP]),
+    "NUL": ([escaped(r"a\u0000"), stopped()], [TextDelta("a\ufffd"), STOP]),
+    "a call in pieces": ([WEATHER, ONE, stopped("tool_calls"), DONE], [WHOLE_WEATHER, TOOLS]),
+    "a call that stops": ([WEATHER, ONE, stopped("stop"), DONE], [WHOLE_WEATHER, TOOLS]),
+    "a whole call, no reason": ([WEATHER, ONE], [WHOLE_WEATHER, NONE]),
     "a call that was cut off": ([WEATHER, stopped("length"), DONE], [Finished(FinishReason.LENGTH)]),
     "a whole answer instead of a stream": ([whole({"content": "猫"})], [CAT, STOP]),
 }  # fmt: skip

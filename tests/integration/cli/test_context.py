@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
@@ -80,11 +81,13 @@ def test_a_channel_never_heard_of_gives_an_empty_context(chat):
     done = chat.run("context", "nowhere", "anybody?")
     assert done.returncode == 0
     assert "no messages yet" in done.stdout
+    assert "weights" not in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        ([CHANNEL, "hi", "--profile", "best"], "no profile best"),
         ([CHANNEL, "hi", "--profile", "best"], "profiles are: balanced"),
         ([CHANNEL, ""], "--trigger"),
         ([CHANNEL, "", "--trigger", "none"], "check the message id"),
@@ -95,7 +98,40 @@ def test_errors_say_what_to_do(chat, arguments, says):
     done = chat.run("context", *arguments)
     assert done.returncode == 1
     assert says in done.stderr
+    assert "TLS" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--server", "http://127.0.0.1:7171"], "no address"),
+        (["--server", "127.0.0.1"], "no address"),
+        (["--asked-at", "1700000000"], "looks like seconds"),
+    ],
+)
+def test_a_wrong_address_or_time_is_a_wrong_call(chat, arguments, says):
+    done = chat.run("context", CHANNEL, "hi", *arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_what_was_not_used_is_said_in_words(chat):
+    assert "no message has the id" in chat.run("context", CHANNEL, "hi", "--trigger", "no").stdout
+    assert "no embedder" in chat.run("context", CHANNEL, "hi", "--profile", "retrieval").stdout
+
+
+def test_a_server_that_speaks_tls_gets_the_advice(tmp_path, shell):
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(cert)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    with shell.serving("--tls-cert", str(cert), "--tls-key", str(key)) as process:
+        done = shell.run("context", CHANNEL, "hi", "--server", process.address)
+    assert done.returncode == 1
+    assert "maybe it speaks TLS: give --tls-ca" in done.stderr
 
 
 def test_errors_are_json_where_json_was_asked_for(chat):

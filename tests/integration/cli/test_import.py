@@ -112,6 +112,49 @@ def test_conflicts_and_refusals_have_their_reasons(chat):
     assert chat.run("import", "-", "--channel", "conflict", "--strict", stdin=text).returncode == 1
 
 
+def test_whole_numbers_are_ids_everywhere(chat):
+    line = {
+        "id": 2,
+        "channel": -100,
+        "author": {"id": 7},
+        "text": "hi",
+        "sent_at_ms": AT,
+        "reply": {"message_id": 1},
+        "mentions": [{"user_id": 8}],
+    }
+    done = chat.json("import", "-", stdin=lines(line, {**line, "id": 1, "author": 8, "reply": 2}))
+    assert (done["stored"], done["bad_lines"]) == (2, [])
+    found = stored(chat, "-100")
+    assert found["2"]["author"]["id"] == "7"
+    assert found["2"]["reply"]["message_id"] == "1"
+    assert found["2"]["mentions"][0]["user_id"] == "8"
+    assert found["1"]["author"]["id"] == "8"
+
+
+def test_each_kind_of_warning_is_counted(chat):
+    untimed = {"id": "1", "channel": "warned", "author": "u", "text": "hi"}
+    text = lines(untimed, {**untimed, "id": "2", "timestamp": AT, "reply_to": "none"})
+    done = chat.json("import", "-", stdin=text)
+    assert done["with_warnings"] == 2
+    assert done["warnings"] == {"reply_parent_unknown": 1, "time_zero": 1}
+    said = chat.run("import", "-", "--channel", "warned-too", stdin=lines(untimed, "{")).stdout
+    assert "has no time; it counts as sent now (1)" in said
+    assert "1 line passed over" in said
+
+
+def test_a_complaint_has_the_contracts_names(chat):
+    done = chat.json("import", "-", stdin=lines({**common(1), "parts": [{"txt": 1}]}, common(2)))
+    (bad,) = done["bad_lines"]
+    assert bad["reason"].endswith("it has text, media, tool_call, tool_result")
+
+
+def test_seconds_are_refused_in_our_own_field_too(chat):
+    line = {"id": "1", "channel": "s", "author": "u", "text": "hi", "sent_at_ms": 1_700_000_000}
+    done = chat.run("import", "-", stdin=lines(line))
+    assert done.returncode == 1
+    assert "looks like seconds" in done.stderr
+
+
 def test_unknown_fields_are_counted(chat):
     done = chat.run(
         "import", "-", "--channel", "fields", stdin=lines(common(1, karma=3), common(2, karma=4))
@@ -146,8 +189,8 @@ def test_half_a_character_becomes_a_mark(chat):
     ("arguments", "code", "says"),
     [
         (["nowhere.jsonl"], 2, "nowhere.jsonl"),
-        ([], 2, "files"),
-        (["broken.gz"], 1, "whole"),
+        ([], 2, "FILES"),
+        (["broken.gz"], 1, "broken.gz cannot be read to its end"),
         ([str(CHAT), "--server", "127.0.0.1:9"], 1, "backscroll serve"),
         ([str(CHAT), "--server", "192.0.2.1:7171", "--token", "t"], 2, "--tls-ca"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -62,6 +63,38 @@ def test_one_database_has_one_server(shell):
     assert "in use by another server" in second.stderr
 
 
+def test_a_taken_port_says_what_to_do_and_grpc_says_nothing(shell):
+    with shell.serving() as process:
+        second = shell.run("serve", "--listen", process.address, "--database", ":memory:")
+    assert second.returncode == 2
+    assert second.stderr.startswith(f"error: {process.address} is taken")
+    assert "--listen 127.0.0.1:0" in second.stderr
+
+
+def test_a_file_that_is_no_database_is_named(shell):
+    (shell.directory / "nota.db").write_text("no database at all " * 99)
+    done = shell.run("serve", "--listen", "127.0.0.1:0", "--database", "nota.db")
+    assert done.returncode == 1
+    assert "nota.db: the file is no database" in done.stderr
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
+def test_an_interrupt_while_it_starts_ends_it_quietly(shell, seconds):
+    kernels = shell.directory / "new"
+    popen = subprocess.Popen(
+        [*COMMAND, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, cwd=shell.directory, env=shell.variables({"NUMBA_CACHE_DIR": str(kernels)}),
+    )  # fmt: skip
+    while not kernels.exists() and popen.poll() is None:
+        time.sleep(0.01)
+    time.sleep(seconds)
+    popen.send_signal(signal.SIGINT)
+    _, said = popen.communicate(timeout=60)
+    assert popen.returncode in {0, 130}, said
+    assert "Error" not in said
+    assert "Traceback" not in said
+
+
 def test_serves_on_a_unix_socket(shell):
     address = f"unix:{shell.directory}/b.sock"
     with shell.serving(listen=address) as process:
@@ -84,6 +117,8 @@ def test_a_server_can_forget(shell):
         (["--listen", "127.0.0.1:0", "--tokens-file", "none.toml"], "none.toml"),
         (["--listen", "127.0.0.1:0", "--tls-cert", "none.pem"], "none.pem"),
         (["--listen", "nonsense"], "host:port"),
+        (["--listen", "127.0.0.1:99999"], "over 65,535"),
+        (["--listen", "0.0.0.0:0"], "tokens_file"),
         (["--profile", "best"], "balanced"),
     ],
 )

@@ -125,7 +125,9 @@ def test_the_demo_needs_no_key_and_no_network_and_finds_what_was_meant(shell):
 def test_the_demo_shows_tables_and_bodies(shell):
     done = shell.run("demo")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("found by") == 3
+    assert len(re.findall(r"found by +why", done.stdout)) == 3
+    assert "best 8 messages" in done.stdout
+    assert "– was not taken" in done.stdout
     assert done.stdout.count('"model": "gpt-4o-mini"') == 3
     assert "3 of 3 found" in done.stdout
     assert "CC BY 4.0" in done.stdout
@@ -148,6 +150,25 @@ def test_a_missing_package_gives_the_line_that_installs_it(tmp_path):
     )  # fmt: skip
     assert done.returncode == 1
     assert 'pip install "backscroll[server]"' in done.stderr
+
+
+def test_the_demo_refuses_an_unknown_profile_before_it_starts_anything(shell):
+    done = shell.run("demo", "--profile", "nope")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no profile nope" in done.stderr
+
+
+def test_version_is_also_an_option(shell):
+    assert shell.run("--version").stdout.startswith("backscroll ")
+
+
+def test_every_command_asks_the_same_server(shell):
+    """What `.env` names is asked; without that the address `serve` would take here."""
+    for line in ("BACKSCROLL_SERVER=127.0.0.1:9", "BACKSCROLL_LISTEN=127.0.0.1:9"):
+        (shell.directory / ".env").write_text(line + "\n")
+        for command in (["context", "c", "hi"], ["call", "--list"], ["doctor"]):
+            done = shell.run(*command)
+            assert "127.0.0.1:9" in done.stdout + done.stderr, command
 
 
 def test_a_wrong_call_is_a_usage_error(shell):

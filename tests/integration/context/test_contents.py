@@ -276,3 +276,12 @@ async def test_the_naive_profile_on_sqlite(tmp_path):
             n * 200 + 8 > 4_000 for n in range(18, 30)
         ]
         assert max(len(m["content"]) for m in context.payload["messages"]) == 4_000
+
+
+async def test_a_trigger_that_is_not_stored_is_told(client):
+    """Law 5: with a question the build goes on, and says what it could not use."""
+    await client.append("room", [line(1, BEN, "hi")])
+    context = await client.build_context("room", "hello?", asker="u1", trigger_message_id="nope")
+    (lost,) = context.degradations
+    assert (lost.stage, lost.reason) == ("question", "TRIGGER_NOT_FOUND")
+    assert ids(context) == ["m1"]

@@ -92,6 +92,8 @@ def test_what_failed_stands_in_the_summary():
     line = printed(summary_line(built))
     assert "fell back to: recent" in line
     assert "gather semantic TIMEOUT" in line
+    built.degradations[0].reason = "NOT_CONFIGURED"
+    assert "no embedder: nothing found by meaning" in summary_line(built)
 
 
 def test_as_json_a_payload_is_the_json_it_is():

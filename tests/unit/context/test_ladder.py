@@ -275,3 +275,12 @@ def test_one_slow_ranking_is_forgotten():
     rungs = [room.build_now(profile="classic", time_left_s=0.05).rung for _ in range(60)]
     assert rungs[0] is Rung.RECENT
     assert rungs[-1] is Rung.RANKED
+
+
+def test_a_lost_history_keeps_what_the_request_brings():
+    """Law 5, S2-14: with the store down the preferences of the request are still there."""
+    room = Room(LINES, hot=False)
+    room.reader.error = broken_store()
+    built = room.build_now("still there?", BEN, preferences=("likes tea",))
+    assert (built.rung, built.items) == (Rung.EMPTY, ())
+    assert built.text == "User Preferences: likes tea"

@@ -176,6 +176,8 @@ def test_two_cuts_have_ids_of_their_own():
     for _ in range(2):
         room.build_now(profile="room", token_budget=60)
     assert len({event.id for event in room.sink.events}) == 6
+    cut = room.sink.events[-1].payload
+    assert (cut["max_messages"], cut["max_chars_per_message"]) == (0, 0)  # the profile has none
 
 
 def test_max_chars():
@@ -252,6 +254,13 @@ def test_openai_to_neutral():
         "tool_calls",
         7,
         3,
+    )
+    bare = OpenAIChat().parse_reply(b'{"choices": [{"message": {"content": null}}]}')
+    assert (bare.parts, bare.finish_reason, bare.prompt_tokens, bare.completion_tokens) == (
+        (),
+        "",
+        0,
+        0,
     )
     for nonsense in (b"", b"[]", b'{"choices": []}', b'{"error": {}}', b'{"choices": [{"message": 3}]}',
                      b'{"choices": [{"message": {"tool_calls": [{}]}}]}'):  # fmt: skip

@@ -85,6 +85,13 @@ def test_recent_by_conversation():
     assert ids(built) == ["m2", "m3", "m4"]
 
 
+@pytest.mark.parametrize("lines", [LINES, []])
+def test_no_recent_lines_wanted(lines):
+    """S2-04, S5-50: a limit of 0 is none, not all."""
+    built = Room(lines).build_now(profile="room", overrides={"recent_limit": 0}, explain=True)
+    assert (ids(built), built.explanation.candidates) == ([], ())
+
+
 def test_recent_means_time_then_arrival():
     """DESIGN 5: recent means (timestamp, arrival), so a late message takes its place in time."""
     late = [
@@ -113,6 +120,15 @@ def test_when_it_was_asked():
     unset = room.build_now(profile="room", asked_at_ms=None)
     assert (unset.asked_at_ms, ids(unset)[-1]) == (NOON_MS + 5 * MINUTE_MS, "ahead")
     assert Room(LINES).build_now(profile="room", asked_at_ms=None).asked_at_ms == NOON_MS
+
+
+def test_the_very_first_message_is_the_trigger():
+    """DESIGN 6: text, asker and time come from it as from any other; nothing was said before."""
+    built = Room(LINES).build_now(
+        "", None, trigger_message_id="m0", speaker_style=SpeakerStyle.TAGGED
+    )
+    assert (ids(built), built.asked_at_ms) == ([], LINES[0].sent_at_ms)
+    assert payload(built)["messages"] == [{"role": "user", "content": "Ben <u2>: line 0"}]
 
 
 # --- what it answers and whom it names -----------------------------------------------------------
@@ -173,6 +189,16 @@ def test_addressed(request_, addressed):
 def test_the_type_of_a_question(question, type_):
     """S5-04: what the analysis makes of the question is told."""
     assert Room(LINES).build_now(question).question_type is type_
+
+
+@pytest.mark.parametrize(
+    ("parent", "type_"),
+    [("where do we meet?", MessageType.ANSWER), ("we meet.", MessageType.DISCUSSION)],
+)
+def test_an_answer_is_one_by_what_it_answers(parent, type_):
+    """S5-04: the type of a question to the bot depends on the line it replies to, the very first one, too."""
+    built = Room([say("p", BEN, parent)]).build_now("at the station", reply=Reply("p"))
+    assert built.question_type is type_
 
 
 # --- what is refused -----------------------------------------------------------------------------

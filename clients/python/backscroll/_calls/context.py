@@ -87,7 +87,7 @@ def build_context(
     session_id
         The session whose mode, personas and profile apply.
     self_ids
-        The bot's own user ids; other bots' lines are shown as theirs.
+        The bot's own user ids, or the only one as text; other bots' lines are shown as theirs.
     profile, overrides
         The named way of picking, and single settings of it to change: `Overrides` or a dict.
     layout, speaker_style, time_style, time_zone

@@ -112,7 +112,14 @@ class ImportMessagesRequest(_message.Message):
     def __init__(self, channel: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[_message_pb2.Message, _Mapping]]] = ...) -> None: ...
 
 class ImportMessagesResponse(_message.Message):
-    __slots__ = ("stored_count", "duplicate_count", "conflict_count", "gone_count", "refused_count", "warning_count", "problems")
+    __slots__ = ("stored_count", "duplicate_count", "conflict_count", "gone_count", "refused_count", "warning_count", "problems", "warning_count_by_kind")
+    class WarningCountByKindEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     STORED_COUNT_FIELD_NUMBER: _ClassVar[int]
     DUPLICATE_COUNT_FIELD_NUMBER: _ClassVar[int]
     CONFLICT_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -120,6 +127,7 @@ class ImportMessagesResponse(_message.Message):
     REFUSED_COUNT_FIELD_NUMBER: _ClassVar[int]
     WARNING_COUNT_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    WARNING_COUNT_BY_KIND_FIELD_NUMBER: _ClassVar[int]
     stored_count: int
     duplicate_count: int
     conflict_count: int
@@ -127,7 +135,8 @@ class ImportMessagesResponse(_message.Message):
     refused_count: int
     warning_count: int
     problems: _containers.RepeatedCompositeFieldContainer[AppendResult]
-    def __init__(self, stored_count: _Optional[int] = ..., duplicate_count: _Optional[int] = ..., conflict_count: _Optional[int] = ..., gone_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., warning_count: _Optional[int] = ..., problems: _Optional[_Iterable[_Union[AppendResult, _Mapping]]] = ...) -> None: ...
+    warning_count_by_kind: _containers.ScalarMap[str, int]
+    def __init__(self, stored_count: _Optional[int] = ..., duplicate_count: _Optional[int] = ..., conflict_count: _Optional[int] = ..., gone_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., warning_count: _Optional[int] = ..., problems: _Optional[_Iterable[_Union[AppendResult, _Mapping]]] = ..., warning_count_by_kind: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class StoredMessage(_message.Message):
     __slots__ = ("message", "sequence", "revision", "recalled", "message_type", "keywords", "mentioned_user_ids", "reply", "token_count", "partial")
