@@ -12,6 +12,9 @@ DEFAULT_TENANT = "default"
 MAX_TEXT_BYTES = 64 * 1024
 MAX_ID_BYTES = 512
 MAX_BATCH_ITEMS = 1_000
+LENGTH_NOTICE = "(后续内容被截断)"
+CONTENT_FILTER_NOTICE = "赤尾有点不想讨论这个话题呢~"
+"""What design S5 shows behind a reply that was cut, or stopped by the vendor (S5-31)."""
 
 
 class AuthorKind(IntEnum):

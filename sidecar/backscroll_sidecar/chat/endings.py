@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backscroll_sidecar.chat.events import EndReason, Notice
+from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, LENGTH_NOTICE
 from backscroll_sidecar.ports import FinishReason, ModelError
 
 ERROR_PREFIX = "生成回复时出现错误: "
@@ -14,8 +15,8 @@ ERROR_PREFIX = "生成回复时出现错误: "
 class Notices:
     """The texts shown behind a reply that was cut or stopped; empty: none (S5-31)."""
 
-    length: str = "(后续内容被截断)"
-    content_filter: str = "赤尾有点不想讨论这个话题呢~"
+    length: str = LENGTH_NOTICE
+    content_filter: str = CONTENT_FILTER_NOTICE
 
 
 NOTICES = Notices()
