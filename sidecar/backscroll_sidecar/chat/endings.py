@@ -37,10 +37,10 @@ def ending_of(finish: FinishReason, notices: Notices, *, missing_is_complete: bo
         case FinishReason.STOP:
             return Ending(EndReason.COMPLETE)
         case FinishReason.LENGTH:
-            return Ending(EndReason.LENGTH, _notice(notices.length, EndReason.LENGTH))
+            return Ending(EndReason.LENGTH, notice_of(EndReason.LENGTH, notices))
         case FinishReason.CONTENT_FILTER:
             reason = EndReason.CONTENT_FILTER
-            return Ending(reason, _notice(notices.content_filter, reason))
+            return Ending(reason, notice_of(reason, notices))
         case FinishReason.TOOL_CALLS:
             return Ending(EndReason.TOOL_CALLS)
         case FinishReason.NONE:
@@ -54,5 +54,8 @@ def error_text(error: ModelError) -> str:
     return ERROR_PREFIX + error.safe_reason
 
 
-def _notice(text: str, reason: EndReason) -> Notice | None:
+def notice_of(reason: EndReason, notices: Notices) -> Notice | None:
+    """What is shown behind a reply that ended for this reason."""
+    texts = {EndReason.LENGTH: notices.length, EndReason.CONTENT_FILTER: notices.content_filter}
+    text = texts.get(reason)
     return Notice(text, reason) if text else None

@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 
 import structlog
 
-from backscroll_sidecar.chat.endings import NOTICES, Ending, Notices, ending_of, error_text
+from backscroll_sidecar.chat.endings import (
+    NOTICES,
+    Ending,
+    Notices,
+    ending_of,
+    error_text,
+    notice_of,
+)
 from backscroll_sidecar.chat.events import (
     ChatEnd,
     ChatError,
@@ -25,7 +32,7 @@ from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.chat.turns import ChatRequest, Reply, Turn
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.deadline import reserve_s
-from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.errors import (
     BackscrollError,
     Conflict,
@@ -39,6 +46,7 @@ from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
     ModelError,
+    ModelFault,
     ModelRequest,
     TextDelta,
     ToolCallDelta,
@@ -62,6 +70,14 @@ class ChatSettings:
     notices: Notices = NOTICES
     missing_finish_is_complete: bool = False
     turn_lifetime_ms: int = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What became of a reply: its id, empty where none is stored, and what could not be stored."""
+
+    message_id: str = ""
+    failure: BackscrollError | None = None
 
 
 class ChatService:
@@ -109,7 +125,7 @@ class ChatService:
         asked_at_ms = context.asked_at_ms
         question_id = context.trigger_message_id
         saving: list[asyncio.Task[Any]] = []
-        if not question_id and context.key.channel and context.asker:
+        if not question_id and context.key.channel and context.asker and context.question.strip():
             question_id = request.question_message_id or f"{turn_id}:question"
             asked_at_ms = self._clock.now_ms() if asked_at_ms is None else asked_at_ms
             saving.append(
@@ -120,15 +136,22 @@ class ChatService:
                 )
             )
         tools_json = context.tools_json if request.enable_tools else ""
-        built = await self._builder.build(
-            replace(
-                context,
-                trigger_message_id=question_id,
-                asked_at_ms=asked_at_ms,
-                tools_json=tools_json,
-                time_left_s=request.time_left_s,
-            )
+        asked = replace(
+            context,
+            trigger_message_id=question_id,
+            asked_at_ms=asked_at_ms,
+            tools_json=tools_json,
+            time_left_s=request.time_left_s,
         )
+        try:
+            built = await self._builder.build(asked)
+        except BackscrollError as error:
+            for task in saving:
+                task.cancel()  # what has not been queued by now is not stored for a refused request
+            error.field = error.field and f"context.{error.field}"
+            raise
+        if saving:
+            built = _without_lost_trigger(built)
         yield ContextBuilt(built)
         settings = self._settings
         turn = Turn(
@@ -150,7 +173,24 @@ class ChatService:
 
     async def _continue(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The next round of a kept turn; of one that has ended, its reply again."""
-        end_s = self._end_s(request)
+        mark = (request.tenant, request.turn_id)
+        if mark in self._open_turns:
+            raise Conflict("another call continues this turn now", field="turn_id")
+        self._open_turns.add(mark)
+        try:
+            steps = self._next_round(request, self._end_s(request))
+            async with aclosing(steps):
+                async for event in steps:
+                    if isinstance(event, ChatEnd):
+                        # Whoever hears the end may ask for the next round at once.
+                        self._open_turns.discard(mark)
+                    yield event
+        finally:
+            self._open_turns.discard(mark)
+
+    async def _next_round(
+        self, request: ChatRequest, end_s: float | None
+    ) -> AsyncGenerator[ChatEvent]:
         turn = await self._history.find(request.tenant, request.turn_id)
         if turn is None:
             raise NotFound(
@@ -159,23 +199,18 @@ class ChatService:
         if turn.ended is not None:
             if turn.reply_text:
                 yield Delta(turn.reply_text)
+            if notice := notice_of(turn.ended, self._settings.notices):
+                yield notice
             yield ChatEnd(turn.ended, turn.id, turn.reply_message_id)
             return
-        mark = (request.tenant, turn.id)
-        if mark in self._open_turns:
-            raise Conflict("another call continues this turn now", field="turn_id")
-        self._open_turns.add(mark)
-        try:
-            following = turn.continued(request.tool_results)
-            saving = []
-            if turn.key.channel:
-                saving.append(self._spawn(self._history.save_round(turn, request.tool_results)))
-            steps = self._answer(following, end_s, saving)
-            async with aclosing(steps):
-                async for event in steps:
-                    yield event
-        finally:
-            self._open_turns.discard(mark)
+        following = turn.continued(request.tool_results)
+        saving = []
+        if turn.key.channel:
+            saving.append(self._spawn(self._history.save_round(turn, request.tool_results)))
+        steps = self._answer(following, end_s, saving)
+        async with aclosing(steps):
+            async for event in steps:
+                yield event
 
     async def _answer(
         self, turn: Turn, end_s: float | None, saving: list[asyncio.Task[Any]]
@@ -198,17 +233,22 @@ class ChatService:
             log.warning("model failed", fault=failed.fault.value, turn_id=turn.id)
         except TimeoutError:
             ending = Ending(EndReason.DEADLINE, is_whole=False)
+        except (
+            Exception
+        ):  # a fault of ours or of a model: the stream still ends with a reason (law 8)
+            log.exception("turn failed", turn_id=turn.id)
+            ending, error = _failed(ModelError(ModelFault.BAD_RESPONSE, "the server failed"))
         finally:
-            if ending is None:
-                # The caller went away: what was said is kept, marked, without holding up the cancellation.
-                self._spawn(self._finish(turn, reply, Ending(EndReason.CANCELLED, is_whole=False)))
+            # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.
+            cancelled = Ending(EndReason.CANCELLED, is_whole=False)
+            finishing = self._spawn(self._finish(turn, reply, ending or cancelled))
         if ending is None:  # the model's events always end with one; for the type checker
             raise AssertionError
         if ending.notice is not None:
             yield ending.notice
         if error is not None:
             yield error
-        end, not_stored = await self._settle(turn, reply, ending, saving)
+        end, not_stored = await self._settle(turn, reply, ending, finishing, saving)
         if not_stored is not None:
             yield not_stored
         yield end
@@ -223,10 +263,8 @@ class ChatService:
             temperature=turn.temperature,
             tools_json=turn.tools_json if turn.may_call_tools else "",
             max_output_tokens=turn.max_output_tokens,
-            timeout_s=None
-            if end_s is None
-            else max(0.0, end_s - asyncio.get_running_loop().time()),
         )
+        # The caller's time is watched here and not by the model too: only one of them can name the end.
         async with AsyncExitStack() as stack:
             async with asyncio.timeout_at(end_s):
                 events = await stack.enter_async_context(self._model.stream(request))
@@ -235,11 +273,18 @@ class ChatService:
                 # The time limit covers the waiting only, never the reader's own pace.
                 async with asyncio.timeout_at(end_s):
                     event = await anext(events, None)
+                if end_s is not None and asyncio.get_running_loop().time() >= end_s:
+                    raise TimeoutError  # also where every event was there at once
                 match event:
                     case TextDelta(text):
                         reply.texts.append(text)
                         yield Delta(text)
                     case ToolCallDelta(call):
+                        if not turn.may_call_tools:
+                            raise ModelError(
+                                ModelFault.BAD_RESPONSE,
+                                "the model asked for tools it was not given",
+                            )
                         reply.calls.append(call)
                         yield ToolCalled(call)
                     case UsageDelta(prompt, completion):
@@ -250,56 +295,70 @@ class ChatService:
                         break
         if reply.calls and finish in {FinishReason.STOP, FinishReason.NONE}:
             finish = FinishReason.TOOL_CALLS  # some servers say "stop" behind their calls
+        if finish is FinishReason.TOOL_CALLS and not reply.calls:
+            finish = FinishReason.NONE  # nothing that the bot could answer
         settings = self._settings
         yield ending_of(
             finish, settings.notices, missing_is_complete=settings.missing_finish_is_complete
         )
 
     async def _settle(
-        self, turn: Turn, reply: Reply, ending: Ending, saving: list[asyncio.Task[Any]]
+        self,
+        turn: Turn,
+        reply: Reply,
+        ending: Ending,
+        finishing: asyncio.Task[Finish],
+        saving: list[asyncio.Task[Any]],
     ) -> tuple[ChatEnd, ChatError | None]:
         """Wait for every commit of the turn; the end, and what could not be stored."""
-        finishing = self._spawn(self._finish(turn, reply, ending))
-        results = await asyncio.gather(*saving, finishing, return_exceptions=True)
-        failed = next((r for r in results if isinstance(r, BaseException)), None)
-        message_id = finishing.result() if finishing.exception() is None else ""
+        tasks = [*saving, finishing]
+        await asyncio.wait(tasks)  # unlike gather, a caller who goes away now cancels none of them
+        failures = [task.exception() for task in tasks]
+        finish = Finish() if finishing.exception() else finishing.result()
         end = ChatEnd(
             ending.reason,
             turn.id,
-            message_id,
-            bool(message_id) and not ending.is_whole,
+            finish.message_id,
+            bool(finish.message_id) and not ending.is_whole,
             reply.prompt_tokens,
             reply.completion_tokens,
         )
+        failed = next(filter(None, [*failures, finish.failure]), None)
         if failed is None:
             return end, None
         log.warning("turn not stored", turn_id=turn.id, error=type(failed).__name__)
         word = failed.reason.value if isinstance(failed, BackscrollError) else Reason.INTERNAL.value
         return end, ChatError("the turn could not be stored", word)
 
-    async def _finish(self, turn: Turn, reply: Reply, ending: Ending) -> str:
-        """Store the reply, once, and keep the turn; the reply's id, empty where none is stored."""
+    async def _finish(self, turn: Turn, reply: Reply, ending: Ending) -> Finish:
+        """Store the reply, once, and keep the turn."""
         if ending.reason is EndReason.TOOL_CALLS:
-            await self._history.keep(
-                replace(turn, calls=tuple(reply.calls), expires_at_ms=self._expires_at_ms())
-            )
-            return ""
-        message_id = ""
+            asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)
+            await self._history.keep(replace(asked, expires_at_ms=self._expires_at_ms()))
+            return Finish()
+        finish = Finish()
         if reply.text and turn.key.channel:
-            message_id = await self._history.save_reply(
-                turn, reply.text, is_partial=not ending.is_whole
-            )
+            try:
+                message_id = await self._history.save_reply(
+                    turn, reply.text, is_partial=not ending.is_whole
+                )
+                finish = Finish(message_id)
+            except BackscrollError as failed:
+                finish = Finish(failure=failed)
         if ending.is_whole:
             ended = replace(
                 turn,
                 ended=ending.reason,
                 reply_text=reply.text,
-                reply_message_id=message_id,
+                reply_message_id=finish.message_id,
                 messages=(),
                 expires_at_ms=self._expires_at_ms(),
             )
-            await self._history.keep(ended)
-        return message_id
+            try:
+                await self._history.keep(ended)
+            except BackscrollError as failed:
+                finish = replace(finish, failure=finish.failure or failed)
+        return finish
 
     def _expires_at_ms(self) -> int:
         return self._clock.now_ms() + self._settings.turn_lifetime_ms
@@ -338,6 +397,12 @@ def _checked_context(request: ChatRequest) -> BuildRequest:
             reason=Reason.MISSING_FIELD,
         )
     return context
+
+
+def _without_lost_trigger(built: BuiltContext) -> BuiltContext:
+    """A question that we store beside the build is not stored yet: nothing is lost by that."""
+    kept = tuple(one for one in built.degradations if one.stage != "question")
+    return replace(built, degradations=kept)
 
 
 def _failed(error: ModelError) -> tuple[Ending, ChatError]:

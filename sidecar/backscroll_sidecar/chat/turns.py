@@ -41,8 +41,9 @@ class ChatRequest:
 class Turn:
     """A turn as it is kept.
 
-    `messages` is what the model was last sent, frozen; `calls` what it then asked for. `ended` is set once there is a
-    reply: the same `turn_id` then answers `reply_text` again. `iteration` counts model calls.
+    `messages` is what the model was last sent, frozen; `calls` what it then asked for, `reply_text` what it said with
+    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again. `iteration` counts
+    model calls.
     """
 
     id: str
@@ -64,8 +65,8 @@ class Turn:
 
     @property
     def may_call_tools(self) -> bool:
-        """Whether the next model call may ask for tools; the last one allowed must answer."""
-        return bool(self.tools_json) and self.iteration < self.max_iterations
+        """Whether model call `iteration` may ask for tools; the one after the last allowed must answer."""
+        return bool(self.tools_json) and self.iteration <= self.max_iterations
 
     def continued(self, results: tuple[ToolResultPart, ...]) -> Turn:
         """The turn with the results of its calls, ready for the next model call.
@@ -83,12 +84,12 @@ class Turn:
                 field="tool_results",
                 reason=Reason.INVALID_FIELD,
             )
-        asked = NeutralMessage(Role.ASSISTANT, "", tool_calls=self.calls)
+        asked = NeutralMessage(Role.ASSISTANT, self.reply_text, tool_calls=self.calls)
         answers = tuple(
             NeutralMessage(Role.TOOL, by_id[call_id].text, tool_call_id=call_id)
             for call_id in wanted
         )
-        return replace(self, messages=(*self.messages, asked, *answers), calls=())
+        return replace(self, messages=(*self.messages, asked, *answers), calls=(), reply_text="")
 
 
 def encode_turn(turn: Turn) -> bytes:

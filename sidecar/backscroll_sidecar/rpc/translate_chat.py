@@ -78,7 +78,7 @@ def _context(request: pb.StreamChatRequest, tenant: str, time_left_s: float | No
     try:
         return build_request(request.context, tenant, time_left_s)
     except InvalidRequest as error:
-        error.field = f"context.{error.field}"
+        error.field = error.field and f"context.{error.field}"
         raise
 
 

@@ -12,7 +12,10 @@ from tests.kit.served import served
 def turn(question: str = "hello?") -> pb.StreamChatRequest:
     return pb.StreamChatRequest(
         context=pb.BuildContextRequest(
-            channel="room", question=question, asker=message_pb2.Author(id="u1", name="Ann"), self_ids=["bot"]
+            channel="room",
+            question=question,
+            asker=message_pb2.Author(id="u1", name="Ann"),
+            self_ids=["bot"],
         )
     )
 
@@ -29,6 +32,9 @@ async def test_without_a_key_an_echo_answers_and_all_is_stored() -> None:
         end = events[-1].end
         assert end.reason == pb.END_REASON_COMPLETE
         stored = [m.message async for m in client.list_messages("room")]
-        assert [m.parts[0].text.text for m in stored[:2]] == ["hello?", "".join(e.delta for e in events[1:-1])]
+        assert [m.parts[0].text.text for m in stored[:2]] == [
+            "hello?",
+            "".join(e.delta for e in events[1:-1]),
+        ]
         assert stored[1].id == end.reply_message_id
         assert whole.end.reason == pb.END_REASON_COMPLETE
