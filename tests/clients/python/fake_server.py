@@ -303,7 +303,7 @@ class Context(context_pb2_grpc.ContextServiceServicer):
         self.fake = fake
 
     def StreamChat(self, request, context):
-        """Repeat the question in two pieces; with tools ask once, or as often as `tool_calls` says, for each of them."""
+        """Repeat the question in two pieces; with tools ask `tool_rounds` times for each of them."""
         self.fake.arrive("StreamChat", request, context)
         context.add_callback(self.fake.ended.set)
         yield from self._turn(request, context)

@@ -82,9 +82,9 @@ def test_chats_take_every_keyword_of_build_context():
 @pytest.mark.parametrize("name", ["chat", "stream_chat"])
 def test_every_field_of_a_chat_is_a_keyword(name):
     keywords = inspect.signature(getattr(Client, name)).parameters
-    chat = context_pb2.StreamChatRequest.DESCRIPTOR.fields_by_name.keys() - {"model_call"}
-    fields = chat | context_pb2.ModelCall.DESCRIPTOR.fields_by_name.keys()
-    own = {"self", "channel", "question", "tools", "timeout_s"}
+    chat = context_pb2.set(context_pb2.StreamChatRequest.DESCRIPTOR.fields_by_name) - {"model_call"}
+    fields = chat | set(context_pb2.ModelCall.DESCRIPTOR.fields_by_name)
+    own = {"self", "channel", "question", "tools", "timeout_s"}  # context is its keywords
     assert fields == keywords.keys() - own
     assert keywords.keys() == inspect.signature(Client.chat).parameters.keys()
 
