@@ -40,7 +40,7 @@ class ToolTable:
     def of(cls, tools: ToolFunctions, tools_json: str) -> Self | None:
         """Take the table as it is now; None: there is none, or it cannot be had (S5-49)."""
         try:
-            functions = dict(tools)
+            functions = {name: tools[name] for name in tools}
         except RuntimeError:
             _log.warning("the table of tools cannot be read: tools are off", exc_info=True)
             return None
