@@ -79,8 +79,8 @@ def _streaming(
 
 def _conversing(
     describe: Callable[P, Conversation[T]],
-) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]:
-    def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+) -> Callable[Concatenate[AsyncClient, P], AsyncGenerator[T, None]]:
+    def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, None]:
         return self._converse(describe(*args, **kwargs))
 
     _calls.present(method, describe, "AsyncIterator[{}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -63,8 +63,8 @@ def _streaming(describe: Callable[P, Stream[T]]) -> Callable[Concatenate[Client,
 
 def _conversing(
     describe: Callable[P, Conversation[T]],
-) -> Callable[Concatenate[Client, P], Iterator[T]]:
-    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+) -> Callable[Concatenate[Client, P], Generator[T, None, None]]:
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Generator[T, None, None]:
         return self._converse(describe(*args, **kwargs))
 
     _calls.present(method, describe, "Iterator[{}]")
@@ -213,7 +213,7 @@ class Client:
                     yield from step
                     step = next(listing)
 
-    def _converse(self, conversation: Conversation[T]) -> Iterator[T]:
+    def _converse(self, conversation: Conversation[T]) -> Generator[T, None, None]:
         with contextlib.suppress(StopIteration):
             step = next(conversation)
             while True:

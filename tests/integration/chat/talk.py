@@ -10,7 +10,7 @@ from pathlib import Path
 
 import grpc
 
-from backscroll import AsyncClient
+from backscroll import AsyncClient, Message, NotFound
 from backscroll.errors import BackscrollError, error_from
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc, history_pb2, message_pb2
@@ -84,13 +84,21 @@ class Bot:
         heard, call = Heard(), self.stub.StreamChat(request, timeout=timeout_s)
         try:
             async for event in call:
-                heard.events.append(event)  # noqa: PERF401 - what was heard before an error counts
+                heard.events.append(event)
         except grpc.aio.AioRpcError as failed:
             heard.refusal = error_from(failed)
         return heard
 
+    async def tell(self, *messages: Message) -> None:
+        """What was said in the room before."""
+        for message in messages:
+            await self.client.append(ROOM, message)
+
     async def stored(self) -> list[history_pb2.StoredMessage]:
-        return [message async for message in self.client.list_messages(ROOM)]
+        try:
+            return [message async for message in self.client.list_messages(ROOM)]
+        except NotFound:
+            return []
 
     async def idle(self) -> None:
         """Wait until nothing is left of any turn."""

@@ -139,7 +139,9 @@ async def test_cause_events_ending_and_what_is_stored(cause: str) -> None:
     assert len(server.exchanges) == 1  # nobody asks twice
     assert (heard.text, heard.reason) == (row.text, row.ending)
     assert [one.text.encode() for one in heard.notices] == ([row.notice] if row.notice else [])
-    assert [one.message for one in heard.errors] == ([ERROR_PREFIX + row.error] if row.error else [])
+    assert [one.message for one in heard.errors] == (
+        [ERROR_PREFIX + row.error] if row.error else []
+    )
     assert SECRET not in str(heard.events)
     expected = ["context"] + ["delta"] * heard.kinds.count("delta")
     expected += ["notice"] * bool(row.notice) + ["error"] * bool(row.error) + ["end"]

@@ -22,7 +22,7 @@ def turn(question: str = "hello?") -> pb.StreamChatRequest:
 
 async def test_without_a_key_an_echo_answers_and_all_is_stored() -> None:
     """S2-02, S2-19, P-18: context, deltas, end; question and reply stand in the history afterwards."""
-    async with served() as (client, app):
+    async with served() as (client, _app):
         async with grpc.aio.insecure_channel(client._target) as channel:
             stub = context_pb2_grpc.ContextServiceStub(channel)
             events = [event async for event in stub.StreamChat(turn())]
