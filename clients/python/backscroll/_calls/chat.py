@@ -51,11 +51,11 @@ def stream_chat(
     Parameters
     ----------
     channel, question
-        As for `build_context`.
+        As for `build_context`; a question that is no stored message needs its `asker`.
     temperature
         0 to 2. None: the server's, 0.7.
     max_tool_iterations
-        Most calls of the model in one turn, 1 to 100. None: the server's, 10.
+        Most rounds of tools in one turn, 1 to 100. None: the server's, 10.
     enable_tools
         Whether the model may call tools. None: where there are `tools`.
     max_output_tokens
@@ -79,7 +79,7 @@ def stream_chat(
     Raises
     ------
     InvalidRequest
-        As for `build_context`.
+        As for `build_context`, and with reason MISSING_FIELD without an asker.
     NotFound
         If there is no such turn, or no message `trigger_message_id`.
 
@@ -202,7 +202,7 @@ class _Turn:
             end.reason == "tool_calls"
             and self.table is not None
             and bool(self.calls)
-            and self.rounds_left > 1
+            and self.rounds_left > 0
         )
         return self.is_open
 
