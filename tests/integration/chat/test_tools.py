@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.chat import ChatEnd
 from backscroll_sidecar.domain import Role, ToolCallPart
 from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
+from backscroll_sidecar.rpc.translate_chat import chat_request
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped
 from tests.integration.chat.talk import TOOLS, Bot, Heard, answers, talk, talk_to, text_of, turn
 
@@ -195,6 +198,19 @@ async def test_another_round_may_begin_as_soon_as_the_end_is_heard() -> None:
         for _ in range(30):
             heard = await bot.ask(answers(heard.end.turn_id, **{heard.calls[0].id: "a"}))
             assert heard.reason == "TOOL_CALLS"
+
+
+async def test_the_turn_is_free_before_its_end_is_heard() -> None:
+    """The bot may be back before the server has closed the stream it heard the end on."""
+    model = FakeModel([call("c1"), CALLS], [call("c2"), CALLS], ["sunny", STOP])
+    async with talk(model) as bot:
+        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        async with aclosing(
+            bot.app.chat.run(chat_request(answers(turn_id, c1="a"), "default", None))
+        ) as events:
+            async for event in events:
+                if isinstance(event, ChatEnd):
+                    assert (await bot.ask(answers(turn_id, c2="b"))).text == "sunny"
 
 
 @pytest.mark.parametrize(("most", "expected"), [(1, 1), (3, 3), (None, 10)])
