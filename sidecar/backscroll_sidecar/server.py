@@ -80,10 +80,15 @@ class RunningServer:
     ----------
     addresses
         Where, in the order asked for, with the ports that were bound.
+    missed_deadlines
+        Calls by RPC that were not answered in their caller's time (N-09).
     """
 
-    def __init__(self, server: grpc.aio.Server, health: Health, addresses: Sequence[str]) -> None:
+    def __init__(
+        self, server: grpc.aio.Server, health: Health, guard: Guard, addresses: Sequence[str]
+    ) -> None:
         self._server = server
+        self.missed_deadlines = guard.missed_deadlines
         self._health = health
         self.addresses = tuple(addresses)
 
@@ -139,7 +144,7 @@ async def start_server(
     add_platform(server, health, services)
     await health.say(serving=False)
     bound = [_bind(server, address, credentials) for address in addresses]
-    running = RunningServer(server, health, bound)
+    running = RunningServer(server, health, guard, bound)
     await server.start()
     try:
         await app.warm_up()

@@ -7,20 +7,31 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from backscroll import AsyncClient
-from backscroll_sidecar.server import start_server
+from backscroll_sidecar.server import RunningServer, start_server
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import App, open_app
+
+
+@asynccontextmanager
+async def running(
+    database: Path | str = ":memory:", **settings: object
+) -> AsyncIterator[tuple[RunningServer, App]]:
+    """Serve on a free port until the block ends."""
+    async with open_app(Settings(database=str(database), **settings)) as app:
+        server = await start_server(app, listen=["127.0.0.1:0"])
+        try:
+            yield server, app
+        finally:
+            await server.stop()
 
 
 @asynccontextmanager
 async def served(
     database: Path | str = ":memory:", **settings: object
 ) -> AsyncIterator[tuple[AsyncClient, App]]:
-    """Serve on a free port until the block ends."""
-    async with open_app(Settings(database=str(database), **settings)) as app:
-        running = await start_server(app, listen=["127.0.0.1:0"])
-        try:
-            async with AsyncClient(running.addresses[0], timeout_s=20.0) as client:
-                yield client, app
-        finally:
-            await running.stop()
+    """The same with a client."""
+    async with (
+        running(database, **settings) as (server, app),
+        AsyncClient(server.addresses[0], timeout_s=20.0) as client,
+    ):
+        yield client, app

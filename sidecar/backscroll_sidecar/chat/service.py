@@ -57,6 +57,8 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
+MOST_RESERVE_S = 0.25
+"""A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
 DEFAULT_SELF_ID = "assistant"
 """The author of replies where the caller names no id of its bot."""
 
@@ -367,7 +369,7 @@ class ChatService:
         """When DEADLINE must be said so that it arrives before the caller's own, on the loop's clock."""
         if request.time_left_s is None:
             return None
-        usable_s = request.time_left_s - reserve_s(request.time_left_s)
+        usable_s = request.time_left_s - min(reserve_s(request.time_left_s), MOST_RESERVE_S)
         return asyncio.get_running_loop().time() + max(0.0, usable_s)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

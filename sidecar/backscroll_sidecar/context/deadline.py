@@ -9,8 +9,8 @@ from typing import TypeVar
 from backscroll_sidecar.ports import Clock
 
 RESERVE_S = 0.005
-RESERVE_SHARE = 0.05
-MOST_RESERVE_SHARE = 0.2
+RESERVE_SHARE = 0.2
+MOST_RESERVE_SHARE = 0.5
 
 T = TypeVar("T")
 
@@ -18,8 +18,8 @@ T = TypeVar("T")
 def reserve_s(time_left_s: float) -> float:
     """What of the caller's time is kept for handing the answer over.
 
-    5 ms, or 5 % of the time where that is more, but at most 20 % of it: a busy machine wakes who waits late by
-    milliseconds.
+    5 ms, or 20 % of the time where that is more, but at most half of it: a busy machine wakes who waits late by
+    milliseconds, and the answer has a way to go.
     """
     share_s = max(RESERVE_S, RESERVE_SHARE * time_left_s)
     return min(share_s, MOST_RESERVE_SHARE * time_left_s)

@@ -11,6 +11,7 @@ import asyncio
 import math
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import grpc
 import structlog
 from google.protobuf.message import Message
 
-from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
+from backscroll_sidecar.errors import BackscrollError, Reason, StoreUnavailable
 from backscroll_sidecar.rpc.gate import Gate
 from backscroll_sidecar.rpc.limits import DEFAULT_GATE, GATES, GateLimits
 from backscroll_sidecar.rpc.status import code_for, internal_status, status_for
@@ -30,6 +31,9 @@ log = structlog.get_logger("backscroll.rpc")
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Incoming = bytes | AsyncIterator[bytes]
+
+DEADLINE_TOLERANCE_S = 0.001
+"""An answer ready this late does not reach the caller in time any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,11 @@ class Guard:
         Told of every call once it is over.
     gates
         Bounds by method name; the rest has `DEFAULT_GATE`.
+
+    Attributes
+    ----------
+    missed_deadlines
+        Calls by RPC whose answer was not ready when the caller's time was up (N-09).
     """
 
     def __init__(
@@ -119,9 +128,10 @@ class Guard:
         gates: Mapping[str, GateLimits] = GATES,
     ) -> None:
         self._tenants = tenants
-        self._observe = observe
+        self.observe = observe
         self._gates = gates
         self.ready = False
+        self.missed_deadlines: Counter[str] = Counter()
 
     def handler(self, method: Method) -> grpc.RpcMethodHandler[bytes, bytes]:
         """Make the handler of one method, over bytes."""
@@ -134,7 +144,7 @@ class Guard:
         read = _reader(method)
 
         async def answer(request: Incoming, context: Context) -> bytes:
-            watch = _Watch(self._observe, method, request)
+            watch = _Watch(self, method, request)
             try:
                 call = self._admit(context, watch)
                 await gate.enter(call.time_left_s)
@@ -157,7 +167,7 @@ class Guard:
         read = _reader(method)
 
         async def answer(request: Incoming, context: Context) -> AsyncIterator[bytes]:
-            watch = _Watch(self._observe, method, request)
+            watch = _Watch(self, method, request)
             try:
                 call = self._admit(context, watch)
                 await gate.enter(call.time_left_s)
@@ -186,24 +196,31 @@ class Guard:
         left: float | None = context.time_remaining()
         if left is None or left == math.inf:
             return Call(tenant, None)
-        return Call(tenant, time.monotonic() + left)
+        watch.deadline_s = time.monotonic() + left
+        return Call(tenant, watch.deadline_s)
 
 
 class _Watch:
     """Measures one call and tells of it once."""
 
-    __slots__ = ("_method", "_observe", "_request_bytes", "_started", "tenant")
+    __slots__ = (
+        "_method", "_missed", "_observe", "_request_bytes", "_started", "deadline_s", "tenant",
+    )  # fmt: skip
 
-    def __init__(
-        self, observe: Callable[[CallRecord], None], method: Method, request: Incoming
-    ) -> None:
+    def __init__(self, guard: Guard, method: Method, request: Incoming) -> None:
         self._started = time.perf_counter_ns()
-        self._observe = observe
+        self._observe = guard.observe
+        self._missed = guard.missed_deadlines
         self._method = method
+        self.deadline_s = math.inf
         self._request_bytes = len(request) if isinstance(request, bytes) else 0
         self.tenant = ""
 
     def stop(self, code: grpc.StatusCode, reason: str = "", incident: str = "") -> None:
+        if time.monotonic() >= self.deadline_s - DEADLINE_TOLERANCE_S:
+            self._missed[self._method.name] += 1
+            if code is grpc.StatusCode.CANCELLED:  # gRPC cancels a call whose time is up
+                code, reason = grpc.StatusCode.DEADLINE_EXCEEDED, Reason.DEADLINE.value
         record = CallRecord(
             self._method.full_name,
             self.tenant,

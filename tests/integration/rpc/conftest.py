@@ -41,6 +41,7 @@ class EdgeApp:
     history: Any
     builder: Any
     on_warm_up: Callable[[], Any] | None = None
+    chat: Any = None
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:
