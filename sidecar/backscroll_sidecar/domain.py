@@ -12,6 +12,9 @@ DEFAULT_TENANT = "default"
 MAX_TEXT_BYTES = 64 * 1024
 MAX_ID_BYTES = 512
 MAX_BATCH_ITEMS = 1_000
+LENGTH_NOTICE = "(后续内容被截断)"
+CONTENT_FILTER_NOTICE = "赤尾有点不想讨论这个话题呢~"
+"""What design S5 shows behind a reply that was cut, or stopped by the vendor (S5-31)."""
 
 
 class AuthorKind(IntEnum):
@@ -50,10 +53,14 @@ class MessageType(IntEnum):
 
 
 class MessageState(IntEnum):
-    """Whether a stored message still has a text. An erased one has no row at all, only a tombstone."""
+    """LIVE; RECALLED: its text is gone; PARTIAL: a reply that broke off, whole text kept, out of contexts (law 8).
+
+    An erased message has no row at all, only a tombstone.
+    """
 
     LIVE = 0
     RECALLED = 1
+    PARTIAL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +162,7 @@ class Message:
     mentions: tuple[Mention, ...] = ()
     embeddings: tuple[Embedding, ...] = ()
     dedupe_key: str = ""
+    is_partial: bool = False
 
     @property
     def text(self) -> str:

@@ -83,7 +83,7 @@ class EraseChange:
     """Delete rows for good and leave tombstones of the ids.
 
     With `message_ids` set: these messages; else with `user_id` set: everything that user wrote in the channel, and
-    the user as a member; else: the whole channel.
+    the user as a member; else: the whole channel. In each case the channel's turns go too: they hold frozen texts.
     """
 
     key: ChannelKey
@@ -101,12 +101,34 @@ class EventsChange:
     events: tuple[Event, ...]
 
 
-Change = AppendChange | EditChange | RecallChange | MembersChange | EraseChange | EventsChange
+@dataclass(frozen=True, slots=True)
+class TurnChange:
+    """Keep a turn of StreamChat: insert it, or replace what is kept of it. `body` is opaque to the store.
+
+    A few expired turns of the tenant, as of `at_ms`, are removed with it.
+    """
+
+    key: ChannelKey
+    turn_id: str
+    body: bytes
+    expires_at_ms: int
+    at_ms: int
+
+
+Change = (
+    AppendChange
+    | EditChange
+    | RecallChange
+    | MembersChange
+    | EraseChange
+    | EventsChange
+    | TurnChange
+)
 
 
 @dataclass(frozen=True, slots=True)
 class EraseReceipt:
-    """How many rows went, by store part (``messages``, ``revisions``, ``events``, ``members``)."""
+    """How many rows went, by store part (``messages``, ``revisions``, ``events``, ``members``, ``turns``)."""
 
     counts: Mapping[str, int]
 
@@ -175,7 +197,7 @@ class HistoryReader(Protocol):
         """The newest `limit` live rows by (rank_time_ms, seq), oldest first (S3-08)."""
 
     async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
-        """A page ordered by `seq`; `newest_first` takes from the end and returns the newest first."""
+        """A page ordered by `seq`, partial rows included; `newest_first` takes the end, newest first."""
 
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str], limit: int
@@ -203,6 +225,9 @@ class HistoryReader(Protocol):
 
     async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
         """Recorded events of a channel, oldest first; of one context when named."""
+
+    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
+        """The channel and body of a turn that is kept and has not expired; None otherwise."""
 
     def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of the channel in order of `seq`, without holding them all."""

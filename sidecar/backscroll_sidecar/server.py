@@ -20,7 +20,7 @@ import grpc
 import structlog
 
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.rpc.context import Builder, ContextServicer
+from backscroll_sidecar.rpc.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.rpc.exposure import Address, Reach, check_exposure
 from backscroll_sidecar.rpc.guard import CallRecord, Guard, log_call
 from backscroll_sidecar.rpc.history import HistoryServicer
@@ -55,6 +55,10 @@ class App(Protocol):
     @property
     def builder(self) -> Builder:
         """Builds contexts."""
+
+    @property
+    def chat(self) -> Chat:
+        """Runs turns."""
 
     async def warm_up(self) -> None:
         """Compile, load and check what the first request must not wait for."""
@@ -133,7 +137,7 @@ async def start_server(
     guard = Guard(tenants, observe)
     server = grpc.aio.server(options=OPTIONS)
     services = [
-        add_servicer(server, ContextServicer(app.builder, version("backscroll")), guard),
+        add_servicer(server, ContextServicer(app.builder, app.chat, version("backscroll")), guard),
         add_servicer(server, HistoryServicer(app.history), guard),
     ]
     health = Health(services)

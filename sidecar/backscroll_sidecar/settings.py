@@ -12,9 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, LENGTH_NOTICE
 from backscroll_sidecar.settings_types import (
     Address,
     ProfileName,
@@ -26,6 +27,7 @@ from backscroll_sidecar.settings_types import (
 )
 
 if TYPE_CHECKING:
+    from backscroll_sidecar.chat import ChatSettings
     from backscroll_sidecar.context.profiles import Profile
     from backscroll_sidecar.context.settings import ContextSettings
 
@@ -147,6 +149,51 @@ class Settings(_Section):
     default_model: str = Field(
         default="gpt-4o-mini", min_length=1, description="Model in payloads that name none."
     )
+    model_base_url: str | None = Field(
+        default=None,
+        description="Where StreamChat and Chat call the model, up to the version: http://127.0.0.1:11434/v1. Unset: "
+        "OpenAI's if there is a key, else an echo answers.",
+    )
+    model_api_key: SecretStr | None = Field(
+        default=None,
+        description="Key of the model's endpoint. It stands in no log and in no answer.",
+    )
+    model_headers: Annotated[Mapping[str, SecretStr], Table] = Field(
+        default_factory=dict,
+        description="Table of headers sent with every call, such as Azure's api-key. JSON in the environment.",
+    )
+    model_query: Annotated[Mapping[str, str], Table] = Field(
+        default_factory=dict,
+        description="Table of query parameters sent with every call, such as Azure's api-version.",
+    )
+    model_idle_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        le=3_600,
+        description="Longest silence of a model before it is given up.",
+    )
+    model_missing_finish_is_complete: bool = Field(
+        default=False,
+        description="Take a stream that ends cleanly without a reason as whole, as some local servers need. Off: "
+        "INCOMPLETE, and the reply is marked partial.",
+    )
+    temperature: float = Field(
+        default=0.7, ge=0, le=2, description="Temperature of model calls that name none."
+    )
+    max_tool_iterations: int = Field(
+        default=10,
+        ge=1,
+        le=100,
+        description="Model calls of one turn in which tools may be asked for.",
+    )
+    length_notice: str = Field(
+        default=LENGTH_NOTICE,
+        description="Shown behind a reply that the model's limit cut. Empty: nothing.",
+    )
+    content_filter_notice: str = Field(
+        default=CONTENT_FILTER_NOTICE,
+        description="Shown behind a reply that the vendor stopped. Empty: nothing.",
+    )
     system_text: str | None = Field(
         default=None,
         description="System text of requests that bring none. Unset: the profile's own, if it has one.",
@@ -230,6 +277,17 @@ class Settings(_Section):
             system_text=self.system_text,
             bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
             channel_profiles=dict(self.channel_profiles),
+        )
+
+    def chat_settings(self) -> ChatSettings:
+        """Settings of StreamChat and Chat (S5-30, S5-31). Imports numba."""
+        from backscroll_sidecar.chat import ChatSettings, Notices  # noqa: PLC0415
+
+        return ChatSettings(
+            temperature=self.temperature,
+            max_tool_iterations=self.max_tool_iterations,
+            notices=Notices(self.length_notice, self.content_filter_notice),
+            missing_finish_is_complete=self.model_missing_finish_is_complete,
         )
 
 

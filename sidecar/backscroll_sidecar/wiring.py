@@ -14,6 +14,8 @@ from pathlib import Path
 import backscroll_scoring
 from backscroll_sidecar import analyze
 from backscroll_sidecar.channels import Channels
+from backscroll_sidecar.chat import ChatService
+from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import PROFILES
@@ -22,7 +24,9 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
-from backscroll_sidecar.ports import Clock, EventSink, HistoryStore
+from backscroll_sidecar.models.echo import EchoModel
+from backscroll_sidecar.models.openai import DEFAULT_BASE_URL, OpenAIModel, OpenAIOptions
+from backscroll_sidecar.ports import ChatModel, Clock, EventSink, HistoryStore
 from backscroll_sidecar.rpc.codec import WireCodec
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import MemoryStore
@@ -65,6 +69,7 @@ class App:
     writer: Writer
     history: HistoryService
     builder: ContextBuilder
+    chat: ChatService
 
     async def warm_up(self) -> None:
         """Do once, in memory, what requests do, so that none of them loads or binds anything."""
@@ -133,7 +138,33 @@ async def _assemble(
         events,
     )
     history = HistoryService(store, writer, rosters, analyzer, clock, executor)
-    return App(settings, clock, store, channels, writer, history, builder)
+    model = chat_model(settings)
+    stack.push_async_callback(model.close)
+    chat = ChatService(
+        builder,
+        ChatHistory(history, writer, store, clock),
+        model,
+        settings.chat_settings(),
+        clock,
+    )
+    stack.push_async_callback(chat.drain)
+    return App(settings, clock, store, channels, writer, history, builder, chat)
+
+
+def chat_model(settings: Settings) -> ChatModel:
+    """The configured model; without key and address an echo, which says that it is one (P-18)."""
+    if settings.model_base_url is None and settings.model_api_key is None:
+        return EchoModel()
+    key = settings.model_api_key
+    return OpenAIModel(
+        OpenAIOptions(
+            api_key=key.get_secret_value() if key else "",
+            base_url=settings.model_base_url or DEFAULT_BASE_URL,
+            headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
+            query=settings.model_query,
+            idle_s=settings.model_idle_seconds,
+        )
+    )
 
 
 def own_strategies(

@@ -80,9 +80,9 @@ def test_links_inside_the_repository_lead_somewhere(page):
 
 
 @pytest.mark.slow
-def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
-    """The Python block as it stands, against a server and a model that answers one line."""
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    """The Python blocks as they stand, against a server and a model that answers one line; in the server, an echo."""
+    code, streaming = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     asked: list[dict] = []
 
     class Model:
@@ -122,7 +122,10 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
         with Client(address) as client:
             stored = [one.message.parts[0].text.text for one in client.list_messages("g")]
         space["chat"].close()
+        exec(streaming.replace("127.0.0.1:7171", address), space)
+        space["chat"].close()
         server.terminate()
+    assert "do we need a coat?" in capsys.readouterr().out
     assert stored == ["we meet at six", "when?", "At six."]
     contents = [one["content"] for one in asked[0]["messages"]]
     assert contents[0] == "You are a helpful cat."

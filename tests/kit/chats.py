@@ -11,6 +11,7 @@ from backscroll_sidecar.domain import (
     ChannelKey,
     Mention,
     Message,
+    MessageState,
     Reply,
     Role,
     StoredMessage,
@@ -63,7 +64,8 @@ def stored_in_order(messages: list[Message]) -> list[StoredMessage]:
     for seq, message in enumerate(messages, 1):
         analysis = analyzer.analyze(message, roster)
         roster.note_author(message.author, message.id)
-        out.append(StoredMessage(message, analysis, seq, message.sent_at_ms))
+        state = MessageState.PARTIAL if message.is_partial else MessageState.LIVE
+        out.append(StoredMessage(message, analysis, seq, message.sent_at_ms, state=state))
     return out
 
 

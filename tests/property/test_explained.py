@@ -35,10 +35,11 @@ requests = st.fixed_dictionaries(
 
 
 @settings(max_examples=100)
-@given(chats(), st.sets(st.integers(0, 24)), requests, sentences)
-def test_every_candidate_is_accounted_for(messages, recalled, request, question):
+@given(chats(), st.sets(st.integers(0, 24)), st.sets(st.integers(0, 24)), requests, sentences)
+def test_every_candidate_is_accounted_for(messages, recalled, partial, request, question):
     """Law 7, N-04, P-01: each candidate exactly once, with sources, shares that sum to its linear value, the stage
     that decided and its fate; the selected ones are the items, in the same order."""
+    messages = [replace(m, is_partial=n in partial) for n, m in enumerate(messages)]
     stored = [
         s if n not in recalled else _recalled(s) for n, s in enumerate(stored_in_order(messages))
     ]
@@ -70,6 +71,10 @@ def test_every_candidate_is_accounted_for(messages, recalled, request, question)
     recalled_ids = {s.message.id for s in stored if s.state is MessageState.RECALLED}
     assert all(
         c.fate is Fate.RECALLED for c in explanation.candidates if c.message_id in recalled_ids
+    )
+    partial_ids = {s.message.id for s in stored if s.state is MessageState.PARTIAL}
+    assert all(
+        c.fate is Fate.VISIBILITY for c in explanation.candidates if c.message_id in partial_ids
     )
     assert sorted(item.rank for item in built.items) == list(range(1, len(items) + 1))
     silent = Room(stored, own=[far], members=members).build_now(question, ANN, **request)

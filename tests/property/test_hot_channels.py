@@ -94,7 +94,9 @@ class Truth:
         message = replace(say(id, author), thread_id=draw(st.sampled_from(["", "t1", "t2"])))
         self.seq += 1
         time_ms = NOON_MS + draw(st.one_of(st.just(self.seq * 1_000), st.integers(0, 20_000)))
-        return self.put(StoredMessage(message, self.draw_analysis(draw, id), self.seq, time_ms))
+        analysis = self.draw_analysis(draw, id)
+        state = draw(st.sampled_from([MessageState.LIVE, MessageState.LIVE, MessageState.PARTIAL]))
+        return self.put(StoredMessage(message, analysis, self.seq, time_ms, state=state))
 
     def draw_analysis(self, draw: st.DrawFn, id: str) -> Analysis:
         target = draw(st.one_of(st.none(), st.integers(0, self.used + 3)))

@@ -47,6 +47,7 @@ def changes(draw: st.DrawFn) -> list[Change]:
             id, Author(user_id, draw(st.sampled_from(NAMES))),
             " ".join(draw(st.lists(st.sampled_from([*WORDS, "@Anna", "?"]), min_size=1, max_size=4))),
             draw(st.integers(0, 90 * MINUTE_MS)), reply_to=target or "",
+            is_partial=draw(st.sampled_from([False, False, True])),
         )  # fmt: skip
 
     for n in range(draw(st.integers(1, 14))):

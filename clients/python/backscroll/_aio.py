@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Awaitable,
@@ -20,7 +21,16 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import grpc
 
 from backscroll import _calls
-from backscroll._calls import AnyMessage, Call, Importer, Listing, Plan, Stream, deadline_s
+from backscroll._calls import (
+    AnyMessage,
+    Call,
+    Conversation,
+    Importer,
+    Listing,
+    Plan,
+    Stream,
+    deadline_s,
+)
 from backscroll._channel import (
     DEFAULT_TARGET,
     TlsConfig,
@@ -67,6 +77,16 @@ def _streaming(
     return method
 
 
+def _conversing(
+    describe: Callable[P, Conversation[T]],
+) -> Callable[Concatenate[AsyncClient, P], AsyncGenerator[T, None]]:
+    def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, None]:
+        return self._converse(describe(*args, **kwargs))
+
+    _calls.present(method, describe, "AsyncIterator[{}]")
+    return method
+
+
 class AsyncClient:
     """Talks to a Backscroll server from asyncio; the calls are those of `Client`, awaited.
 
@@ -105,6 +125,7 @@ class AsyncClient:
 
     append = _awaiting(_calls.append)
     build_context = _awaiting(_calls.build_context)
+    chat = _awaiting(_calls.chat)
     edit_message = _awaiting(_calls.edit_message)
     erase = _awaiting(_calls.erase)
     export_messages = _streaming(_calls.export_messages)
@@ -115,6 +136,7 @@ class AsyncClient:
     list_messages = _listing(_calls.list_messages)
     recall_message = _awaiting(_calls.recall_message)
     search = _awaiting(_calls.search)
+    stream_chat = _conversing(_calls.stream_chat)
     upsert_members = _awaiting(_calls.upsert_members)
     wait_for_index = _awaiting(_calls.wait_for_index)
 
@@ -181,17 +203,17 @@ class AsyncClient:
     def _rpcs(self) -> dict[str, Any]:
         return open_calls(self._channel)
 
-    # --- how a description is carried out; `Client` has the same four --------------------------------
+    # --- how a description is carried out; `Client` has the same five --------------------------------
 
     async def _carry_out(self, plan: Plan[T]) -> T:
         response = None
         while True:
             try:
-                call = plan.send(response)
+                step = plan.send(response)
             except StopIteration as done:
                 result: T = done.value
                 return result
-            response = await self._call(call)
+            response = await (self._call(step) if isinstance(step, Call) else step.awaited())
 
     async def _list(self, listing: Listing[T], step: Call | Sequence[T]) -> AsyncIterator[T]:
         with contextlib.suppress(StopIteration):
@@ -203,7 +225,20 @@ class AsyncClient:
                         yield item
                     step = next(listing)
 
-    async def _stream(self, stream: Stream[T]) -> AsyncIterator[T]:
+    async def _converse(self, conversation: Conversation[T]) -> AsyncGenerator[T, None]:
+        with contextlib.suppress(StopIteration):
+            step = next(conversation)
+            while True:
+                if isinstance(step, Stream):
+                    # Closed here and now: the event loop closes a dropped generator when it likes.
+                    async with contextlib.aclosing(self._stream(step)) as items:
+                        async for item in items:
+                            yield item
+                    step = next(conversation)
+                else:
+                    step = conversation.send(await step.awaited())
+
+    async def _stream(self, stream: Stream[T]) -> AsyncGenerator[T, None]:
         call = stream.call
         responses = self._rpcs[call.rpc](
             call.request,

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
 from backscroll import _calls
-from backscroll._calls import AnyMessage, Call, Importer, Listing, Plan, Stream, deadline_s
+from backscroll._calls import (
+    AnyMessage,
+    Call,
+    Conversation,
+    Importer,
+    Listing,
+    Plan,
+    Stream,
+    deadline_s,
+)
 from backscroll._channel import (
     DEFAULT_TARGET,
     TlsConfig,
@@ -47,6 +56,16 @@ def _listing(describe: Callable[P, Listing[T]]) -> Callable[Concatenate[Client, 
 def _streaming(describe: Callable[P, Stream[T]]) -> Callable[Concatenate[Client, P], Iterator[T]]:
     def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         return self._stream(describe(*args, **kwargs))
+
+    _calls.present(method, describe, "Iterator[{}]")
+    return method
+
+
+def _conversing(
+    describe: Callable[P, Conversation[T]],
+) -> Callable[Concatenate[Client, P], Generator[T, None, None]]:
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Generator[T, None, None]:
+        return self._converse(describe(*args, **kwargs))
 
     _calls.present(method, describe, "Iterator[{}]")
     return method
@@ -93,6 +112,7 @@ class Client:
 
     append = _blocking(_calls.append)
     build_context = _blocking(_calls.build_context)
+    chat = _blocking(_calls.chat)
     edit_message = _blocking(_calls.edit_message)
     erase = _blocking(_calls.erase)
     export_messages = _streaming(_calls.export_messages)
@@ -103,6 +123,7 @@ class Client:
     list_messages = _listing(_calls.list_messages)
     recall_message = _blocking(_calls.recall_message)
     search = _blocking(_calls.search)
+    stream_chat = _conversing(_calls.stream_chat)
     upsert_members = _blocking(_calls.upsert_members)
     wait_for_index = _blocking(_calls.wait_for_index)
 
@@ -171,17 +192,17 @@ class Client:
     ) -> None:
         self.close()
 
-    # --- how a description is carried out; `AsyncClient` has the same four --------------------------
+    # --- how a description is carried out; `AsyncClient` has the same five --------------------------
 
     def _carry_out(self, plan: Plan[T]) -> T:
         response = None
         while True:
             try:
-                call = plan.send(response)
+                step = plan.send(response)
             except StopIteration as done:
                 result: T = done.value
                 return result
-            response = self._call(call)
+            response = self._call(step) if isinstance(step, Call) else step.now()
 
     def _list(self, listing: Listing[T], step: Call | Sequence[T]) -> Iterator[T]:
         with contextlib.suppress(StopIteration):
@@ -191,6 +212,16 @@ class Client:
                 else:
                     yield from step
                     step = next(listing)
+
+    def _converse(self, conversation: Conversation[T]) -> Generator[T, None, None]:
+        with contextlib.suppress(StopIteration):
+            step = next(conversation)
+            while True:
+                if isinstance(step, Stream):
+                    yield from self._stream(step)
+                    step = next(conversation)
+                else:
+                    step = conversation.send(step.now())
 
     def _stream(self, stream: Stream[T]) -> Iterator[T]:
         call = stream.call

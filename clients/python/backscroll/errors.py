@@ -64,7 +64,7 @@ class InvalidRequest(BackscrollError):
 
 
 class NotFound(BackscrollError):
-    """The channel or message does not exist."""
+    """The channel, message or turn does not exist."""
 
 
 class Gone(BackscrollError):

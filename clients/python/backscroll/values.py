@@ -221,6 +221,8 @@ class Message(_Value):
         Vectors of its text, if the bot has them.
     dedupe_key
         Recognises a message that is delivered again under a new id.
+    partial
+        A reply that broke off; stored, listed, kept out of contexts.
 
     Examples
     --------
@@ -245,6 +247,7 @@ class Message(_Value):
     session_id: str | None = None
     embeddings: Sequence[Embedding | message_pb2.Embedding] = ()
     dedupe_key: str | None = None
+    partial: bool = False
 
     def __post_init__(self) -> None:
         _Value.__post_init__(self)
@@ -266,6 +269,7 @@ class Message(_Value):
             mentions=mentions_of(self.mentions),
             embeddings=self.embeddings,
             dedupe_key=self.dedupe_key,
+            partial=self.partial,
         )
 
 

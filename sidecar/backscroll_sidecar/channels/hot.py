@@ -135,7 +135,7 @@ class HotChannel:
             rows=self._rows,
             keyword_ids=self._keyword_ids,
             thread_ids=self._thread_ids,
-            has_recalled=bool((scalar["state"] == MessageState.RECALLED).any()),
+            all_live=not (scalar["state"] != MessageState.LIVE).any(),
         )
 
     def _append(self, stored: Sequence[StoredMessage]) -> None:

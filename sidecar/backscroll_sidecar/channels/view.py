@@ -31,6 +31,8 @@ class ChannelView:
         o200k_base tokens of the row's text and a newline.
     message_ids, texts, fragments : sequences
         At least n long; entries behind n belong to later generations.
+    all_live : bool
+        Whether no row is recalled or partial, so that `state` need not be looked at.
     """
 
     key: ChannelKey
@@ -51,7 +53,7 @@ class ChannelView:
     rows: Mapping[str, int]
     keyword_ids: Mapping[str, int]
     thread_ids: Mapping[str, int]
-    has_recalled: bool
+    all_live: bool
 
     def row_of(self, message_id: str) -> int:
         """The row of a message, -1 when this view has none of that id."""

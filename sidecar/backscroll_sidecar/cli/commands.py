@@ -8,6 +8,8 @@ import typer
 
 from backscroll_sidecar.cli.call import EPILOG as CALL_EPILOG
 from backscroll_sidecar.cli.call import call
+from backscroll_sidecar.cli.chat import EPILOG as CHAT_EPILOG
+from backscroll_sidecar.cli.chat import chat
 from backscroll_sidecar.cli.check_config import EPILOG as CHECK_CONFIG_EPILOG
 from backscroll_sidecar.cli.check_config import check_config
 from backscroll_sidecar.cli.context import EPILOG as CONTEXT_EPILOG
@@ -48,6 +50,7 @@ app.command("serve", epilog=SERVE_EPILOG)(serve)
 app.command("demo", epilog=DEMO_EPILOG)(demo)
 app.command("import", epilog=IMPORT_EPILOG)(import_)
 app.command("context", epilog=CONTEXT_EPILOG)(context)
+app.command("chat", epilog=CHAT_EPILOG)(chat)
 app.command("call", epilog=CALL_EPILOG)(call)
 app.command("doctor", epilog=DOCTOR_EPILOG)(doctor)
 app.command("check-config", epilog=CHECK_CONFIG_EPILOG)(check_config)

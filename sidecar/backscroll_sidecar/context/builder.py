@@ -137,7 +137,7 @@ class ContextBuilder:
         )
         watch.lap("record")
         built = built_context(
-            request, context_id, opened, question, picked, parts, fitted, payloads, events,
+            request, route.model, context_id, opened, question, picked, parts, fitted, payloads, events,
             degradations, watch,
         )  # fmt: skip
         log_built(built)

@@ -15,11 +15,20 @@ MOST_RESERVE_SHARE = 0.5
 T = TypeVar("T")
 
 
+def reserve_s(time_left_s: float) -> float:
+    """What of the caller's time is kept for handing the answer over.
+
+    5 ms, or 20 % of the time where that is more, but at most half of it: a busy machine wakes who waits late by
+    milliseconds, and the answer has a way to go.
+    """
+    share_s = max(RESERVE_S, RESERVE_SHARE * time_left_s)
+    return min(share_s, MOST_RESERVE_SHARE * time_left_s)
+
+
 class Deadline:
     """The time one build may take: the caller's and the server's limit, less a reserve for the answer.
 
-    The reserve is 5 ms, or 20 % of the caller's time where that is more, but at most half of it: a busy machine wakes
-    who waits late by milliseconds, and the answer has a way to go. Awaits are cut off at the deadline; a stage
+    Awaits are cut off at the deadline; a stage
     of pure computation is skipped when `allows` says that its usual cost no longer fits.
     """
 
@@ -29,9 +38,7 @@ class Deadline:
         self._clock = clock
         usable_s = timeout_s
         if time_left_s is not None:
-            reserve_s = max(RESERVE_S, RESERVE_SHARE * time_left_s)
-            reserve_s = min(reserve_s, MOST_RESERVE_SHARE * time_left_s)
-            usable_s = min(timeout_s, time_left_s - reserve_s)
+            usable_s = min(timeout_s, time_left_s - reserve_s(time_left_s))
         self._end_s = clock.monotonic_s() + max(0.0, usable_s)
 
     def left_s(self) -> float:

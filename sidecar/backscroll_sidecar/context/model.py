@@ -205,3 +205,5 @@ class BuiltContext:
     events: tuple[Event, ...] = ()
     explanation: Explanation | None = None
     channel: str = ""
+    model: str = ""
+    payload_messages: tuple[NeutralMessage, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import QueryFeatures
+from backscroll_scoring import QueryFeatures, ancestors
 from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
@@ -57,14 +57,28 @@ class Question:
         )
 
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
-        """bool[end]: rows that may be candidates: not the trigger and, if asked for, of one thread."""
+        """bool[end]: rows that may be candidates: not the trigger and, if asked for, of one thread.
+
+        A partial reply only when the question answers it, at whatever distance: then its fate is told (law 8).
+        """
         if thread_id is None:
             out = np.ones(self.end, np.bool_)
         else:
             out = view.thread[: self.end] == view.thread_ids.get(thread_id, NO_ROW)
         if 0 <= self.trigger_row < self.end:
             out[self.trigger_row] = False
+        if not view.all_live:
+            partial = view.state[: self.end] == MessageState.PARTIAL
+            partial[[row for row in self._chain(view) if row < self.end]] = False
+            out &= ~partial
         return out
+
+    def _chain(self, view: ChannelView) -> list[int]:
+        """The rows the question answers, by any edge."""
+        if self.parent_row < 0:
+            return []
+        beyond = ancestors(view.columns.parent, self.parent_row, view.count)
+        return [self.parent_row, *beyond.tolist()]
 
 
 def resolve_question(
@@ -75,7 +89,7 @@ def resolve_question(
     Raises
     ------
     NotFound, Gone
-        When `trigger_message_id` names no live message and there is no question text to go on with.
+        When `trigger_message_id` names no message, or a recalled one, and there is no question text to go on with.
     InvalidRequest
         When there is neither a question nor a trigger.
     """
@@ -132,7 +146,7 @@ def _named_trigger(request: BuildRequest, view: ChannelView) -> int:
             )
         return NO_ROW
     row = view.row_of(request.trigger_message_id)
-    if request.question.strip() or (row >= 0 and view.state[row] == MessageState.LIVE):
+    if request.question.strip() or (row >= 0 and view.state[row] != MessageState.RECALLED):
         return row
     if row >= 0:
         raise Gone("trigger_message_id names a recalled message", field="trigger_message_id")

@@ -32,6 +32,7 @@ class Opened:
 
 def built_context(
     request: BuildRequest,
+    model: str,
     context_id: str,
     opened: Opened,
     question: Question,
@@ -58,6 +59,8 @@ def built_context(
         items=_items(view, picked, fitted, ranks),
         messages=fitted.assembled.messages,
         payloads=payloads,
+        payload_messages=fitted.assembled.payload_messages,
+        model=model,
         text=fitted.assembled.text,
         tokens=fitted.tokens,
         stable_prefix_tokens=fitted.tokens.system + fitted.tokens.tools,

@@ -66,9 +66,10 @@ def select(
             fates[place], decided[place] = fate, fate.value
 
     recalled = view.state[rows] == MessageState.RECALLED
-    hidden = _hidden(view, question, rows) if membership_only else np.zeros(len(rows), np.bool_)
+    partial = view.state[rows] == MessageState.PARTIAL
+    hidden = partial | _hidden(view, question, rows) if membership_only else partial
     chain = _chain(view, question, rows, profile)
-    kept_anyway = chain | _floor(recalled, profile)
+    kept_anyway = chain | _floor(recalled | partial, profile)
     below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
     weak = below & ~kept_anyway
     reject(np.flatnonzero(weak), Fate.THRESHOLD)
@@ -101,11 +102,11 @@ def _order(
     return by_score[:head] + lifted + [p for p in tail if not kept_anyway[p]], set(lifted)
 
 
-def _floor(recalled: NDArray[np.bool_], profile: Profile) -> NDArray[np.bool_]:
+def _floor(not_live: NDArray[np.bool_], profile: Profile) -> NDArray[np.bool_]:
     """bool[m]: the newest `recent_floor` live candidates."""
-    out = np.zeros(len(recalled), np.bool_)
+    out = np.zeros(len(not_live), np.bool_)
     if profile.recent_floor:
-        out[np.flatnonzero(~recalled)[-profile.recent_floor :]] = True
+        out[np.flatnonzero(~not_live)[-profile.recent_floor :]] = True
     return out
 
 

@@ -13,6 +13,7 @@ from backscroll_sidecar.ports import (
     EditChange,
     EventsChange,
     MembersChange,
+    TurnChange,
 )
 
 ITEM_BYTES = 1_024
@@ -67,6 +68,8 @@ def estimate_bytes(change: Change) -> int:
             texts = sum(analysis.text.__sizeof__() for analysis in change.analyses)
         case EditChange():
             texts = change.analysis.text.__sizeof__()
+        case TurnChange():
+            texts = len(change.body)
         case _:
             texts = 0
     return item_count(change) * ITEM_BYTES + texts

@@ -130,7 +130,10 @@ class BatchRoster(ChannelRoster):
 
     def note(self, message: Message, message_type: MessageType) -> None:
         """Learn from a message of the batch that was just analysed."""
-        self.note_author(message.author, message.id)
+        if message.is_partial:  # its author is known by name; a mention does not answer it
+            self._learn(message.author.name, message.author.id)
+        else:
+            self.note_author(message.author, message.id)
         self.note_type(message.id, message_type)
 
 

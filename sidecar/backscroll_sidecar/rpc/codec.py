@@ -39,6 +39,7 @@ def encode_stored(stored: StoredMessage) -> bytes:
         mentioned_user_ids=analysis.mention_ids,
         reply=None if analysis.reply is None else reply_to_proto(analysis.reply),
         token_count=analysis.token_count,
+        partial=stored.state is MessageState.PARTIAL,
     )
     fragment = message_to_proto(_visible(stored)).SerializeToString()
     return lengthed(_MESSAGE_TAG, fragment) + rest.SerializeToString()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from typing import Any, Protocol
 
 from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.chat import ChatEvent, ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.errors import NotImplementedYet
 from backscroll_sidecar.rpc.guard import Call
 from backscroll_sidecar.rpc.translate_built import encode_built
+from backscroll_sidecar.rpc.translate_chat import chat_request, event_to_proto, whole_answer
 from backscroll_sidecar.rpc.translate_context import build_request
 
 
@@ -20,14 +22,22 @@ class Builder(Protocol):
         """Never fails for a part that fails: what it costs stands in the answer (law 5)."""
 
 
+class Chat(Protocol):
+    """Runs turns; `chat.ChatService` does."""
+
+    def run(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
+        """The events of one turn, the end last."""
+
+
 class ContextServicer:
     """Answers ContextService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
     PARSERS: Mapping[str, Callable[[bytes], Any]] = {}
 
-    def __init__(self, builder: Builder, server_version: str) -> None:
+    def __init__(self, builder: Builder, chat: Chat, server_version: str) -> None:
         self._builder = builder
+        self._chat = chat
         self._server_version = server_version
 
     async def build_context(self, request: pb.BuildContextRequest, call: Call) -> bytes:
@@ -35,14 +45,17 @@ class ContextServicer:
         built = await self._builder.build(build_request(request, call.tenant, call.time_left_s))
         return encode_built(built, self._server_version)
 
-    def stream_chat(
-        self,
-        request: pb.StreamChatRequest,  # noqa: ARG002
-        call: Call,  # noqa: ARG002
+    async def stream_chat(
+        self, request: pb.StreamChatRequest, call: Call
     ) -> AsyncIterator[pb.StreamChatResponse]:
-        """Refuse: this version builds contexts and calls no model."""
-        raise NotImplementedYet("this version calls no model; use BuildContext")
+        """Build, call the model and pass on what it says; a caller who leaves closes the model's stream."""
+        events = self._chat.run(chat_request(request, call.tenant, call.time_left_s))
+        async with aclosing(events):
+            async for event in events:
+                yield event_to_proto(event, self._server_version)
 
-    async def chat(self, request: pb.ChatRequest, call: Call) -> pb.ChatResponse:  # noqa: ARG002
-        """Refuse: this version builds contexts and calls no model."""
-        raise NotImplementedYet("this version calls no model; use BuildContext")
+    async def chat(self, request: pb.ChatRequest, call: Call) -> pb.ChatResponse:
+        """Do the same and answer once."""
+        turn = chat_request(request.turn, call.tenant, call.time_left_s)
+        async with aclosing(self._chat.run(turn)) as events:
+            return await whole_answer(events, self._server_version)

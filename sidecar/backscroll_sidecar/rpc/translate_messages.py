@@ -69,6 +69,7 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
         mentions=mentions_from_proto(message.mentions) if message.mentions else (),
         embeddings=tuple(map(_lenient_embedding, message.embeddings)) if message.embeddings else (),
         dedupe_key=message.dedupe_key,
+        is_partial=message.partial,
     )
 
 
@@ -178,6 +179,7 @@ def message_to_proto(message: Message) -> pb.Message:
         role=ROLE_NUMBERS[message.role],
         parts=map(part_to_proto, message.parts),
         sent_at_ms=message.sent_at_ms,
+        partial=message.is_partial,
     )
     if message.thread_id:
         out.thread_id = message.thread_id

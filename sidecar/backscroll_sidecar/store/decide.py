@@ -30,6 +30,7 @@ from backscroll_sidecar.ports import (
     EventsChange,
     MembersChange,
     RecallChange,
+    TurnChange,
 )
 from backscroll_sidecar.store import people
 from backscroll_sidecar.store.facts import (
@@ -98,6 +99,9 @@ class _Run:
                 here = place(change.key)
                 self.plan.events += [(here, change.context_id, "", e) for e in change.events]
                 return _NOTHING
+            case TurnChange():
+                self.plan.turns.append(change)
+                return _NOTHING
             case EraseChange():
                 raise ValueError("an erasure is a run of its own")
 
@@ -152,7 +156,8 @@ class _Run:
         tenant, channel = here = place(change.key)
         seq = self._last_seqs.get(here, 0) + 1
         self._last_seqs[here] = self.plan.last_seqs[here] = seq
-        stored = StoredMessage(bare(message, channel), analysis, seq, rank_time_ms)
+        state = MessageState.PARTIAL if message.is_partial else MessageState.LIVE
+        stored = StoredMessage(bare(message, channel), analysis, seq, rank_time_ms, state=state)
         record = Record(stored, change.received_at_ms, message.sent_at_ms)
         named = (tenant, channel, message.id)
         self._records[named] = self.plan.inserted[named] = record

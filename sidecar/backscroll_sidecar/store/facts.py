@@ -26,7 +26,11 @@ from backscroll_sidecar.ports import (
     EraseChange,
     MembersChange,
     RecallChange,
+    TurnChange,
 )
+
+TURNS_PURGED_AT_ONCE = 16
+"""Expired turns of its tenant that every kept turn removes: more than come in, and few enough for one commit."""
 
 Place = tuple[str, str]
 """(tenant, channel)."""
@@ -136,6 +140,8 @@ class Plan:
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
     """(place, context id, message id, event)."""
+    turns: list[TurnChange] = field(default_factory=list)
+    """In order: each is kept, then expired ones of its tenant go."""
 
 
 def place(key: ChannelKey) -> Place:

@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
+from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, TurnChange
 from backscroll_sidecar.store.decide import decide
 from backscroll_sidecar.store.facts import (
+    TURNS_PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
@@ -124,6 +125,19 @@ class MemoryStore(MemoryReader):
         for here, context_id, message_id, event in plan.events:
             events = self._channels.setdefault(here, Channel()).events
             events.setdefault((context_id, event.id), (message_id, event))
+        for turn in plan.turns:
+            self._keep_turn(turn)
+
+    def _keep_turn(self, turn: TurnChange) -> None:
+        tenant = turn.key.tenant
+        self._turns[tenant, turn.turn_id] = turn
+        expired = sorted(
+            (kept.expires_at_ms, turn_id)
+            for (of, turn_id), kept in self._turns.items()
+            if of == tenant and kept.expires_at_ms <= turn.at_ms
+        )
+        for _, turn_id in expired[:TURNS_PURGED_AT_ONCE]:
+            del self._turns[tenant, turn_id]
 
     def _erase(self, change: EraseChange) -> Applied:
         channel = self._at(place(change.key))
@@ -141,6 +155,9 @@ class MemoryStore(MemoryReader):
             self._forget(change.key, channel, record)
         for key in told:
             del channel.events[key]
+        turns = [key for key, turn in self._turns.items() if turn.key == change.key]
+        for named in turns:
+            del self._turns[named]
         gone = 0
         if whole:
             gone = len(channel.people)
@@ -152,6 +169,7 @@ class MemoryStore(MemoryReader):
             "members": int(gone),
             "messages": len(victims),
             "revisions": sum(len(record.older) for record in victims),
+            "turns": len(turns),
         }
         erased_ids = tuple(record.stored.message.id for record in victims)
         return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageState, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import ChannelInfo, ListQuery
+from backscroll_sidecar.ports import ChannelInfo, ListQuery, TurnChange
 from backscroll_sidecar.store.facts import Person, Place, Record, StoredVector, place
 
 
@@ -35,7 +35,7 @@ class Channel:
         return [record.stored for record in self.records.values()]
 
     def live(self) -> list[StoredMessage]:
-        """Rows that still have a content."""
+        """Rows that contexts may use: neither recalled nor partial."""
         return [stored for stored in self.rows() if stored.state is MessageState.LIVE]
 
 
@@ -52,6 +52,8 @@ class MemoryReader:
 
     def __init__(self) -> None:
         self._channels: dict[Place, Channel] = {}
+        self._turns: dict[tuple[str, str], TurnChange] = {}
+        """By tenant and turn id."""
         self._closed = False
 
     def _at(self, here: Place) -> Channel:
@@ -76,8 +78,7 @@ class MemoryReader:
 
     async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
         channel = self._open(key)
-        found = channel.rows() if query.include_recalled else channel.live()
-        found = [stored for stored in found if _matches(stored, query)]
+        found = [stored for stored in channel.rows() if _matches(stored, query)]
         if query.newest_first:
             found.reverse()
         return found[: max(query.limit, 0)]
@@ -155,6 +156,11 @@ class MemoryReader:
         ]
         return sorted(found, key=lambda event: event.at_ms)
 
+    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
+        self._check_open()
+        kept = self._turns.get((tenant, turn_id))
+        return None if kept is None or kept.expires_at_ms <= now_ms else (kept.key, kept.body)
+
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         for stored in self._open(key).rows():
             yield stored
@@ -173,7 +179,8 @@ class MemoryReader:
 def _matches(stored: StoredMessage, query: ListQuery) -> bool:
     message = stored.message
     return (
-        (query.after_seq is None or stored.seq > query.after_seq)
+        (query.include_recalled or stored.state is not MessageState.RECALLED)
+        and (query.after_seq is None or stored.seq > query.after_seq)
         and (query.before_seq is None or stored.seq < query.before_seq)
         and (query.since_ms is None or message.sent_at_ms >= query.since_ms)
         and (query.until_ms is None or message.sent_at_ms < query.until_ms)

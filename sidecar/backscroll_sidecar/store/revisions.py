@@ -39,12 +39,12 @@ def judge_known(message: Message, record: Record) -> AppendResult:
 
 
 def emptied(record: Record) -> Record:
-    """A recalled message: no content in any revision, everything else as it was."""
+    """A recalled message: no content in any revision, no longer partial, everything else as it was."""
     stored = record.stored
     older = tuple(replace(revision, parts=(), mentions=()) for revision in record.older)
     recalled = replace(
         stored,
-        message=replace(stored.message, parts=(), mentions=()),
+        message=replace(stored.message, parts=(), mentions=(), is_partial=False),
         analysis=Analysis(
             text="", message_type=stored.analysis.message_type, reply=stored.analysis.reply
         ),

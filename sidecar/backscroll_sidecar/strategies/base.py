@@ -27,7 +27,7 @@ class StrategyQuery:
     end : int
         Rows before it were there when the question was asked; the trigger itself is not among them.
     eligible : bool[end]
-        Rows that may be proposed at all: of the wanted thread, not the trigger.
+        Rows that may be proposed at all: of the wanted thread, not the trigger, no partial reply outside the chain.
     question : str
         Trimmed text of the question.
     parent_row : int

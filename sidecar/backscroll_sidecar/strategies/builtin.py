@@ -91,7 +91,7 @@ def _chain(query: StrategyQuery) -> NDArray[np.int32]:
 
 
 def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
-    """The first `thread_limit` of these rows that may be candidates; recalled ones take no place."""
+    """The first `thread_limit` of these rows that may be candidates; those not live take no place."""
     rows = rows[rows < query.end]
     rows = rows[query.eligible[rows]]
     places = np.cumsum(query.view.state[rows] == MessageState.LIVE)
@@ -99,9 +99,10 @@ def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
 
 
 def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
-    """The last eligible live rows, and the recalled ones among them (their fate is told, they take no place)."""
-    eligible = query.eligible
-    live = eligible & (query.view.state[: query.end] == 0) if query.view.has_recalled else eligible
+    """The last eligible live rows, and the others among them (their fate is told, they take no place)."""
+    eligible = live = query.eligible
+    if not query.view.all_live:
+        live = eligible & (query.view.state[: query.end] == MessageState.LIVE)
     if limit <= 0 or query.end == 0:
         return np.empty(0, np.int32)
     # The usual case first: look at a tail a little longer than the limit before looking at everything.

@@ -74,6 +74,9 @@ class FakeServer:
         self.hold = threading.Event()  # imports wait while it is clear
         self.hold.set()
         self.endless_export = False
+        self.endless_chat = False
+        self.chat_events = []  # instead of an answer
+        self.tool_rounds, self.tool_arguments = 1, '{"day": "friday"}'
 
     def __enter__(self):
         self._server = grpc.server(
@@ -299,8 +302,66 @@ class Context(context_pb2_grpc.ContextServiceServicer):
     def __init__(self, fake):
         self.fake = fake
 
+    def StreamChat(self, request, context):
+        """Repeat the question in two pieces; with tools ask `tool_rounds` times for each of them."""
+        self.fake.arrive("StreamChat", request, context)
+        context.add_callback(self.fake.ended.set)
+        yield from self._turn(request, context)
+
+    def Chat(self, request, context):
+        self.fake.arrive("Chat", request.turn, context)
+        answer = context_pb2.ChatResponse()
+        for event in self._turn(request.turn, context):
+            kind = event.WhichOneof("event")
+            if kind in {"delta", "notice"}:
+                answer.text += event.delta or event.notice.text
+            elif kind == "tool_call":
+                answer.tool_calls.append(event.tool_call)
+            else:
+                getattr(answer, kind).CopyFrom(getattr(event, kind))
+        return answer
+
+    def _turn(self, request, context):
+        response, fake = context_pb2.StreamChatResponse, self.fake
+        if not request.turn_id:
+            fake.tools = json.loads(request.context.tools_json or "[]")
+            fake.rounds_left = fake.tool_rounds if request.model_call.enable_tools else 0
+            yield response(context=self._built(request.context))
+        while fake.endless_chat and context.is_active():
+            yield response(delta="and on ")
+            time.sleep(0.01)
+        if fake.chat_events:
+            yield from fake.chat_events
+            return
+        if fake.rounds_left and fake.tools:
+            fake.rounds_left -= 1
+            yield response(delta="let me see ")
+            for number, tool in enumerate(fake.tools):
+                call = message_pb2.ToolCallPart(
+                    id=f"call{fake.rounds_left}-{number}",
+                    name=tool["function"]["name"],
+                    arguments_json=fake.tool_arguments,
+                )
+                yield response(tool_call=call)
+            yield response(
+                end=context_pb2.ChatEnd(reason=context_pb2.END_REASON_TOOL_CALLS, turn_id="t1")
+            )
+            return
+        said = [result.text for result in request.tool_results]
+        text = f"The tool says: {', '.join(said)}" if said else request.context.question
+        words = text.split()
+        yield response(delta=" ".join(words[:2]) + " " * (len(words) > 2))
+        yield response(delta=" ".join(words[2:]))
+        end = context_pb2.ChatEnd(
+            reason=context_pb2.END_REASON_COMPLETE, turn_id="t1", reply_message_id="r1"
+        )
+        yield response(end=end)
+
     def BuildContext(self, request, context):
         self.fake.arrive("BuildContext", request, context)
+        return self._built(request)
+
+    def _built(self, request):
         known = request.channel in self.fake.channels
         history = self.fake.channels[request.channel] if known else []
         rendered = [

@@ -40,6 +40,7 @@ BY_REASON = {
     "UNKNOWN_PROFILE": (Code.INVALID_ARGUMENT, InvalidRequest),
     "CHANNEL_NOT_FOUND": (Code.NOT_FOUND, NotFound),
     "MESSAGE_NOT_FOUND": (Code.NOT_FOUND, NotFound),
+    "TURN_NOT_FOUND": (Code.NOT_FOUND, NotFound),
     "MESSAGE_GONE": (Code.FAILED_PRECONDITION, Gone),
     "CONFLICT": (Code.ABORTED, Conflict),
     "STORE_UNAVAILABLE": (Code.UNAVAILABLE, Unavailable),

@@ -8,13 +8,13 @@ from typing import get_args
 
 import pytest
 
-from backscroll import AsyncClient, Client, errors, values
+from backscroll import AsyncClient, Client, errors, events, values
+from backscroll._calls.context import ContextOptions
 from backscroll._channel import RETRIED
 from backscroll.v1 import context_pb2, error_pb2, history_pb2, message_pb2
 
 # RPCs and the methods that call them, where the name is not simply the same in other letters.
 METHOD_NAMES = {"AppendMessages": "append", "SearchMessages": "search"}
-NEXT_ISSUE = {"StreamChat", "Chat"}
 SERVICES = [
     context_pb2.DESCRIPTOR.services_by_name["ContextService"],
     history_pb2.DESCRIPTOR.services_by_name["HistoryService"],
@@ -60,7 +60,7 @@ def test_the_async_one_is_awaited_or_iterated(name):
 
 
 def test_every_rpc_has_a_method():
-    rpcs = {method.name for service in SERVICES for method in service.methods} - NEXT_ISSUE
+    rpcs = {method.name for service in SERVICES for method in service.methods}
     expected = {METHOD_NAMES.get(rpc, snake(rpc)) for rpc in rpcs}
     assert expected | {"health", "close"} == methods_of(Client).keys()
 
@@ -69,6 +69,33 @@ def test_every_field_of_build_context_is_a_keyword():
     keywords = set(inspect.signature(Client.build_context).parameters) - {"self", "timeout_s"}
     fields = context_pb2.BuildContextRequest.DESCRIPTOR.fields_by_name
     assert keywords == {name.removesuffix("_ms") for name in fields}
+
+
+def test_chats_take_every_keyword_of_build_context():
+    context = inspect.signature(Client.build_context).parameters.values()
+    own = {"self", "channel", "question", "timeout_s"}
+    expected = {one.name: one.annotation for one in context if one.name not in own}
+    given = {name: one.__forward_arg__ for name, one in ContextOptions.__annotations__.items()}
+    assert given == expected
+
+
+@pytest.mark.parametrize("name", ["chat", "stream_chat"])
+def test_every_field_of_a_chat_is_a_keyword(name):
+    keywords = inspect.signature(getattr(Client, name)).parameters
+    chat = set(context_pb2.StreamChatRequest.DESCRIPTOR.fields_by_name) - {"model_call"}
+    fields = chat | set(context_pb2.ModelCall.DESCRIPTOR.fields_by_name)
+    own = {"self", "channel", "question", "tools", "timeout_s"}  # context is its keywords
+    assert fields == keywords.keys() - own
+    assert keywords.keys() == inspect.signature(Client.chat).parameters.keys()
+
+
+def test_there_is_an_event_for_every_one_of_the_contract():
+    kinds = context_pb2.StreamChatResponse.DESCRIPTOR.oneofs_by_name["event"].fields
+    assert len(get_args(events.ChatEvent)) == len(kinds)
+    for kind in kinds:
+        raw = context_pb2.StreamChatResponse(**{kind.name: "x" if kind.name == "delta" else {}})
+        assert isinstance(events.event_of(raw), get_args(events.ChatEvent)), kind.name
+    assert events.event_of(context_pb2.StreamChatResponse()) is None
 
 
 @pytest.mark.parametrize(
@@ -145,5 +172,5 @@ def test_there_is_a_class_for_every_status_the_contract_names():
     comments |= {"DEADLINE_EXCEEDED", "INTERNAL"}
     assert comments <= {code.name for code in errors._BY_CODE}
     assert (
-        len(error_pb2.ErrorReason.keys()) == 21
+        len(error_pb2.ErrorReason.keys()) == 22
     )  # a new reason: decide its class, then change this

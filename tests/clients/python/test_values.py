@@ -61,6 +61,12 @@ def test_lone_surrogates_are_replaced_and_pairs_joined(text, expected):
     assert clean(text) == expected
 
 
+def test_a_reply_that_broke_off_is_marked():
+    """Law 8, S2-19: only when the bot says so."""
+    assert Message("r1", "bot", "It is", role="assistant", partial=True).to_proto().partial
+    assert not Message("r1", "bot", "It is", role="assistant").to_proto().partial
+
+
 def test_no_text_or_id_of_a_message_breaks_on_a_surrogate():
     message = Message(
         id="m" + LONE,

@@ -17,7 +17,14 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
-from backscroll_sidecar.ports import AppendChange, Applied, EditChange, HistoryStore, RecallChange
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Applied,
+    EditChange,
+    HistoryStore,
+    RecallChange,
+    TurnChange,
+)
 
 ROOM = ChannelKey("default", "room")
 OTHER_ROOM = ChannelKey("default", "other room")
@@ -72,6 +79,13 @@ def edit(
 def recall(id_: str, *, at: int = 900, key: ChannelKey = ROOM) -> RecallChange:
     """A recall."""
     return RecallChange(key, id_, NOON_MS + at)
+
+
+def turn(
+    id_: str, body: bytes = b"body", *, at: int = 0, lives: int = 1_000, key: ChannelKey = ROOM
+) -> TurnChange:
+    """A turn kept `at` milliseconds after noon, for so many milliseconds."""
+    return TurnChange(key, id_, body, NOON_MS + at + lives, NOON_MS + at)
 
 
 async def put(
@@ -135,4 +149,9 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
         for user_id in ("u-alice", "u-bob"):
             seen.append(await store.latest_of_user(tenant, user_id, channels, 3))
             seen.append(await store.latest_of_user(tenant, user_id, (), 100))
+        seen += [
+            await store.turn(tenant, turn_id, NOON_MS + at)
+            for turn_id in ("t1", "t2")
+            for at in range(6)
+        ]
     return seen

@@ -179,6 +179,7 @@ class ReadingContract:
             [],
             [],
             [],
+            *[None] * 12,
         ]
         assert await everything(store, [ROOM], ["m1"]) == empty
 

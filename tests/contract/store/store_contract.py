@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from tests.contract.store.append_contract import AppendContract
 from tests.contract.store.change_contract import ChangeContract
+from tests.contract.store.partial_contract import PartialContract
 from tests.contract.store.people_contract import PeopleContract
 from tests.contract.store.reading_contract import ReadingContract
 from tests.contract.store.reply_contract import ReplyContract
+from tests.contract.store.turn_contract import TurnContract
 
 
 class HistoryStoreContract(
-    AppendContract, ReplyContract, ChangeContract, PeopleContract, ReadingContract
+    AppendContract,
+    ReplyContract,
+    ChangeContract,
+    PeopleContract,
+    PartialContract,
+    ReadingContract,
+    TurnContract,
 ):
     """All obligations of a store, one test each."""

@@ -36,6 +36,7 @@ from backscroll_sidecar.ports import (
     EventsChange,
     MembersChange,
     RecallChange,
+    TurnChange,
 )
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
@@ -77,6 +78,7 @@ messages = st.builds(
     mentions=mentions,
     embeddings=st.lists(vectors, max_size=2).map(tuple),
     dedupe_key=st.sampled_from(["", "", "k1", "k2"]),
+    is_partial=st.booleans(),
 )
 members = st.builds(
     Member,
@@ -105,7 +107,9 @@ Draw = Any
 def changes(draw: Draw) -> Change:
     key = ChannelKey(draw(st.sampled_from(TENANTS)), draw(st.sampled_from(CHANNELS)))
     kind = draw(
-        st.sampled_from(["append"] * 4 + ["edit", "edit", "recall", "members", "erase", "events"])
+        st.sampled_from(
+            ["append"] * 4 + ["edit", "edit", "recall", "members", "erase", "events", "turn"]
+        )
     )
     match kind:
         case "append":
@@ -129,6 +133,11 @@ def changes(draw: Draw) -> Change:
             user = draw(st.sampled_from(["", *USERS]))
             erased = () if user else tuple(draw(st.lists(ids, max_size=2)))
             return EraseChange(key, erased, user, NOON_MS)
+        case "turn":
+            body = draw(st.sampled_from([b"", b"one", b"two"]))
+            return TurnChange(
+                key, draw(st.sampled_from(["t1", "t2"])), body, draw(times), draw(times)
+            )
         case _:
             context = draw(st.sampled_from(["c1", "c2"]))
             return EventsChange(key, context, tuple(draw(st.lists(events, max_size=2))))

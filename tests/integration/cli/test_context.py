@@ -173,7 +173,7 @@ def test_call_reads_requests_and_writes_streams_line_by_line(chat):
     ("arguments", "code", "says"),
     [
         (["GetChannel", '{"channel": "nowhere"}'], 1, "CHANNEL_NOT_FOUND"),
-        (["StreamChat", "{}"], 1, "NOT_IMPLEMENTED"),
+        (["StreamChat", "{}"], 1, "MISSING_FIELD"),
         (["Nothing"], 2, "--list"),
         ([], 2, "--list"),
         (["GetChannel", "{"], 2, "GetChannelRequest"),

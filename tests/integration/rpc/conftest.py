@@ -41,6 +41,7 @@ class EdgeApp:
     history: Any
     builder: Any
     on_warm_up: Callable[[], Any] | None = None
+    chat: Any = None
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:
@@ -78,7 +79,7 @@ async def serving(
 ) -> AsyncIterator[Served]:
     """Serve on one address until the block ends."""
     async with open_app(Settings(database=database, durability="normal")) as real:
-        app = app or EdgeApp(real.history, real.builder)
+        app = app or EdgeApp(real.history, real.builder, chat=real.chat)
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)
         try:

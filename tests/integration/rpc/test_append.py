@@ -290,12 +290,48 @@ async def test_a_message_comes_back_whole(served: Served, name: str) -> None:
         reply=pb.Reply(message_id="m0", kind=pb.REPLY_KIND_THREAD, inferred=True),
         mentions=[pb.Mention(user_id="u2", name="Ben", start=0, end=4)],
         dedupe_key="k",
+        partial=True,
     )
     sent.author.kind = pb.AUTHOR_KIND_BOT
     await served.append(name, sent)
     listed = await served.history.ListMessages(hpb.ListMessagesRequest(channel=name))
     sent.channel = name
     assert listed.messages[0].message == sent
+    assert (listed.messages[0].partial, listed.messages[0].recalled) == (True, False)
+
+
+async def test_a_partial_reply_is_listed_once_and_never_completed(
+    served: Served, name: str
+) -> None:
+    """Laws 1 and 8: a retry is a duplicate, the whole text under its id a conflict; an edit leaves the mark."""
+    whole = text("The train goes at six.", "r1", role=pb.ROLE_ASSISTANT)
+    partial = text("The train", "r1", role=pb.ROLE_ASSISTANT, partial=True)
+    results = await served.append(name, text("when?", "m1"), partial, partial, whole)
+    assert [one.outcome for one in results[1:]] == [
+        hpb.APPEND_OUTCOME_STORED, hpb.APPEND_OUTCOME_DUPLICATE, hpb.APPEND_OUTCOME_CONFLICT,
+    ]  # fmt: skip
+    edited = await served.history.EditMessage(
+        hpb.EditMessageRequest(channel=name, message_id="r1", parts=whole.parts)
+    )
+    assert (edited.message.partial, edited.message.message.partial) == (True, True)
+    listed = await served.history.ListMessages(hpb.ListMessagesRequest(channel=name))
+    assert [(one.message.id, one.partial) for one in listed.messages] == [
+        ("m1", False), ("r1", True),
+    ]  # fmt: skip
+    found = await served.history.SearchMessages(
+        hpb.SearchMessagesRequest(channel=name, query="train")
+    )
+    assert [hit.message.partial for hit in found.hits] == [True]
+    info = await served.history.GetChannel(hpb.GetChannelRequest(channel=name))
+    assert (info.message_count, info.last_sequence, info.newest_message_id) == (1, 2, "m1")
+    await served.history.RecallMessage(hpb.RecallMessageRequest(channel=name, message_id="r1"))
+    listed = await served.history.ListMessages(
+        hpb.ListMessagesRequest(channel=name, include_recalled=True)
+    )
+    assert [(one.recalled, one.partial) for one in listed.messages] == [
+        (False, False),
+        (True, False),
+    ]
 
 
 async def test_results_are_in_the_order_sent(served: Served, name: str) -> None:

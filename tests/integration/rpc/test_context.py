@@ -231,10 +231,3 @@ async def test_without_a_deadline_there_is_none() -> None:
 
 
 # --- what this version does not have ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rpc", ["StreamChat", "Chat"])
-async def test_chat_is_not_implemented_yet(served: Served, rpc: str) -> None:
-    request = getattr(pb, f"{rpc}Request")()
-    found = await refused(getattr(served.context, rpc)(request))
-    assert (found.code, found.reason) == (grpc.StatusCode.UNIMPLEMENTED, "NOT_IMPLEMENTED")

@@ -56,7 +56,7 @@ async def test_it_says_serving_only_once_it_is_warm(tmp_path: Path) -> None:
             seen["call"] = await refused(stub.BuildContext(QUESTION))
 
     async with serving() as other:
-        app = EdgeApp(other.app.history, other.app.builder, warm_up)
+        app = EdgeApp(other.app.history, other.app.builder, warm_up, other.app.chat)
         running = await start_server(app, listen=[path])
         assert [seen[name] for name in SERVICES] == [NOT_SERVING] * 3
         assert (seen["call"].code, seen["call"].reason) == (

@@ -242,6 +242,17 @@ class TestBatches:
         assert batch.longest_name_chars == 5
         assert (base.user_for_name("小黑"), base.last_message_id("u1")) == (None, "m1")
 
+    def test_a_partial_reply_tells_a_name_and_answers_no_mention(self):
+        """Law 8: as committed, so in its batch: what came before it stays its author's last message."""
+        base = ChannelRoster([Member("u1", "Tom")], {"u1": "m0"})
+        partial = message("m1", author=Author("u1", "Tommy"), is_partial=True)
+        base.take(Applied(stored=(stored(partial, 1, state=MessageState.PARTIAL),)))
+        batch = BatchRoster(base)
+        batch.note(replace(partial, id="m2", author=Author("u1", "T")), MessageType.ANSWER)
+        assert [batch.user_for_name(name) for name in ("Tom", "Tommy", "T")] == ["u1"] * 3
+        assert (base.last_message_id("u1"), batch.last_message_id("u1")) == ("m0", "m0")
+        assert not base.unsure
+
     def test_a_name_shared_with_the_channel_names_nobody(self):
         batch = BatchRoster(ChannelRoster([Member("u1", "Tom")]))
         batch.note(message("m1", author=Author("u1", "Tom")), MessageType.CASUAL)

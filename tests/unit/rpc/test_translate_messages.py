@@ -82,6 +82,7 @@ MESSAGES = st.builds(
         max_size=2,
     ),
     dedupe_key=st.none() | TEXT.filter(bool),
+    partial=st.booleans(),
 )
 
 

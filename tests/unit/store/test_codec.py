@@ -62,6 +62,7 @@ def through_a_row(stored: StoredMessage) -> StoredMessage:
         replace(STORED, message=replace(SENT, mentions=(), parts=()), state=MessageState.RECALLED),
         replace(STORED, message=replace(SENT, parts=(TextPart("a"), TextPart("b")))),
         replace(STORED, message=message("m1"), analysis=analysis(message("m1"))),
+        replace(STORED, message=replace(SENT, is_partial=True), state=MessageState.PARTIAL),
     ],
 )
 def test_a_row_decodes_to_the_value_it_was_made_from(stored: StoredMessage) -> None:

@@ -10,9 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
-from tests.contract.store.builders import ROOM, edit, everything, message, put, recall
+from tests.contract.store.builders import (
+    NOON_MS,
+    OTHER_ROOM,
+    ROOM,
+    edit,
+    everything,
+    message,
+    put,
+    recall,
+    rows,
+    turn,
+)
+from tests.contract.store.partial_contract import broken_off
 
 DATABASES = Path(__file__).parent / "databases"
 """One SQL dump a released schema, made by `write_dump`; never changed afterwards."""
@@ -38,27 +51,27 @@ def folder_with(tmp_path: Path, **scripts: str) -> tuple[migrate.Migration, ...]
 
 def test_migrations_are_numbered_without_a_gap(tmp_path: Path) -> None:
     """A forgotten or doubled number is a mistake of ours, found at once."""
-    assert [m.number for m in migrate.known()] == [1]
+    assert [m.number for m in migrate.known()] == [1, 2]
     with pytest.raises(AssertionError):
-        folder_with(tmp_path, n0003_too_far="SELECT 1;")
+        folder_with(tmp_path, n0004_too_far="SELECT 1;")
 
 
 def test_a_migration_runs_once_and_is_recorded(
     connection: sqlite3.Connection, tmp_path: Path
 ) -> None:
     """EXAMPLES 16: `applied` and `pending` only read."""
-    first = migrate.known()
-    both = folder_with(
-        tmp_path, n0002_pins="CREATE TABLE pins (a);\n-- why\nINSERT INTO pins VALUES (';');"
+    known = migrate.known()
+    more = folder_with(
+        tmp_path, n0003_pins="CREATE TABLE pins (a);\n-- why\nINSERT INTO pins VALUES (';');"
     )
     assert migrate.applied(connection) == ()
-    assert migrate.pending(connection, both) == both
+    assert migrate.pending(connection, more) == more
     assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
-    migrate.migrate(connection, first)
-    assert migrate.pending(connection, both) == both[1:]
-    migrate.migrate(connection, both)
-    migrate.migrate(connection, both)
-    assert migrate.applied(connection) == (1, 2)
+    migrate.migrate(connection, known)
+    assert migrate.pending(connection, more) == more[2:]
+    migrate.migrate(connection, more)
+    migrate.migrate(connection, more)
+    assert migrate.applied(connection) == (1, 2, 3)
     assert connection.execute("SELECT a FROM pins").fetchall() == [(";",)]
 
 
@@ -67,13 +80,13 @@ def test_a_change_and_its_record_share_a_transaction(
 ) -> None:
     """A script that fails half-way leaves nothing, and is tried again."""
     broken = folder_with(
-        tmp_path, n0002_bad="CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);"
+        tmp_path, n0003_bad="CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);"
     )
     with pytest.raises(sqlite3.OperationalError):
         migrate.migrate(connection, broken)
-    assert migrate.applied(connection) == (1,)
+    assert migrate.applied(connection) == (1, 2)
     assert connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'half'").fetchall() == []
-    assert migrate.pending(connection, broken) == broken[1:]
+    assert migrate.pending(connection, broken) == broken[2:]
 
 
 def test_a_script_without_an_end_is_a_mistake(
@@ -81,22 +94,22 @@ def test_a_script_without_an_end_is_a_mistake(
 ) -> None:
     """The last statement lacks its semicolon."""
     with pytest.raises(AssertionError):
-        migrate.migrate(connection, folder_with(tmp_path, n0002_bad="CREATE TABLE half (a)"))
+        migrate.migrate(connection, folder_with(tmp_path, n0003_bad="CREATE TABLE half (a)"))
 
 
 async def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     """DESIGN 5: a newer schema refuses to start, and says what to do."""
-    newer = folder_with(tmp_path, n0002_next="ALTER TABLE events ADD COLUMN extra TEXT;")
+    newer = folder_with(tmp_path, n0003_next="ALTER TABLE events ADD COLUMN extra TEXT;")
     path = tmp_path / "history.db"
     store = await SqliteStore.open(path, migrations=newer)
     await put(store, message("m1"))
     await store.close()
     before = path.read_bytes()
-    with pytest.raises(StoreUnavailable, match=r"schema 2.*up to 1.*newer version.*backup"):
+    with pytest.raises(StoreUnavailable, match=r"schema 3.*up to 2.*newer version.*backup"):
         await SqliteStore.open(path)
     assert path.read_bytes() == before
     store = await SqliteStore.open(path, migrations=newer)
-    assert (await store.stats()).schema_version == 2
+    assert (await store.stats()).schema_version == 3
     await store.close()
 
 
@@ -109,8 +122,8 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
     old.close()
     store = await SqliteStore.open(path)
     assert (await store.stats()).schema_version == migrate.known()[-1].number
-    rows, members = await store.load_channel(ROOM)
-    assert [(r.seq, r.message.id, r.message.text, r.revision) for r in rows] == [
+    stored, members = await store.load_channel(ROOM)
+    assert [(r.seq, r.message.id, r.message.text, r.revision) for r in stored] == [
         (1, "m1", "one", 0),
         (2, "m2", "zwei 猫", 1),
         (3, "m3", "", 0),
@@ -121,6 +134,14 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
     assert [(r.outcome.value, r.seq) for r in results] == [
         ("duplicate", 2), ("gone", 3), ("stored", 4),
     ]  # fmt: skip
+    if dump.stem >= "0002":
+        assert await store.turn("default", "t1", NOON_MS) == (OTHER_ROOM, b"\x00body")
+        kept = (await rows(store, OTHER_ROOM))["r1"].message
+        assert kept == broken_off(channel=OTHER_ROOM.channel)
+    await store.apply([turn("t2", b"new")])
+    assert await store.turn("default", "t2", NOON_MS) == (ROOM, b"new")
+    await put(store, broken_off())
+    assert (await rows(store))["r1"].state is MessageState.PARTIAL
     await everything(store, [ROOM], PROBE_IDS)
     await store.close()
 
@@ -136,6 +157,8 @@ async def write_dump(folder: Path) -> None:
     store = await SqliteStore.open(path)
     await put(store, message("m1", "one"), message("m2", "two", author="u-bob"), message("m3"))
     await store.apply([edit("m2", "zwei 猫"), recall("m3")])
+    await put(store, broken_off(), key=OTHER_ROOM)
+    await store.apply([turn("t1", b"\x00body", key=OTHER_ROOM)])
     await store.close()
     connection = sqlite3.connect(path)
     dump = [f"PRAGMA application_id = {files.APPLICATION_ID};", *connection.iterdump()]

@@ -3,14 +3,17 @@
 A *plan* is a generator: it yields the calls to make, is sent their responses and returns the
 result. It knows nothing of threads or event loops; `Client` and `AsyncClient` carry plans out,
 and their methods take signature and documentation from here. A plan that lists yields what it
-found as well; a `Stream` is one call with many responses.
+found as well; a `Stream` is one call with many responses, and a conversation is streams with runs
+of the bot's own functions between them.
 """
 
 from backscroll._calls.batches import AnyMessage, Importer
+from backscroll._calls.chat import chat, stream_chat
 from backscroll._calls.context import build_context
 from backscroll._calls.plan import (
     BULK_TIMEOUT_S,
     Call,
+    Conversation,
     Listing,
     Plan,
     Stream,
@@ -33,12 +36,14 @@ __all__ = [
     "BULK_TIMEOUT_S",
     "AnyMessage",
     "Call",
+    "Conversation",
     "Importer",
     "Listing",
     "Plan",
     "Stream",
     "append",
     "build_context",
+    "chat",
     "deadline_s",
     "edit_message",
     "erase",
@@ -51,6 +56,7 @@ __all__ = [
     "present",
     "recall_message",
     "search",
+    "stream_chat",
     "upsert_members",
     "wait_for_index",
 ]

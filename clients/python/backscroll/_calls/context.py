@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from backscroll._calls.plan import Call, Plan
 from backscroll._encode import encode
@@ -26,6 +26,39 @@ from backscroll.values import (
     mentions_of,
     reply_of,
 )
+
+
+class ContextOptions(TypedDict, total=False):
+    """The keywords of `build_context`, for the calls that build a context on their way."""
+
+    asker: str | Author | message_pb2.Author | None
+    trigger_message_id: str | None
+    asked_at: When | None
+    reply: str | Reply | message_pb2.Reply | None
+    mentions: Sequence[str | Mention | message_pb2.Mention]
+    thread_id: str | None
+    session_id: str | None
+    self_ids: Sequence[str]
+    profile: str | None
+    overrides: Overrides | Mapping[str, Any] | context_pb2.Overrides | None
+    layout: LayoutName | int | None
+    speaker_style: SpeakerStyleName | int | None
+    time_style: TimeStyleName | int | None
+    time_zone: str
+    system: str | SystemPrompt | context_pb2.SystemPrompt | None
+    include_system: bool
+    tools_json: str
+    reserve_tokens: int | None
+    preferences: Sequence[str]
+    query_embedding: Embedding | message_pb2.Embedding | None
+    token_budget: int | None
+    tokenizer: TokenizerName | int | None
+    payload_formats: PayloadFormatName | Sequence[PayloadFormatName | int]
+    model: str
+    explain: bool
+    include_names: bool
+    question_label: str | None
+    visible_since_membership: bool
 
 
 def build_context(
@@ -144,25 +177,24 @@ def build_context(
     """
     response: context_pb2.BuildContextResponse = yield Call(
         "BuildContext",
-        encode(
-            context_pb2.BuildContextRequest,
-            channel=channel,
-            asker=author_of(asker),
-            question=question,
+        context_request(
+            channel,
+            question,
+            asker=asker,
             trigger_message_id=trigger_message_id,
-            asked_at_ms=asked_at,
-            reply=reply_of(reply),
-            mentions=mentions_of(mentions),
+            asked_at=asked_at,
+            reply=reply,
+            mentions=mentions,
             thread_id=thread_id,
             session_id=session_id,
             self_ids=self_ids,
             profile=profile,
-            overrides=Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
+            overrides=overrides,
             layout=layout,
             speaker_style=speaker_style,
             time_style=time_style,
             time_zone=time_zone,
-            system=SystemPrompt(system) if isinstance(system, str) else system,
+            system=system,
             include_system=include_system,
             tools_json=tools_json,
             reserve_tokens=reserve_tokens,
@@ -180,3 +212,22 @@ def build_context(
         timeout_s,
     )
     return Context(response)
+
+
+def context_request(
+    channel: str, question: str, **options: Unpack[ContextOptions]
+) -> context_pb2.BuildContextRequest:
+    """Make the request of friendly values; what is left out stays unset."""
+    if unknown := options.keys() - ContextOptions.__annotations__.keys():
+        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
+    values: dict[str, Any] = dict(options)
+    overrides, system = values.get("overrides"), values.get("system")
+    values |= {
+        "asker": author_of(values.get("asker")),
+        "asked_at_ms": values.pop("asked_at", None),
+        "reply": reply_of(values.get("reply")),
+        "mentions": mentions_of(values.get("mentions", ())),
+        "overrides": Overrides(**overrides) if isinstance(overrides, Mapping) else overrides,
+        "system": SystemPrompt(system) if isinstance(system, str) else system,
+    }
+    return encode(context_pb2.BuildContextRequest, channel=channel, question=question, **values)

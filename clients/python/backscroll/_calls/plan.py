@@ -10,9 +10,12 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from google.protobuf.message import Message as ProtoMessage
 
+from backscroll._tools import ToolRun
+
 T = TypeVar("T")
 
 BULK_TIMEOUT_S = 600.0
+CHAT_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,9 @@ def deadline_s(default_s: float, timeout_s: float | None, extra_s: float = 0.0) 
     return None if math.isinf(own_s) else own_s + extra_s
 
 
-Plan: TypeAlias = Generator[Call, Any, T]
+Plan: TypeAlias = Generator[Call | ToolRun, Any, T]
 Listing: TypeAlias = Generator[Call | Sequence[T], Any, None]
+Conversation: TypeAlias = Generator[Stream[T] | ToolRun, Any, None]
 
 
 def present(method: Callable[..., Any], description: Callable[..., Any], returns: str) -> None:

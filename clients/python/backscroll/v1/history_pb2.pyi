@@ -139,7 +139,7 @@ class ImportMessagesResponse(_message.Message):
     def __init__(self, stored_count: _Optional[int] = ..., duplicate_count: _Optional[int] = ..., conflict_count: _Optional[int] = ..., gone_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., warning_count: _Optional[int] = ..., problems: _Optional[_Iterable[_Union[AppendResult, _Mapping]]] = ..., warning_count_by_kind: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class StoredMessage(_message.Message):
-    __slots__ = ("message", "sequence", "revision", "recalled", "message_type", "keywords", "mentioned_user_ids", "reply", "token_count")
+    __slots__ = ("message", "sequence", "revision", "recalled", "message_type", "keywords", "mentioned_user_ids", "reply", "token_count", "partial")
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
@@ -149,6 +149,7 @@ class StoredMessage(_message.Message):
     MENTIONED_USER_IDS_FIELD_NUMBER: _ClassVar[int]
     REPLY_FIELD_NUMBER: _ClassVar[int]
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_FIELD_NUMBER: _ClassVar[int]
     message: _message_pb2.Message
     sequence: int
     revision: int
@@ -158,7 +159,8 @@ class StoredMessage(_message.Message):
     mentioned_user_ids: _containers.RepeatedScalarFieldContainer[str]
     reply: _message_pb2.Reply
     token_count: int
-    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., sequence: _Optional[int] = ..., revision: _Optional[int] = ..., recalled: bool = ..., message_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., keywords: _Optional[_Iterable[str]] = ..., mentioned_user_ids: _Optional[_Iterable[str]] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., token_count: _Optional[int] = ...) -> None: ...
+    partial: bool
+    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., sequence: _Optional[int] = ..., revision: _Optional[int] = ..., recalled: bool = ..., message_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., keywords: _Optional[_Iterable[str]] = ..., mentioned_user_ids: _Optional[_Iterable[str]] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., token_count: _Optional[int] = ..., partial: bool = ...) -> None: ...
 
 class ListMessagesRequest(_message.Message):
     __slots__ = ("channel", "limit", "newest_first", "page_token", "author_id", "thread_id", "since_ms", "until_ms", "include_recalled", "channels", "message_ids")

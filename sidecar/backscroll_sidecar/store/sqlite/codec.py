@@ -47,7 +47,7 @@ def _draft(kind: type, *names: str) -> type[Any]:
 
 _DraftMessage = _draft(
     Message, "id", "channel", "author", "parts", "sent_at_ms", "role", "thread_id", "session_id",
-    "reply", "mentions", "embeddings", "dedupe_key",
+    "reply", "mentions", "embeddings", "dedupe_key", "is_partial",
 )  # fmt: skip
 _DraftAnalysis = _draft(
     Analysis, "text", "message_type", "mention_ids", "keywords", "token_count", "reply"
@@ -60,7 +60,7 @@ _DraftText = _draft(TextPart, "text")
 
 def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
     """Rows of `statements.COLUMNS`, all of one channel."""
-    loads, enums = orjson.loads, _enums
+    loads, enums, partial = orjson.loads, _enums, MessageState.PARTIAL
     authors: dict[tuple[str, str, int], Author] = {}
     out: list[StoredMessage] = []
     for (
@@ -89,6 +89,7 @@ def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
         message.sent_at_ms, message.role, message.reply = sent_at_ms, role, sent
         message.thread_id, message.session_id = thread_id, session_id
         message.embeddings, message.dedupe_key = (), dedupe_key
+        message.is_partial = state is partial
         message.__class__ = Message
         analysis.text, analysis.message_type, analysis.token_count = text, message_type, token_count
         analysis.keywords = tuple(loads(keywords)) if keywords else ()

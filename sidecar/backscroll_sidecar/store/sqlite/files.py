@@ -142,7 +142,9 @@ def scrub(connection: sqlite3.Connection) -> None:
 
 def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
     """Read back what the writer's connection really does."""
-    tables = ("channels", "messages", "revisions", "vectors", "tombstones", "members", "events")
+    tables = (
+        "channels", "messages", "revisions", "vectors", "tombstones", "members", "events", "turns",
+    )  # fmt: skip
     counts = connection.execute(statements.COUNT_ROWS).fetchone()
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()

@@ -11,6 +11,7 @@ from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
 from backscroll_sidecar.store.decide import decide
 from backscroll_sidecar.store.facts import (
+    TURNS_PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
@@ -116,7 +117,7 @@ def _find_holders(connection: sqlite3.Connection, keys: Iterable[Named]) -> dict
     for tenant, channel, key, message_id, state in connection.execute(
         sql.FIND_HOLDERS, (wanted(keys),)
     ):
-        holders[tenant, channel, key] = Holder(message_id, gone=state != MessageState.LIVE)
+        holders[tenant, channel, key] = Holder(message_id, gone=state == MessageState.RECALLED)
     return holders
 
 
@@ -182,6 +183,12 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
             sql.PUT_MEMBER,
             [(*named[:2], *encode_person(person)) for named, person in plan.people.items()],
         )
+    for turn in plan.turns:
+        tenant, channel = turn.key.tenant, turn.key.channel
+        kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
+        connection.execute(sql.PUT_TURN, kept)
+        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
+        connection.execute(sql.PURGE_TURNS, expired)
     if plan.events:
         many(
             sql.PUT_EVENT,
@@ -196,7 +203,10 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
 
 
 def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
-    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
+    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand.
+
+    All turns of the channel go with it: which texts they hold is not known here.
+    """
     key = change.key
     here = (key.tenant, key.channel)
     victims = _victims(connection, change)
@@ -213,6 +223,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, _, _ in victims]).rowcount
+    counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
     counts["members"] = 0
     if _is_whole_channel(change):
         counts["events"] += connection.execute(sql.ERASE_ALL_EVENTS, here).rowcount

@@ -144,6 +144,19 @@ INSERT INTO events (tenant, channel, context_id, message_id, {_EVENT_COLUMNS}) V
 ON CONFLICT (tenant, channel, context_id, id) DO NOTHING
 """
 
+PUT_TURN = """
+INSERT INTO turns (tenant, turn_id, channel, body, expires_at_ms) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (tenant, turn_id) DO UPDATE SET
+    channel = excluded.channel, body = excluded.body, expires_at_ms = excluded.expires_at_ms
+"""
+
+PURGE_TURNS = """
+DELETE FROM turns WHERE tenant = :tenant AND turn_id IN (
+    SELECT turn_id FROM turns WHERE tenant = :tenant AND expires_at_ms <= :at_ms
+    ORDER BY expires_at_ms, turn_id LIMIT :limit
+)
+"""
+
 # --- erasing -------------------------------------------------------------------------------------
 
 VICTIMS_BY_ID = f"""{_WANTED}
@@ -173,6 +186,7 @@ ERASE_ALL_EVENTS = "DELETE FROM events WHERE tenant = ? AND channel = ?"
 ERASE_MESSAGE = "DELETE FROM messages WHERE tenant = ? AND channel = ? AND seq = ?"
 ERASE_MEMBER = "DELETE FROM members WHERE tenant = ? AND channel = ? AND user_id = ?"
 ERASE_ALL_MEMBERS = "DELETE FROM members WHERE tenant = ? AND channel = ?"
+ERASE_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ?"
 
 # --- reading -------------------------------------------------------------------------------------
 
@@ -193,7 +207,7 @@ SELECT {COLUMNS} FROM messages
 WHERE tenant = :tenant AND channel = :channel AND seq > :after_seq AND seq < :before_seq
     AND (:since_ms IS NULL OR sent_at_ms >= :since_ms) AND (:until_ms IS NULL OR sent_at_ms < :until_ms)
     AND (:author_id = '' OR author_id = :author_id) AND (:thread_id = '' OR thread_id = :thread_id)
-    AND (:include_recalled OR state = 0)
+    AND (:include_recalled OR state <> 1)
 """
 LIST_OLDEST_FIRST = _LISTED + "ORDER BY seq LIMIT :limit"
 LIST_NEWEST_FIRST = _LISTED + "ORDER BY seq DESC LIMIT :limit"
@@ -267,10 +281,12 @@ CROSS JOIN messages USING (tenant, channel, revision)
 WHERE tenant = ? AND channel = ? AND id = message_id AND embedder_id = ? ORDER BY seq
 """
 
+TURN = "SELECT channel, body FROM turns WHERE tenant = ? AND turn_id = ? AND expires_at_ms > ?"
+
 # --- for `doctor`: counts over everything, and nothing else --------------------------------------
 
 COUNT_ROWS = """
 SELECT (SELECT count(*) FROM channels), (SELECT count(*) FROM messages), (SELECT count(*) FROM revisions),
     (SELECT count(*) FROM vectors), (SELECT count(*) FROM tombstones), (SELECT count(*) FROM members),
-    (SELECT count(*) FROM events)
+    (SELECT count(*) FROM events), (SELECT count(*) FROM turns)
 """

@@ -94,7 +94,10 @@ class SqliteStore:
         return await self._writer.run(lambda c: group.apply_group(c, changes))
 
     async def scrub(self) -> None:
-        """Rewrite the file so that no byte of it holds erased or recalled text (N-10). Holds up writes for a while."""
+        """Rewrite the file without what was erased or recalled: no byte stays (N-10). Holds up writes for a while.
+
+        A turn keeps its frozen texts, recalled ones too, until it expires and a later turn removes it.
+        """
         await self._writer.run(files.scrub)
 
     async def stats(self) -> StoreStats:
@@ -142,6 +145,9 @@ class SqliteStore:
 
     async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
         return await self._reader.run(lambda c: reads.events(c, key, context_id))
+
+    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
+        return await self._reader.run(lambda c: reads.turn(c, tenant, turn_id, now_ms))
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         after_seq = 0

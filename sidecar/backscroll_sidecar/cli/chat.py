@@ -1,0 +1,254 @@
+"""`backscroll chat`: talk to the server's model in a channel, and see what context it was given."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import typer
+from google.protobuf.json_format import MessageToDict
+from rich.markup import escape
+
+from backscroll import (
+    ChatEvent,
+    Client,
+    Context,
+    ContextEvent,
+    Delta,
+    End,
+    ErrorEvent,
+    Notice,
+    ToolCallEvent,
+)
+from backscroll.errors import BackscrollError
+from backscroll.v1 import context_pb2
+from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.connect import connected, explained, target
+from backscroll_sidecar.cli.console import FAILURE, CommandError, err, print_error, print_json
+from backscroll_sidecar.cli.render import as_dict
+
+EPILOG = 'Example: backscroll chat my-group --once "which one did we mean?" --asker u17'
+ASKER = "cli"
+ECHO = "[echo: no model is configured"
+"""How the answer of the model begins that is none; a test compares it with the echo's own words."""
+NO_MODEL = (
+    "no model is configured, an echo answered: give the server BACKSCROLL_MODEL_API_KEY, "
+    "or BACKSCROLL_MODEL_BASE_URL of a model of your own"
+)
+FINE = frozenset({"complete", "length", "content_filter"})
+"""Endings of an answer that is there."""
+ADVICE = {
+    "rate_limited": "wait a little, or ask another model",
+    "rejected": "look at BACKSCROLL_DEFAULT_MODEL: the model may not exist there",
+    "unauthorized": "look at BACKSCROLL_MODEL_API_KEY of the server",
+    "server_error": "try again; the vendor's status page may say more",
+    "timeout": "try again, or give more --timeout",
+    "connection": "look at BACKSCROLL_MODEL_BASE_URL of the server, and whether the model runs there",
+    "bad_response": "look at BACKSCROLL_MODEL_BASE_URL of the server: it ends with the version, such as /v1",
+}
+ENDINGS = {
+    "incomplete": ("the answer broke off", "ask again"),
+    "upstream_error": ("the model failed", "the server's log says more"),
+    "deadline": ("there was no time left", "give more --timeout"),
+    "tool_calls": ("the model asks for tools", "there are none here: ask through the bot"),
+}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def chat(
+    channel: Annotated[str, typer.Argument(help="Channel to ask in.")],
+    once: Annotated[
+        str | None, typer.Option(help="Ask this one question and end.", show_default=False)
+    ] = None,
+    asker: Annotated[str, typer.Option(help="User id of who asks.")] = ASKER,
+    self_id: Annotated[
+        str | None, typer.Option(help="User id of the bot; its replies are stored under it.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Profile to pick with.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds an answer may take.", min=0.001)] = 120.0,
+    server: options.Server = options.DEFAULT_SERVER,
+    token: options.Token = None,
+    tls_ca: options.TlsCa = None,
+    as_json: options.Json = False,
+) -> None:
+    """Ask the server's model in a channel and stream its answer, with one line about the context it was given.
+
+    Questions and answers are stored in the channel. Questions are read line by line; Ctrl-C ends an answer, Ctrl-D ends
+    the chat. With --json each answer is one line.
+    """
+    server, token = target(server, token)
+    with connected(server, token, tls_ca) as client:
+        talk = Talk(client, channel, asker, self_id, profile, timeout, as_json)
+        if once is not None:
+            if problem := talk.ask(once):
+                raise problem
+            return
+        client.health()  # nobody there: say so before the first question
+        is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+        failures = 0
+        for question in _questions(talk, is_typed=is_typed):
+            try:
+                problem = talk.ask(question)
+            except BackscrollError as error:
+                problem = explained(error, server, has_tls=tls_ca is not None)
+            except KeyboardInterrupt:
+                if not is_typed:
+                    raise
+                problem = None
+                err().print("\n[dim]stopped[/]")
+            if problem:
+                failures += 1
+                print_error(problem, as_json=as_json)
+        if failures and not is_typed:
+            raise typer.Exit(FAILURE)
+
+
+@dataclass(slots=True)
+class Answer:
+    """What has come of an answer."""
+
+    texts: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    context: Context | None = None
+    error: ErrorEvent | None = None
+    end: End | None = None
+
+    @property
+    def is_echo(self) -> bool:
+        """Whether no model answered."""
+        return "".join(self.texts).startswith(ECHO)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """Somebody who asks in a channel."""
+
+    client: Client
+    channel: str
+    asker: str
+    self_id: str | None
+    profile: str | None
+    timeout_s: float
+    as_json: bool
+
+    def ask(self, question: str) -> CommandError | None:
+        """Ask, print what comes, and return what went wrong with the answer."""
+        events = self.client.stream_chat(
+            self.channel,
+            question,
+            asker=self.asker,
+            self_ids=() if self.self_id is None else (self.self_id,),
+            profile=self.profile,
+            timeout_s=self.timeout_s,
+        )
+        answer = Answer()
+        with closing(events):
+            for event in events:
+                _take(answer, event)
+                if not self.as_json:
+                    _show(event)
+        if self.as_json:
+            print_json(_as_json(question, answer), indent=None)
+        elif answer.texts or answer.notices:
+            print(flush=True)
+        if answer.is_echo and not self.as_json:
+            err().print(f"[yellow]{NO_MODEL}[/]")
+        return _problem(answer)
+
+
+def context_line(context: Context) -> str:
+    """One line, with markup, about what the model was shown."""
+    raw = context.raw
+    rung = context_pb2.Rung.Name(raw.rung).removeprefix("RUNG_").lower()
+    count = len(raw.items)
+    pieces = [
+        f"{count} message{'' if count == 1 else 's'}",
+        f"{raw.tokens.total:,} of {raw.tokens.budget:,} tokens",
+        rung,
+    ]
+    failed = [f"{one.source or one.stage} {one.reason}" for one in raw.degradations]
+    if failed:
+        pieces.append(f"without: {', '.join(failed)}")
+    return f"[dim]context: {escape(' · '.join(pieces))}[/]"
+
+
+def _take(answer: Answer, event: ChatEvent) -> None:
+    match event:
+        case ContextEvent(context):
+            answer.context = context
+        case Delta(text):
+            answer.texts.append(text)
+        case Notice(text):
+            answer.notices.append(text)
+        case ErrorEvent():
+            answer.error = event
+        case End():
+            answer.end = event
+        case ToolCallEvent():
+            pass  # the end says it
+
+
+def _show(event: ChatEvent) -> None:
+    match event:
+        case ContextEvent(context):
+            err().print(context_line(context))
+        case Delta(text) | Notice(text):
+            # Nobody's text may move the cursor or colour the terminal.
+            print(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), end="", flush=True)
+        case _:
+            pass
+
+
+def _problem(answer: Answer) -> CommandError | None:
+    reason = "" if answer.end is None else answer.end.reason
+    message, advice = ENDINGS.get(reason, ("the answer has no end", "ask again"))
+    if answer.error is not None:
+        return CommandError(
+            f"{answer.error.message} [{answer.error.reason}]",
+            ADVICE.get(answer.error.reason, advice if reason in ENDINGS else ""),
+        )
+    return None if reason in FINE else CommandError(f"{message} [{reason}]", advice)
+
+
+def _as_json(question: str, answer: Answer) -> dict[str, Any]:
+    return {
+        "question": question,
+        "text": "".join([*answer.texts, *answer.notices]),
+        "echo": answer.is_echo,
+        "error": None
+        if answer.error is None
+        else {"message": answer.error.message, "reason": answer.error.reason},
+        "end": None
+        if answer.end is None
+        else MessageToDict(answer.end.raw.end, preserving_proto_field_name=True),
+        "context": None if answer.context is None else as_dict(answer.context.raw),
+    }
+
+
+def _questions(talk: Talk, *, is_typed: bool) -> Iterator[str]:
+    """The lines typed or piped in, until there are no more."""
+    if is_typed:
+        with suppress(ImportError):
+            import readline  # noqa: F401 - input() edits lines with it
+        err().print(
+            f"[dim]{escape(talk.asker)} in {escape(talk.channel)}; questions and answers are stored there. "
+            "Ctrl-C ends an answer, Ctrl-D the chat.[/]"
+        )
+    while True:
+        try:
+            question = input("> " if is_typed else "")
+        except KeyboardInterrupt:
+            if not is_typed:
+                raise
+            err().print("\n[dim]Ctrl-D ends the chat[/]")
+            continue
+        except EOFError:
+            if is_typed:
+                print()
+            return
+        if question.strip():
+            yield question

@@ -1,0 +1,441 @@
+"""Chats of both clients against a fake server: events, the loop over tools, deadlines, calls that are dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from typing import Literal
+
+import grpc
+import pytest
+
+from backscroll import (
+    AsyncClient,
+    Client,
+    ContextEvent,
+    DeadlineExceeded,
+    Delta,
+    End,
+    ErrorEvent,
+    InvalidRequest,
+    Notice,
+    ToolCall,
+    ToolCallEvent,
+    ToolResult,
+    Unavailable,
+)
+from backscroll._tools import MAX_RESULT_BYTES, schema_of
+from backscroll.v1 import context_pb2 as pb
+
+QUESTION = "when do we meet?"
+
+
+def lookup(day: str) -> str:
+    """Look up when we meet."""
+    return f"on {day} at six"
+
+
+def results_of(fake, at=1, rpc="StreamChat"):
+    return [(one.text, one.is_error) for one in fake.requests(rpc)[at].tool_results]
+
+
+def text(events):
+    return "".join(event.text for event in events if isinstance(event, Delta))
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+def test_the_events_of_an_answer(client, fake):
+    events = client.stream_chat("room", QUESTION, asker="ann", self_ids=["bot"])
+    assert [type(event) for event in events] == [ContextEvent, Delta, Delta, End]
+    assert events[0].context.messages[-1] == {"role": "user", "content": QUESTION}
+    assert text(events) == QUESTION
+    end = events[-1]
+    assert (end.reason, end.turn_id, end.reply_message_id, end.partial) == (
+        "complete",
+        "t1",
+        "r1",
+        False,
+    )
+    assert end.raw.end.turn_id == "t1"
+
+
+def test_every_keyword_arrives(client, fake):
+    client.stream_chat(
+        "room", QUESTION, temperature=0.0, max_tool_iterations=3, enable_tools=False,
+        max_output_tokens=50, question_message_id="q1", layout="single_user",
+        overrides={"max_context": 4}, asked_at=1_795_132_800_000, system="a cat",
+    )  # fmt: skip
+    (request,) = fake.requests("StreamChat")
+    call = request.model_call
+    assert (call.temperature, call.max_tool_iterations, call.max_output_tokens) == (0.0, 3, 50)
+    assert call.HasField("temperature")
+    assert call.HasField("enable_tools")
+    assert request.question_message_id == "q1"
+    assert request.context.layout == pb.LAYOUT_SINGLE_USER
+    assert request.context.overrides.max_context == 4
+    assert request.context.asked_at_ms == 1_795_132_800_000
+    assert request.context.system.text == "a cat"
+
+
+def test_what_is_left_out_is_the_servers_to_decide(client, fake):
+    """S5-30: the client has no defaults of its own."""
+    client.stream_chat("room", QUESTION)
+    request = fake.requests("StreamChat")[0]
+    assert not request.model_call.ListFields()
+    assert {field.name for field, _ in request.context.ListFields()} == {"channel", "question"}
+
+
+def test_an_error_is_an_event(client, fake):
+    fake.chat_events = [
+        pb.StreamChatResponse(delta="so"),
+        pb.StreamChatResponse(notice=pb.Notice(text="cut", reason=pb.END_REASON_LENGTH)),
+        pb.StreamChatResponse(error=pb.ChatError(message="sorry", reason="timeout")),
+        pb.StreamChatResponse(),  # a newer server's event
+        pb.StreamChatResponse(end=pb.ChatEnd(reason=pb.END_REASON_UPSTREAM_ERROR, partial=True)),
+    ]
+    _, delta, notice, error, end = client.stream_chat("room", QUESTION)
+    assert isinstance(delta, Delta)
+    assert isinstance(notice, Notice)
+    assert isinstance(error, ErrorEvent)
+    assert (notice.text, notice.reason) == ("cut", "length")
+    assert (error.message, error.reason) == ("sorry", "timeout")
+    assert (end.reason, end.partial) == ("upstream_error", True)
+
+
+def test_a_whole_answer(client, fake):
+    answer = client.chat("room", QUESTION, asker="ann")
+    assert (answer.text, answer.end.reason, answer.error) == (QUESTION, "complete", None)
+    assert answer.context.messages[-1]["content"] == QUESTION
+    assert answer.tool_calls == ()
+    assert answer.raw.text == QUESTION
+
+
+def test_a_whole_answer_has_its_error(client, fake):
+    fake.chat_events = [
+        pb.StreamChatResponse(delta="so"),
+        pb.StreamChatResponse(error=pb.ChatError(message="sorry", reason="timeout")),
+        pb.StreamChatResponse(end=pb.ChatEnd(reason=pb.END_REASON_UPSTREAM_ERROR)),
+    ]
+    answer = client.chat("room", QUESTION)
+    assert (answer.text, answer.error.message, answer.error.reason) == ("so", "sorry", "timeout")
+
+
+@pytest.mark.parametrize("name", ["chat", "stream_chat"])
+def test_wrong_keywords_are_refused(client, fake, name):
+    with pytest.raises(TypeError, match="'asked_at_ms'"):
+        getattr(client, name)("room", QUESTION, asked_at_ms=5)
+    with pytest.raises(ValueError, match="no Layout"):
+        getattr(client, name)("room", QUESTION, layout="round")
+    assert not fake.seen
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_wrong_arguments_come_up_at_the_call(kind):
+    with pytest.raises(TypeError, match="question must be text"):
+        kind("127.0.0.1:9").stream_chat("room", 5)
+
+
+# --- deadlines and failures -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "rpc"), [("chat", "Chat"), ("stream_chat", "StreamChat")])
+def test_a_chat_has_two_minutes(client, fake, name, rpc):
+    getattr(client, name)("room", QUESTION)
+    getattr(client, name)("room", QUESTION, timeout_s=5)
+    first, second = (seen.seconds_left for seen in fake.seen if seen.rpc == rpc)
+    assert 110 < first < 121
+    assert 0 < second < 6
+
+
+@pytest.mark.parametrize("name", ["chat", "stream_chat"])
+def test_a_deadline_is_kept(client, fake, name):
+    fake.endless_chat = True
+    with pytest.raises(DeadlineExceeded):
+        getattr(client, name)("room", QUESTION, timeout_s=0.3)
+
+
+@pytest.mark.parametrize(("name", "rpc"), [("chat", "Chat"), ("stream_chat", "StreamChat")])
+def test_a_chat_is_never_retried(client, fake, fakes, name, rpc):
+    fake.fail(rpc, fakes.status_of(grpc.StatusCode.UNAVAILABLE), times=5)
+    with pytest.raises(Unavailable):
+        getattr(client, name)("room", QUESTION)
+    assert len(fake.seen) == 1
+
+
+def test_a_refusal_is_raised(client, fake, fakes):
+    status = fakes.status_of(
+        grpc.StatusCode.INVALID_ARGUMENT, "no question", "QUESTION_MISSING",
+        metadata={"field": "context.question"},
+    )  # fmt: skip
+    fake.fail("StreamChat", status)
+    with pytest.raises(InvalidRequest) as refused:
+        client.stream_chat("room")
+    assert (refused.value.reason, refused.value.field) == ("QUESTION_MISSING", "context.question")
+
+
+def test_leaving_the_loop_ends_the_call(fake):
+    fake.endless_chat = True
+    with Client(fake.address) as client:
+        for event in client.stream_chat("room", QUESTION):
+            if isinstance(event, Delta):
+                break
+        assert fake.ended.wait(5)
+
+
+async def test_leaving_the_loop_ends_the_call_async(fake):
+    fake.endless_chat = True
+    async with AsyncClient(fake.address) as client:
+        async for event in client.stream_chat("room", QUESTION):
+            if isinstance(event, Delta):
+                break
+        assert await asyncio.to_thread(fake.ended.wait, 5)
+
+
+async def test_closing_the_iterator_ends_the_call_there_and_then(fake):
+    fake.endless_chat = True
+    async with AsyncClient(fake.address) as client:
+        events = client.stream_chat("room", QUESTION, tools={"lookup": lookup})
+        await anext(events)
+        await events.aclose()
+        assert await asyncio.to_thread(fake.ended.wait, 5)
+
+
+async def test_cancelling_the_task_ends_the_call(fake):
+    fake.endless_chat = True
+
+    async def read(client):
+        async for _ in client.stream_chat("room", QUESTION):
+            reading.set()
+
+    reading = asyncio.Event()
+    async with AsyncClient(fake.address) as client:
+        task = asyncio.create_task(read(client))
+        await reading.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(fake.ended.wait, 5)
+
+
+# --- tools ----------------------------------------------------------------------------------------
+
+
+def test_the_client_runs_the_tools(client, fake):
+    events = client.stream_chat("room", QUESTION, tools={"lookup": lookup})
+    assert [type(event) for event in events] == [
+        ContextEvent, Delta, ToolCallEvent, Delta, Delta, End,
+    ]  # fmt: skip
+    assert events[2].call == ToolCall("call0-0", "lookup", '{"day": "friday"}')
+    assert text(events) == "let me see The tool says: on friday at six"
+    first, second = fake.requests("StreamChat")
+    assert first.model_call.enable_tools
+    (tool,) = json.loads(first.context.tools_json)
+    assert tool["function"]["name"] == "lookup"
+    assert (second.turn_id, second.HasField("context")) == ("t1", False)
+    assert second.tool_results[0].call_id == "call0-0"
+
+
+def test_three_rounds_of_several_tools(client, fake):
+    """S5-30: three rounds, each call answered once."""
+    fake.tool_rounds = 3
+    asked = []
+
+    def weather(day: str):
+        asked.append(day)
+        return {"天气": "晴", "day": day}
+
+    answer = client.chat("room", QUESTION, tools={"lookup": lookup, "weather": weather})
+    assert answer.text == 'The tool says: on friday at six, {"天气": "晴", "day": "friday"}'
+    assert answer.context.messages[-1]["content"] == QUESTION
+    assert [call.name for call in answer.tool_calls] == ["lookup", "weather"] * 3
+    assert (asked, answer.end.reason) == (["friday"] * 3, "complete")
+    requests = fake.requests("Chat")
+    assert len(requests) == 4
+    assert [one.call_id for one in requests[2].tool_results] == ["call1-0", "call1-1"]
+
+
+@pytest.mark.parametrize("name", ["chat", "stream_chat"])
+def test_asynchronous_tools_are_awaited(fake, name):
+    async def slow(day: str) -> str:
+        await asyncio.sleep(0.01)
+        return f"on {day}"
+
+    async def ask():
+        async with AsyncClient(fake.address) as client:
+            if name == "chat":
+                return (await client.chat("room", QUESTION, tools={"slow": slow})).text
+            events = client.stream_chat("room", QUESTION, tools={"slow": slow})
+            return text([event async for event in events])
+
+    assert asyncio.run(ask()).endswith("The tool says: on friday")
+
+
+def test_asynchronous_tools_need_the_asynchronous_client(fake):
+    async def slow(day: str) -> str:
+        return day
+
+    with Client(fake.address) as client, pytest.raises(TypeError, match="AsyncClient"):
+        client.chat("room", QUESTION, tools={"slow": slow})
+
+
+def test_a_tool_that_fails_costs_only_itself(client, fake, caplog):
+    def fails(day: str) -> str:
+        raise OSError("the password is hunter2")
+
+    answer = client.chat("room", QUESTION, tools={"fails": fails, "lookup": lookup})
+    assert answer.text == "The tool says: the tool failed, on friday at six"
+    assert results_of(fake, rpc="Chat") == [("the tool failed", True), ("on friday at six", False)]
+    assert "hunter2" in caplog.text  # the bot's own log, never the model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ('{"day": ', "the arguments are no JSON object"),
+        ("[1]", "the arguments are no JSON object"),
+        ("[" * 100_000, "the arguments are no JSON object"),
+        ('{"when": 1}', "the arguments do not fit: missing a required argument: 'day'"),
+        ("", "the arguments do not fit: missing a required argument: 'day'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told_to_the_model(client, fake, arguments, says):
+    fake.tool_arguments = arguments
+    client.stream_chat("room", QUESTION, tools={"lookup": lookup})
+    assert results_of(fake) == [(says, True)]
+
+
+def test_a_tool_that_is_not_there(client, fake):
+    schema = json.dumps([{"type": "function", "function": {"name": "other"}}])
+    client.stream_chat("room", QUESTION, tools={"lookup": lookup}, tools_json=schema)
+    assert results_of(fake) == [("there is no such tool", True)]
+
+
+def test_what_is_too_long_for_a_result_is_cut(client, fake):
+    client.stream_chat("room", QUESTION, tools={"lookup": lambda day: "猫\ud83d" * 40_000})
+    ((said, is_error),) = results_of(fake)
+    assert MAX_RESULT_BYTES - 4 <= len(said.encode()) <= MAX_RESULT_BYTES
+    assert (said[-7:], is_error) == ("… [cut]", False)
+
+
+class _Broken(dict):
+    """A registry that cannot be read."""
+
+    def __iter__(self):
+        raise RuntimeError("registry is down")
+
+
+class _Unspeakable:
+    """A function whose schema cannot be made now."""
+
+    @property
+    def __signature__(self):
+        raise RuntimeError("registry is down")
+
+    def __call__(self):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("tools", [_Broken(lookup=lookup), {"lookup": _Unspeakable()}])
+def test_without_a_registry_the_reply_goes_on(client, fake, caplog, tools):
+    """S5-49: tools off, reply continues."""
+    with caplog.at_level(logging.WARNING, "backscroll"):
+        answer = client.chat("room", QUESTION, tools=tools, max_tool_iterations=5)
+    assert (answer.text, answer.end.reason) == (QUESTION, "complete")
+    (request,) = fake.requests("Chat")
+    assert (request.model_call.enable_tools, request.context.tools_json) == (False, "")
+    assert "tools are off" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "options", [{"tools": {}}, {"tools": {"a": lookup}, "enable_tools": False}]
+)
+def test_no_tools_no_loop(client, fake, options):
+    assert client.chat("room", QUESTION, **options).text == QUESTION
+    assert not fake.requests("Chat")[0].model_call.enable_tools
+
+
+def test_without_a_table_the_bot_continues_by_itself(client, fake):
+    schema = json.dumps([schema_of("lookup", lookup)])
+    answer = client.chat("room", QUESTION, tools_json=schema, enable_tools=True)
+    assert (answer.end.reason, answer.end.turn_id) == ("tool_calls", "t1")
+    (call,) = answer.tool_calls
+    events = client.stream_chat(
+        turn_id="t1", tool_results=[ToolResult(call.id, "at six", is_error=True)]
+    )
+    assert text(events) == "The tool says: at six"
+    (request,) = fake.requests("StreamChat")
+    assert request.turn_id == "t1"
+    assert not request.HasField("context")
+    assert results_of(fake, 0) == [("at six", True)]
+
+
+def test_a_server_that_never_stops_asking_is_left(client, fake):
+    fake.tool_rounds = 1_000
+    answer = client.chat("room", QUESTION, tools={"lookup": lookup}, max_tool_iterations=4)
+    assert answer.end.reason == "tool_calls"
+    assert len(fake.requests("Chat")) == 1 + 4
+
+
+def test_the_tools_own_time_is_not_the_calls(client, fake):
+    def slow(day: str) -> str:
+        time.sleep(0.4)
+        return day
+
+    fake.tool_rounds = 2
+    answer = client.chat("room", QUESTION, tools={"slow": slow}, timeout_s=0.7)
+    assert answer.end.reason == "complete"
+
+
+# --- schemas --------------------------------------------------------------------------------------
+
+
+def test_a_schema_of_annotations():
+    def book(
+        room: str,
+        hours: int = 1,
+        *,
+        price: float | None = None,
+        kind: Literal["big", "small"] = "big",
+        guests: list[str] = (),
+        anything=None,
+        **rest: str,
+    ) -> str:
+        """Book a room
+        for some hours.
+
+        More.
+        """
+
+    assert schema_of("book", book) == {
+        "type": "function",
+        "function": {
+            "name": "book",
+            "description": "Book a room for some hours.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "room": {"type": "string"},
+                    "hours": {"type": "integer"},
+                    "price": {"type": "number"},
+                    "kind": {"enum": ["big", "small"]},
+                    "guests": {"type": "array", "items": {"type": "string"}},
+                    "anything": {},
+                },
+                "required": ["room"],
+            },
+        },
+    }
+
+
+def test_a_function_that_tells_too_little_needs_a_schema(client, fake):
+    def odd(a: NotThere):  # noqa: F821
+        pass
+
+    for function in (odd, len, lambda a, /: a):
+        with pytest.raises(ValueError, match="give tools_json"):
+            client.stream_chat("room", QUESTION, tools={"odd": function})
+    assert not fake.seen

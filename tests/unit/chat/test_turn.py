@@ -1,0 +1,130 @@
+"""A turn as a value and as bytes; endings as a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from backscroll_sidecar.chat import EndReason, Notices
+from backscroll_sidecar.chat.endings import NOTICES, ending_of, error_text, notice_of
+from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    NeutralMessage,
+    Role,
+    ToolCallPart,
+    ToolResultPart,
+)
+from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.models.faults import failed
+from backscroll_sidecar.ports import FinishReason, ModelFault
+
+CALLS = (ToolCallPart("c1", "weather", '{"city": "北京"}'), ToolCallPart("c2", "now"))
+TURN = Turn(
+    id="t1",
+    key=ChannelKey("acme", "房间"),
+    self_id="bot",
+    model="gpt-4o-mini",
+    messages=(
+        NeutralMessage(Role.SYSTEM, "You are a cat. 🐈"),
+        NeutralMessage(Role.USER, "天气?\n", "Ann", ("m1", "m2")),
+    ),
+    question_message_id="m9",
+    calls=CALLS,
+    iteration=1,
+    max_iterations=3,
+    temperature=0.7,
+    tools_json="[{}]",
+    max_output_tokens=9,
+    reply_text="看看…",
+    expires_at_ms=5,
+)
+
+
+def result(id: str, text: str = "ok") -> ToolResultPart:
+    return ToolResultPart(id, "", text)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        TURN,
+        replace(TURN, temperature=None, max_output_tokens=None, calls=(), messages=()),
+        replace(TURN, ended=EndReason.LENGTH, reply_message_id="t1:reply"),
+        TURN.continued((result("c2"), result("c1"))),
+    ],
+)
+def test_bytes_and_back(turn: Turn) -> None:
+    """A kept turn is the turn it was, in any state, also after a restart."""
+    assert decode_turn(encode_turn(turn)) == turn
+
+
+def test_results_stand_behind_their_calls_in_the_order_of_the_calls() -> None:
+    """S5-30: what the model said with its calls stays with them."""
+    following = TURN.continued((result("c2", "noon"), result("c1", "25°")))
+    assert following.messages[:2] == TURN.messages
+    assert following.messages[2:] == (
+        NeutralMessage(Role.ASSISTANT, "看看…", tool_calls=CALLS),
+        NeutralMessage(Role.TOOL, "25°", tool_call_id="c1"),
+        NeutralMessage(Role.TOOL, "noon", tool_call_id="c2"),
+    )
+    assert (following.calls, following.reply_text) == ((), "")
+
+
+@pytest.mark.parametrize("ids", [[], ["c1"], ["c1", "c1"], ["c1", "c2", "c2"], ["c1", "c3"]])
+def test_any_other_results_are_refused(ids: list[str]) -> None:
+    """P-10: a call is never sent to the model without its result, nor a result without its call."""
+    with pytest.raises(InvalidRequest) as refused:
+        TURN.continued(tuple(map(result, ids)))
+    assert refused.value.field == "tool_results"
+
+
+@pytest.mark.parametrize(
+    ("iteration", "tools_json", "allowed"),
+    [(1, "[{}]", True), (3, "[{}]", True), (4, "[{}]", False), (1, "", False)],
+)
+def test_who_may_call_tools(iteration: int, tools_json: str, *, allowed: bool) -> None:
+    """S5-30: the calls up to max_iterations; the one after must answer."""
+    assert replace(TURN, iteration=iteration, tools_json=tools_json).may_call_tools == allowed
+
+
+@pytest.mark.parametrize(
+    ("finish", "reason", "notice", "whole"),
+    [
+        (FinishReason.STOP, EndReason.COMPLETE, "", True),
+        (FinishReason.LENGTH, EndReason.LENGTH, "(后续内容被截断)", True),
+        (
+            FinishReason.CONTENT_FILTER,
+            EndReason.CONTENT_FILTER,
+            "赤尾有点不想讨论这个话题呢~",
+            True,
+        ),
+        (FinishReason.TOOL_CALLS, EndReason.TOOL_CALLS, "", True),
+        (FinishReason.NONE, EndReason.INCOMPLETE, "", False),
+    ],
+)
+def test_endings(finish: FinishReason, reason: EndReason, notice: str, *, whole: bool) -> None:
+    """Law 8, S5-31: each of the model's ends has one of ours; an empty notice is none."""
+    ending = ending_of(finish, NOTICES, missing_is_complete=False)
+    assert (ending.reason, ending.is_whole) == (reason, whole)
+    assert (ending.notice.text if ending.notice else "") == notice
+    assert ending_of(finish, Notices("", ""), missing_is_complete=False).notice is None
+
+
+def test_a_missing_reason_may_count_as_complete() -> None:
+    ending = ending_of(FinishReason.NONE, NOTICES, missing_is_complete=True)
+    assert (ending.reason, ending.is_whole) == (EndReason.COMPLETE, True)
+
+
+def test_only_two_endings_have_a_notice() -> None:
+    """S5-31: stops unless tool_calls, and says why for two of the reasons."""
+    told = {reason for reason in EndReason if notice_of(reason, NOTICES)}
+    assert told == {EndReason.LENGTH, EndReason.CONTENT_FILTER}
+
+
+@pytest.mark.parametrize("fault", [*ModelFault])
+def test_error_texts(fault: ModelFault) -> None:
+    """S5-32: the exact prefix and a safe reason."""
+    error = failed(fault)
+    assert error_text(error) == f"生成回复时出现错误: {error.safe_reason}"
