@@ -2,7 +2,7 @@
 
 The file is one that `backscroll import` takes. The server does not see the links, unless `explicit` gives it those of
 the history; it never sees the question's own. The conversation of a question is the tree of replies it belongs to; as
-most messages carry no link, its precision means little here.
+most messages carry no link, its precision is not measured.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _questions(lines: Sequence[Line]) -> list[Question]:
         questions.append(
             Question(
                 line.message_id, "reply", replace(line, reply_to=None), at, frozenset({parent}),
-                conversation=frozenset(tree) or None, judged_from=first,
+                conversation=frozenset(tree) or None, judged_from=at,
             )
         )  # fmt: skip
     return questions

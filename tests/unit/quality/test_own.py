@@ -20,6 +20,7 @@ def test_what_a_reply_answers_is_gold_and_hidden(tmp_path):
     assert (own.chats.name, own.chats.task) == ("chat", "reply")
     assert (first.question_id, first.gold, first.cut) == ("m2", {"m1"}, 1)
     assert (second.gold, second.conversation, second.cut) == ({"m2"}, {"m1", "m2"}, 3)
+    assert second.judged_from == second.cut, "nobody has annotated what is no reply"
     assert second.line.mentions == (("u2", "n2"),)
     assert {line.reply_to for line in own.chats.groups["g"]} == {None}
 
