@@ -25,16 +25,19 @@ class FakeClient:
     lost: int = 0
     ready: bool = True
     calls: list = field(default_factory=list)
+    links: list = field(default_factory=list)
 
     def append(self, channel, messages):
         self.calls.append(("append", channel, [one.id for one in messages]))
+        self.links += [one.reply_to for one in messages]
         return SimpleNamespace(stored=len(messages) - self.lost, problems=())
 
     def wait_for_index(self, channel, wait_s):
         self.calls.append(("wait",))
         return SimpleNamespace(ready=self.ready)
 
-    def build_context(self, channel, question, *, asker, asked_at, profile, overrides, **_):
+    def build_context(self, channel, question, *, asker, asked_at, profile, overrides, **more):
+        self.links.append(("asked", more["reply"], [one.user_id for one in more["mentions"]]))
         self.calls.append(("ask", question, asker.id, asked_at, profile, overrides.max_context))
         items = [SimpleNamespace(rank=rank, message=SimpleNamespace(id=one))
                  for rank, one in enumerate(self.answer, start=1)]  # fmt: skip
@@ -90,6 +93,17 @@ def test_a_question_about_long_ago_is_asked_after_everything(tmp_path):
 def test_an_answer_that_cannot_be_judged_is_an_error_not_a_low_score(tmp_path, client, says):
     with pytest.raises(Misjudged, match=says):
         judge(chats(tmp_path, [REPLY]), LiveServer(client), ["a"])
+
+
+def test_links_and_mentions_are_sent_as_the_set_has_them(tmp_path):
+    linked = [
+        {**row, "explicit_reply_to": "m0"} if row["message_id"] in {"m1", "m3"} else row
+        for row in MESSAGES
+    ]
+    client = FakeClient()
+    given = read_set(*find_set(written(tmp_path, linked)), explicit=True)
+    judge(given, LiveServer(client), ["a"])
+    assert client.links == [None, "m0", None, ("asked", "m0", ["u2"])]
 
 
 def test_a_source_that_the_server_never_had_is_named(tmp_path):
