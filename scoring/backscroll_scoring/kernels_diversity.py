@@ -177,7 +177,7 @@ def collapse(
         if not 0 <= place < facts.shape[0]:
             return ROW_OUT_OF_RANGE
         first, last = offsets[place], offsets[place + 1]
-        bits = 0
+        bits = np.int64(0)
         for k in range(first, last):
             bits |= np.int64(1) << np.int64(ids[k] % SIGNATURE_BITS)
         signature[place] = bits

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import ancestors, top_order
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
@@ -56,7 +57,7 @@ def select(
     *,
     membership_only: bool,
 ) -> Selection:
-    """Apply visibility, threshold, floors, duplicates and the maximum, in this order."""
+    """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order."""
     rows = gathered.rows
     fates = [Fate.LIMIT] * len(rows)
     decided = ["limit"] * len(rows)
@@ -81,6 +82,8 @@ def select(
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, rows, order)
         reject(np.array(copies, np.intp), Fate.DUPLICATE)
+    order, alike = diversify(view, gathered, ranked.scores, order, profile)
+    reject(np.array(alike, np.intp), Fate.DIVERSITY)
     chosen = order[: profile.max_context]
     for place in chosen:
         fates[place] = Fate.SELECTED
