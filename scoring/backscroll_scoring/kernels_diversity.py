@@ -37,7 +37,7 @@ def shingles(
     codes: Int32, ends: Int64, size: int, out_offsets: Int64, out_ids: Int32, out_facts: Int64
 ) -> int:
     """See `reference_diversity.shingles`."""
-    kept = np.empty(codes.shape[0], np.int32)
+    kept = np.empty(codes.shape[0], np.int64)  # wide, so that hashes are
     total = 0
     start = 0
     out_offsets[0] = 0
@@ -47,7 +47,7 @@ def shingles(
         in_number = False
         asks = False
         for c in range(start, ends[t]):
-            code = codes[c]
+            code = int(codes[c])
             if FULL_WIDTH <= code <= FULL_WIDTH_END:
                 code -= FULL_WIDTH_SHIFT
             if 48 <= code <= 57:
