@@ -26,21 +26,14 @@ def diversify(
 
     A cut of the new order anywhere is what a smaller maximum gives.
     """
-    references = [i for i, place in enumerate(order) if gathered.semantic[place]]
+    members = gathered.rounds.members
+    references = [
+        i for i, p in enumerate(order) if gathered.semantic[p] and p not in members
+    ]  # a tool round stays whole
     if not references or profile.diversity == "none":
         return order, []
     if profile.diversity == "collapse":
-        # No more can move up than there are references: what stands behind needs no look.
-        head = order[: profile.max_context + len(references)]
-        rows = gathered.rows[head]
-        sets = shingle_sets([view.texts[row] for row in rows.tolist()])
-        places = np.arange(len(head), dtype=np.int32)
-        leaders = near_duplicates(sets, places, authors=view.columns.author[rows])
-        alike = [
-            place
-            for place, leader in zip(head, leaders.tolist(), strict=True)
-            if leader >= 0 and gathered.semantic[place]
-        ]
+        alike = _repeats(view, gathered, order, references, profile.max_context)
         gone = set(alike)
         return [place for place in order if place not in gone], alike
     places = np.array([order[i] for i in references])
@@ -52,3 +45,20 @@ def diversify(
         mixed[i] = place
     most = profile.max_context
     return mixed, sorted(set(order[:most]) - set(mixed[:most]))
+
+
+def _repeats(
+    view: ChannelView,
+    gathered: Gathered,
+    order: list[int],
+    references: list[int],
+    maximum: int,
+) -> list[int]:
+    """The references that repeat a better ranked candidate."""
+    # No more can move up than there are references: what stands behind needs no look. (Rounds may be passed over.)
+    head = order if gathered.rounds.members else order[: maximum + len(references)]
+    rows = gathered.rows[head]
+    sets = shingle_sets([view.texts[row] for row in rows.tolist()])
+    places = np.arange(len(head), dtype=np.int32)
+    leaders = near_duplicates(sets, places, authors=view.columns.author[rows])
+    return [order[i] for i in references if i < len(head) and leaders[i] >= 0]
