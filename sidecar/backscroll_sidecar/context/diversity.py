@@ -26,11 +26,13 @@ def diversify(
 
     A cut of the new order anywhere is what a smaller maximum gives.
     """
+    if profile.diversity == "none":
+        return order, []
     members = gathered.rounds.members
     references = [
         i for i, p in enumerate(order) if gathered.semantic[p] and p not in members
     ]  # a tool round stays whole
-    if not references or profile.diversity == "none":
+    if not references:
         return order, []
     if profile.diversity == "collapse":
         alike = _repeats(view, gathered, order, references, profile.max_context)
