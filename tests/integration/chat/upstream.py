@@ -16,10 +16,17 @@ from tests.contract.models.sse_server import Reply, Step, sse_server
 
 @dataclass
 class Upstream:
-    """Where the model is, and the bodies it was sent so far."""
+    """Where the model is, the bodies it was sent so far, and a log that a test may write into as well."""
 
     url: str
     bodies: list[bytes] = field(default_factory=list)
+    log: list[tuple[str, str]] = field(default_factory=list)
+
+    def took(self, path: str, body: bytes) -> int:
+        """Note a request; how many there were before it."""
+        self.log.append(("model", path))
+        self.bodies.append(body)
+        return len(self.bodies) - 1
 
     @property
     def sent(self) -> list[dict]:
@@ -41,7 +48,7 @@ async def upstream(httpserver: HTTPServer, replies: Sequence[Reply]) -> AsyncIte
             choose = server.choose
 
             def keeping(exchange, at):
-                playing.bodies.append(exchange.body)
+                playing.took(exchange.line.split()[1], exchange.body)
                 return choose(exchange, at)
 
             server.choose = keeping
@@ -54,8 +61,8 @@ def on_httpserver(httpserver: HTTPServer, replies: Sequence[Reply]) -> Upstream:
     playing = Upstream(httpserver.url_for("/v1"))
 
     def answer(request: Request) -> Response:
-        reply = replies[min(len(playing.bodies), len(replies) - 1)]
-        playing.bodies.append(request.get_data())
+        at = playing.took(request.path, request.get_data())
+        reply = replies[min(at, len(replies) - 1)]
         headers = {"content-type": "text/event-stream", **reply.headers}
         return Response(_body(reply.steps), reply.status, headers)
 
