@@ -12,6 +12,7 @@ import orjson
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.faults import Filtered, failed, of_event
+from backscroll_sidecar.models.sse import loaded
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -116,11 +117,9 @@ def whole_answer(body: object) -> list[ModelEvent]:
     """The events of an answer that was not streamed: its JSON, loaded or as bytes."""
     reader = AnswerReader()
     try:
-        delta = reader.take(orjson.loads(body) if isinstance(body, bytes) else body)
+        delta = reader.take(loaded(body) if isinstance(body, bytes) else body)
     except Filtered:
         return [FILTERED]
-    except ValueError:
-        raise failed(ModelFault.BAD_RESPONSE) from None
     return [*([delta] if delta else []), *reader.end()]
 
 

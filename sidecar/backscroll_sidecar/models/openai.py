@@ -19,6 +19,7 @@ import structlog
 from backscroll_sidecar.models.body import request_body
 from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
 from backscroll_sidecar.models.faults import Filtered, failed, known_code, of_event, of_status
+from backscroll_sidecar.models.sse import DONE, event_data, loaded
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ AFTER_FINISH_S = 2.0
 """How long usage and the end of the stream are waited for once the model has said why it stopped."""
 
 _PATH = "/chat/completions"
-_END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,25 +181,27 @@ class OpenAIModel:
                 yield event
             return
         reader = AnswerReader()
-        chunks = aiter(answer)
+        is_over = False
         patience: float | None = None
-        while True:
-            try:
-                chunk = await self._wait(anext(chunks, _END), patience or deadline)
-                if chunk is _END:
+        async with aclosing(event_data(answer.response.aiter_bytes())) as stream:
+            while True:
+                try:
+                    data = await self._wait(anext(stream, None), patience or deadline)
+                    if data is None:
+                        break
+                    delta = None if data == DONE else reader.take(loaded(data))
+                except Filtered:
+                    reader.filter()
                     break
-                delta = reader.take(chunk)
-            except Filtered:
-                reader.filter()
-                break
-            except ModelError:
-                if reader.finished:
-                    break  # the answer is whole; what failed after it costs its usage at most
-                raise
-            if delta is not None:
-                yield delta
-            if reader.finished and patience is None:
-                patience = _soon(deadline)
+                except ModelError:
+                    if is_over:
+                        break  # all was said; what failed after it costs the usage at most
+                    raise
+                if delta is not None:
+                    yield delta
+                is_over = is_over or reader.finished or data == DONE
+                if is_over and patience is None:
+                    patience = _soon(deadline)
         for event in reader.end():
             yield event
 

@@ -138,6 +138,12 @@ ENDINGS = {
     "no reason, lenient": row(said("猫"), DONE, text="猫", ending="COMPLETE", settings=LENIENT),
     "no reason, no DONE": row(said("猫"), text="猫", ending="INCOMPLETE", partial=True),
     "no reason, no DONE, lenient": row(said("猫"), text="猫", ending="COMPLETE", settings=LENIENT),
+    "no blank line behind the last event": row(
+        said("猫"), stopped().rstrip(), text="猫", ending="COMPLETE"
+    ),
+    "no reason, half of DONE's lines": row(
+        said("猫"), DONE.rstrip(), text="猫", ending="COMPLETE", settings=LENIENT
+    ),
     "an unknown reason": row(said("猫"), stopped("abort"), DONE, text="猫", ending="INCOMPLETE", partial=True),
     "calls announced, none made": row(
         said("猫"), stopped("tool_calls"), text="猫", ending="INCOMPLETE", partial=True
@@ -170,6 +176,16 @@ FAILURES = {
     "shorter than announced": row(
         said("猫"), text="猫", error=BROKEN, partial=True, headers={"content-length": "999"}
     ),
+    **{
+        # Nothing but the half line tells that the body was cut: not even who takes a missing reason for an end
+        # may take it for whole.
+        f"half a line of {len(half)} bytes{', lenient' * bool(settings)}": row(
+            said("猫"), half, text="猫", error=BROKEN, partial=True, settings=settings
+        )
+        for half in (said("🐟")[:3], said("🐟")[:12], said("🐟")[:-9], said("🐟").rstrip()[:-1])
+        for settings in ({}, LENIENT)
+    },
+    "half a line first": row(b'data: {"choices": [', error=BROKEN),
     "malformed line": row(
         said("猫"), b'data: {"choices": [{\n\n', said("🐟"), stopped(), text="猫", error=UNREADABLE, partial=True
     ),
