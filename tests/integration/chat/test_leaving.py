@@ -77,8 +77,7 @@ async def settled(bot: Bot, server: SseServer, before: int) -> None:
             await asyncio.sleep(0.01)
         for exchange in server.exchanges:
             await exchange.gone.wait()
-    assert not bot.app.chat._background
-    assert not bot.app.chat._open_turns
+    assert bot.app.chat.is_idle
 
 
 async def test_leaving_at_random_moments() -> None:

@@ -63,7 +63,8 @@ async def test_settings_change_the_defaults() -> None:
 
 
 @pytest.mark.parametrize("layout", [1, 2, 3, 4])
-async def test_both_rpcs_send_the_model_the_same(layout: int) -> None:
+@pytest.mark.parametrize("names", [False, True])
+async def test_both_rpcs_send_the_model_the_same(layout: int, *, names: bool) -> None:
     """S1-19: StreamChat and Chat send identical messages, those of BuildContext's payload, and say the same."""
     asked = turn(
         "so when, 到底？",
@@ -71,6 +72,7 @@ async def test_both_rpcs_send_the_model_the_same(layout: int) -> None:
             "trigger_message_id": "m9",
             "asked_at_ms": T0 + 9_000,
             "layout": layout,
+            "include_names": names,
             "system": pb.SystemPrompt(text="You are a cat."),
         },
     )
@@ -85,6 +87,7 @@ async def test_both_rpcs_send_the_model_the_same(layout: int) -> None:
     assert first == second
     assert first["messages"] == json.loads(streamed.context.payloads[0].body)["messages"]
     assert json.dumps(first["messages"], ensure_ascii=False).count("到底") == 1
+    assert any("name" in one for one in first["messages"]) == (names and layout == pb.LAYOUT_TURNS)
     assert once.text == streamed.text + streamed.notices[0].text
     assert once.end.reason == streamed.end.reason
     assert [i.message.id for i in once.context.items if i.message.id in {"m1", "m2", "bot1"}] == [
