@@ -94,9 +94,9 @@ class Bot:
         for message in messages:
             await self.client.append(ROOM, message)
 
-    async def stored(self) -> list[history_pb2.StoredMessage]:
+    async def stored(self, channel: str = ROOM) -> list[history_pb2.StoredMessage]:
         try:
-            return [message async for message in self.client.list_messages(ROOM)]
+            return [message async for message in self.client.list_messages(channel)]
         except NotFound:
             return []
 
