@@ -24,6 +24,7 @@ READ_I64 = nb.types.Array(nb.int64, 1, "C", readonly=True)
 READ_F64 = nb.types.Array(nb.float64, 1, "C", readonly=True)
 # What we write.
 I32 = nb.types.Array(nb.int32, 1, "C")
+I64 = nb.types.Array(nb.int64, 1, "C")
 F64 = nb.types.Array(nb.float64, 1, "C")
 F64_2D = nb.types.Array(nb.float64, 2, "C")
 

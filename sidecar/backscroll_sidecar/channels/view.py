@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.domain import ChannelKey
 
 
@@ -50,6 +51,7 @@ class ChannelView:
     texts: Sequence[str]
     fragments: Sequence[bytes]
     people: People
+    tool_rounds: ToolRounds
     rows: Mapping[str, int]
     keyword_ids: Mapping[str, int]
     thread_ids: Mapping[str, int]

@@ -8,7 +8,13 @@ from functools import lru_cache
 
 from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import TokenCounter, token_counter
-from backscroll_sidecar.context.compress import Compressor, Limits, LineCost
+from backscroll_sidecar.context.compress import (
+    Compressor,
+    Limits,
+    LineCost,
+    block_of,
+    whole_blocks,
+)
 from backscroll_sidecar.context.layouts import Assembled, Assembler, Parts
 from backscroll_sidecar.context.lines import Line, LineStyle, outside, speaker, time_mark
 from backscroll_sidecar.context.model import TokenCounts
@@ -100,11 +106,12 @@ def fit(
         compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room), cost)
     except Exception as error:
         raise StageFailed("compress") from error
-    lines = list(compressed.lines)
+    lines = whole_blocks(compressed.lines, parts.lines)
     if lines:
         made, total = assemble(lines, preferences)
     while lines and total > frame.budget:
-        lines.remove(max(lines, key=lambda line: line.rank))
+        worst = block_of(max(lines, key=lambda line: line.rank))
+        lines = [line for line in lines if block_of(line) != worst]
         made, total = assemble(lines, preferences)
     kept = {line.place for line in lines}
     dropped = {

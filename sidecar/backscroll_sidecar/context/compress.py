@@ -76,15 +76,33 @@ class SimpleCompressor:
 def _fitting(
     lines: Sequence[Line], max_tokens: int, cost: LineCost
 ) -> tuple[list[Line], list[Line]]:
-    """Walk from the best rank down; what does not fit is left out and the walk goes on with the next."""
+    """Walk from the best rank down; what does not fit is left out and the walk goes on with the next.
+
+    The lines of a tool round fit together or not at all (P-10).
+    """
     left = max_tokens
     taken: set[int] = set()
+    blocks: dict[tuple[bool, int], list[Line]] = {}
     for line in sorted(lines, key=lambda line: line.rank):
-        tokens = cost(line)
+        blocks.setdefault(block_of(line), []).append(line)
+    for block in blocks.values():
+        tokens = sum(map(cost, block))
         if tokens <= left:
             left -= tokens
-            taken.add(line.place)
+            taken.update(line.place for line in block)
     return [x for x in lines if x.place in taken], [x for x in lines if x.place not in taken]
+
+
+def block_of(line: Line) -> tuple[bool, int]:
+    """What the line is taken or left together with: itself, or its tool round."""
+    return (False, line.place) if line.round is None else (True, line.round)
+
+
+def whole_blocks(kept: Sequence[Line], lines: Sequence[Line]) -> list[Line]:
+    """The lines kept, but for those of a tool round of which another line of `lines` was not kept (P-10)."""
+    places = {line.place for line in kept}
+    broken = {line.round for line in lines if line.round is not None and line.place not in places}
+    return [line for line in kept if line.round is None or line.round not in broken]
 
 
 def shorten(line: Line, max_chars: int) -> Line:

@@ -37,7 +37,10 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One selected message, ready to be written. `is_own`: a line of the bot the context is for."""
+    """One selected message, ready to be written. `is_own`: a line of the bot the context is for.
+
+    `round` is the same number on the lines of one tool round, None on others; `token_count` 0: not counted yet.
+    """
 
     message_id: str
     role: Role
@@ -50,6 +53,7 @@ class Line:
     rank: int
     category: Category = Category.RECENT
     place: int = 0
+    round: int | None = None
     token_count: int = 0
     truncated: bool = False
 

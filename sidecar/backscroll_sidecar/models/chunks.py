@@ -11,7 +11,8 @@ import orjson
 
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.faults import failed, of_event
+from backscroll_sidecar.models.faults import Filtered, failed, of_event
+from backscroll_sidecar.models.sse import loaded
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -43,6 +44,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """What servers write, OpenAI's and others'. Anything else (``abort``) is NONE: nobody says that the answer is whole."""
 
+FILTERED = Finished(FinishReason.CONTENT_FILTER)
 _CUT_OFF = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
 
@@ -83,6 +85,11 @@ class AnswerReader:
         self._stop(choice.get("finish_reason"))
         return TextDelta(text) if text else None
 
+    def filter(self) -> None:
+        """The vendor's filter ended the answer by an error instead of a finish reason."""
+        self._answered = True
+        self._stop(FinishReason.CONTENT_FILTER.value)
+
     def end(self) -> list[ModelEvent]:
         """What is left once the answer has ended cleanly. `Finished` is the last."""
         if not self._answered:
@@ -104,6 +111,16 @@ class AnswerReader:
             raise failed(ModelFault.SERVER_ERROR)
         self._reason = FINISH_REASONS.get(reason, FinishReason.NONE)
         self.finished = self._reason is not FinishReason.NONE
+
+
+def whole_answer(body: object) -> list[ModelEvent]:
+    """The events of an answer that was not streamed: its JSON, loaded or as bytes."""
+    reader = AnswerReader()
+    try:
+        delta = reader.take(loaded(body) if isinstance(body, bytes) else body)
+    except Filtered:
+        return [FILTERED]
+    return [*([delta] if delta else []), *reader.end()]
 
 
 class SafeText:

@@ -8,18 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
-import orjson
 import structlog
 
 from backscroll_sidecar.models.body import request_body
-from backscroll_sidecar.models.chunks import AnswerReader
-from backscroll_sidecar.models.faults import failed, known_code, of_event, of_status
+from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
+from backscroll_sidecar.models.faults import Filtered, failed, known_code, of_event, of_status
+from backscroll_sidecar.models.sse import DONE, event_data, loaded
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ AFTER_FINISH_S = 2.0
 """How long usage and the end of the stream are waited for once the model has said why it stopped."""
 
 _PATH = "/chat/completions"
-_END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +131,13 @@ class OpenAIModel:
             include_usage=self._options.include_usage,
             max_tokens_field=self._options.max_tokens_field,
         )
-        answer = await self._wait(self._open(body), deadline)
-        events = self._events(answer, deadline)
+        try:
+            answer = await self._wait(self._open(body), deadline)
+        except Filtered:
+            answer = None
+        events = _only_filtered() if answer is None else self._events(answer, deadline)
         # The answer first: its socket closes at once, whatever the reader of the events is about.
-        async with aclosing(events), answer:
+        async with aclosing(events), answer or nullcontext():
             yield events
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
@@ -149,7 +151,10 @@ class OpenAIModel:
             content=body,
             options={"headers": self._headers, "timeout": self._answer_timeout},
         )
-        return _whole_answer(await self._wait(sent, deadline))
+        try:
+            return whole_answer(await self._wait(sent, deadline))
+        except Filtered:
+            return [FILTERED]
 
     async def close(self) -> None:
         await self._client.close()
@@ -172,26 +177,31 @@ class OpenAIModel:
         if "json" in answer.response.headers.get("content-type", ""):
             # A server that does not stream answers all the same.
             body = await self._wait(answer.response.aread(), deadline)
-            for event in _whole_answer(_loaded(body)):
+            for event in whole_answer(body):
                 yield event
             return
         reader = AnswerReader()
-        chunks = aiter(answer)
+        is_over = False
         patience: float | None = None
-        while True:
-            try:
-                chunk = await self._wait(anext(chunks, _END), patience or deadline)
-                if chunk is _END:
+        async with aclosing(event_data(answer.response.aiter_bytes())) as stream:
+            while True:
+                try:
+                    data = await self._wait(anext(stream, None), patience or deadline)
+                    if data is None:
+                        break
+                    delta = None if data == DONE else reader.take(loaded(data))
+                except Filtered:
+                    reader.filter()
                     break
-                delta = reader.take(chunk)
-            except ModelError:
-                if reader.finished:
-                    break  # the answer is whole; what failed after it costs its usage at most
-                raise
-            if delta is not None:
-                yield delta
-            if reader.finished and patience is None:
-                patience = _soon(deadline)
+                except ModelError:
+                    if is_over:
+                        break  # all was said; what failed after it costs the usage at most
+                    raise
+                if delta is not None:
+                    yield delta
+                is_over = is_over or reader.finished or data == DONE
+                if is_over and patience is None:
+                    patience = _soon(deadline)
         for event in reader.end():
             yield event
 
@@ -277,14 +287,5 @@ def _soon(deadline: float | None) -> float:
     return soon if deadline is None else min(soon, deadline)
 
 
-def _whole_answer(body: object) -> list[ModelEvent]:
-    reader = AnswerReader()
-    delta = reader.take(body)
-    return [*([delta] if delta else []), *reader.end()]
-
-
-def _loaded(body: bytes) -> object:
-    try:
-        return orjson.loads(body)
-    except ValueError:
-        raise failed(ModelFault.BAD_RESPONSE) from None
+async def _only_filtered() -> AsyncGenerator[ModelEvent, None]:
+    yield FILTERED

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 
 import pytest
 
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.openai import OpenAIModel
+from backscroll_sidecar.models.sse import MAX_EVENT_BYTES
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -84,7 +86,10 @@ CLEAN: dict[str, tuple[list, list[ModelEvent]]] = {
     "usage in every chunk": ([COUNTED, stopped(), used(9, 2)], [CAT, UsageDelta(9, 2), STOP]),
     "error after the reason": ([said("猫"), stopped(), data({"error": {"message": "late"}})], [CAT, STOP]),
     "cut after the reason": ([said("猫"), stopped(), CUT], [CAT, STOP]),
-    "half a line at the end": ([said("猫"), b'data: {"choices": [{"ind'], [CAT, NONE]),
+    "no blank line at the end": ([said("猫"), stopped().rstrip()], [CAT, STOP]),
+    "CR alone": ([said("猫").replace(b"\n", b"\r"), stopped().replace(b"\n", b"\r")], [CAT, STOP]),
+    "data on two lines": ([b"data: {\ndata: " + said("猫")[7:], stopped()], [CAT, STOP]),
+    "left open after DONE": ([said("猫"), DONE, HANG], [CAT, NONE]),
     "a lone surrogate": ([escaped(r"\ud83d!"), stopped()], [TextDelta("\ufffd!"), STOP]),
     "a surrogate at the end": ([escaped(r"\ud83d"), stopped()], [TextDelta("\ufffd"), STOP]),
     "a pair across deltas": ([escaped(r"\ud83d"), escaped(r"\udc1f"), stopped()], [FISH, STOP]),
@@ -126,6 +131,9 @@ FAILED: dict[str, tuple[list, list[ModelEvent], ModelFault]] = {
     "a page": ([b"<html><body>Welcome</body></html>"], [], ModelFault.BAD_RESPONSE),
     "half a call, no reason": ([WEATHER], [], ModelFault.BAD_RESPONSE),
     "a call without a name": ([call(index=0, id="c1"), stopped("tool_calls")], [], ModelFault.BAD_RESPONSE),
+    "half a line at the end": ([said("猫"), b'data: {"choices": [{"ind'], [CAT], ModelFault.CONNECTION),
+    "half a name at the end": ([said("猫"), b"dat"], [CAT], ModelFault.CONNECTION),
+    "a line without an end": ([said("猫"), b"data: " + b"x" * MAX_EVENT_BYTES], [CAT], ModelFault.BAD_RESPONSE),
     "cut inside a line": ([said("猫"), said("🐟")[:-9], CUT], [CAT], ModelFault.CONNECTION),
     "cut inside a character": ([said("猫"), "data: 猫".encode()[:-1], CUT], [CAT], ModelFault.CONNECTION),
 }  # fmt: skip
@@ -149,6 +157,28 @@ async def test_every_byte_in_a_chunk_of_its_own(connect: Connect) -> None:
     heard, error = await listen(model)
     assert error is None
     assert heard == [TextDelta("猫🐟"), TextDelta("👩‍👩‍👧é"), UsageDelta(1, 2), STOP]
+
+
+FILTERED_PROMPT = {"error": {"message": "boom", "code": "content_filter", "status": 400}}
+
+
+async def test_a_prompt_refused_by_the_filter_is_an_ending(
+    connect: Connect, server: SseServer
+) -> None:
+    """S5-31: Azure says it by a status, others by an event or in a body; streamed or not."""
+    body = json.dumps(FILTERED_PROMPT).encode()
+    filtered = [Finished(FinishReason.CONTENT_FILTER)]
+    for reply in (
+        Reply([body], 400, JSON),
+        Reply([body], headers=JSON),
+        Reply([data(FILTERED_PROMPT)]),
+    ):
+        assert await listen(connect(reply)) == (filtered, None)
+    for reply in (Reply([body], 400, JSON), Reply([body], headers=JSON)):
+        assert list(await connect(reply).complete(ask())) == filtered
+    late = connect(Reply([said("猫"), data(FILTERED_PROMPT), said("🐟")]))
+    assert await listen(late) == ([CAT, *filtered], None)
+    assert len(server.exchanges) == 6
 
 
 STATUSES = [
