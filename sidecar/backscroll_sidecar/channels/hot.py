@@ -154,7 +154,7 @@ class HotChannel:
             self._ids[first:], [_edge(item) for item in stored], self._rows
         )
         for item in stored:
-            self._tool_rounds.note(item.message.id, item.message.parts)
+            self._tool_rounds.note(item.message.id, item.seq, item.message.parts)
         self._text_bytes += _text_bytes(self._texts[first:], self._fragments[first:])
         self.generation += late_parent
 
@@ -175,11 +175,8 @@ class HotChannel:
             self._links = self._links.with_edge(
                 row, _edge(item), self._ids, self._scalars["seq"].view()
             )
-        changed = [item.message.id for item in stored if item.message.id in self._tool_rounds]
-        if changed:
-            self._tool_rounds = self._tool_rounds.without(changed)
-        for item in stored:
-            self._tool_rounds.note(item.message.id, item.message.parts)
+        changed = {item.message.id: (item.seq, item.message.parts) for item in stored}
+        self._tool_rounds = self._tool_rounds.replaced(changed)
         self.generation += 1
 
     def _sort(self, first: int = 0) -> None:

@@ -1,8 +1,12 @@
-"""Which messages hold a model's tool calls and which their results. Sparse: most channels have none."""
+"""Which messages hold a model's tool calls and which their results: rounds. Sparse: most channels have none.
+
+A result belongs to the newest call of its id that arrived before it, since some local servers give the same ids again
+and again; where none had arrived, to the next one. Messages that are linked so, in any number of steps, are one round.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backscroll_sidecar.domain import Part, ToolCallPart, ToolResultPart
@@ -10,58 +14,82 @@ from backscroll_sidecar.domain import Part, ToolCallPart, ToolResultPart
 
 @dataclass(frozen=True, slots=True)
 class ToolIds:
-    """The ids of the calls a message makes and of those it answers, and the names of the tools it calls."""
+    """The calls a message makes, with the names of their tools, and the calls it answers; `seq`: when it arrived."""
 
+    seq: int
     calls: Mapping[str, str]
     results: frozenset[str]
 
 
 class ToolRounds:
-    """Tool messages by id, and by call who takes part in it. Entries are only ever added.
+    """Tool messages and the rounds they form, by message id. Noting one costs the smaller of the rounds it unites.
 
-    A reader of an older view may find messages that came later: it knows its own rows and skips the others.
+    Entries are only ever added: a reader of an older view may find messages that came later. It knows its own rows.
     """
 
-    __slots__ = ("_of_call", "_of_message")
+    __slots__ = ("_ids", "_newest_call", "_rounds", "_waiting")
 
     def __init__(self) -> None:
-        self._of_message: dict[str, ToolIds] = {}
-        self._of_call: dict[str, list[str]] = {}
+        self._ids: dict[str, ToolIds] = {}
+        self._rounds: dict[str, list[str]] = {}
+        self._newest_call: dict[str, str] = {}
+        self._waiting: dict[str, list[str]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._of_message)
+        return bool(self._ids)
 
-    def __contains__(self, message_id: str) -> bool:
-        return message_id in self._of_message
+    def note(self, message_id: str, seq: int, parts: Iterable[Part]) -> None:
+        """Enter a message, in order of arrival; one without calls and results leaves no trace."""
+        ids = _tool_ids(seq, parts)
+        if ids is not None:
+            self._enter(message_id, ids)
 
-    def note(self, message_id: str, parts: Iterable[Part]) -> None:
-        """Enter a message; one without calls and results leaves no trace."""
-        calls: dict[str, str] = {}
-        results: set[str] = set()
-        for part in parts:
-            if isinstance(part, ToolCallPart):
-                calls[part.id] = part.name
-            elif isinstance(part, ToolResultPart):
-                results.add(part.call_id)
-        if calls or results:
-            self._of_message[message_id] = ToolIds(calls, frozenset(results))
-            for call_id in {*calls, *results}:
-                self._of_call.setdefault(call_id, []).append(message_id)
-
-    def without(self, message_ids: Iterable[str]) -> ToolRounds:
-        """A copy that does not know these messages, for readers to come."""
-        gone = set(message_ids)
+    def replaced(self, changed: Mapping[str, tuple[int, Sequence[Part]]]) -> ToolRounds:
+        """The rounds after these messages (seq and new parts by id) changed; itself when that changes nothing."""
+        new = {id: _tool_ids(seq, parts) for id, (seq, parts) in changed.items()}
+        if all(self._ids.get(id) == ids for id, ids in new.items()):
+            return self
+        entries = {**self._ids, **new}
         out = ToolRounds()
-        out._of_message = {id: ids for id, ids in self._of_message.items() if id not in gone}
-        for message_id, ids in out._of_message.items():
-            for call_id in {*ids.calls, *ids.results}:
-                out._of_call.setdefault(call_id, []).append(message_id)
+        known = [(id, ids) for id, ids in entries.items() if ids is not None]
+        for message_id, ids in sorted(known, key=lambda one: one[1].seq):
+            out._enter(message_id, ids)
         return out
 
-    def of_message(self, message_id: str) -> ToolIds | None:
+    def ids(self, message_id: str) -> ToolIds | None:
         """What a message calls and answers; None for the usual message."""
-        return self._of_message.get(message_id)
+        return self._ids.get(message_id)
 
-    def of_call(self, call_id: str) -> tuple[str, ...]:
-        """The messages that make or answer a call, in order of arrival."""
-        return tuple(self._of_call.get(call_id, ()))
+    def round(self, message_id: str) -> Sequence[str]:
+        """The messages of the round a tool message belongs to, itself among them."""
+        return self._rounds[message_id]
+
+    def _enter(self, message_id: str, ids: ToolIds) -> None:
+        self._ids[message_id] = ids
+        self._rounds[message_id] = [message_id]
+        for call_id in ids.calls:
+            self._newest_call[call_id] = message_id
+            for waiting in self._waiting.pop(call_id, ()):
+                self._unite(message_id, waiting)
+        for call_id in ids.results:
+            caller = self._newest_call.get(call_id)
+            if caller is None:
+                self._waiting.setdefault(call_id, []).append(message_id)
+            else:
+                self._unite(caller, message_id)
+
+    def _unite(self, one: str, other: str) -> None:
+        large, small = self._rounds[one], self._rounds[other]
+        if large is small:
+            return
+        if len(large) < len(small):
+            large, small = small, large
+        large.extend(small)
+        for message_id in small:
+            self._rounds[message_id] = large
+
+
+def _tool_ids(seq: int, parts: Iterable[Part]) -> ToolIds | None:
+    calls = {part.id: part.name for part in parts if isinstance(part, ToolCallPart)}
+    results = frozenset(part.call_id for part in parts if isinstance(part, ToolResultPart))
+    return ToolIds(seq, calls, results) if calls or results else None

@@ -62,6 +62,10 @@ class ChannelView:
         row = self.rows.get(message_id, -1)
         return row if row < self.count else -1
 
+    def is_tool_message(self, row: int) -> bool:
+        """Whether a row holds calls of tools or their results."""
+        return self.tool_rounds.ids(self.message_ids[row]) is not None
+
     def author_id(self, row: int) -> str:
         """The user id of a row's author."""
         return self.people.ids[int(self.columns.author[row])]

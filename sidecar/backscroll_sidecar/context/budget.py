@@ -115,7 +115,7 @@ def fit(
         made, total = assemble(lines, preferences)
     kept = {line.place for line in lines}
     dropped = {
-        line.place: compressed.dropped.get(line.place, Fate.BUDGET)
+        line.place: _fate(line, compressed.dropped, parts.lines)
         for line in parts.lines
         if line.place not in kept
     }
@@ -133,6 +133,16 @@ def fit(
         {line.place: cost(line) for line in lines},
         preferences_dropped,
     )
+
+
+def _fate(line: Line, dropped: Mapping[int, Fate], lines: Sequence[Line]) -> Fate:
+    """What became of a line that is not shown: the compressor's word on it, or on another of its tool round."""
+    if line.place in dropped:
+        return dropped[line.place]
+    if line.round is None:
+        return Fate.BUDGET
+    fates = (dropped[x.place] for x in lines if x.round == line.round and x.place in dropped)
+    return next(fates, Fate.BUDGET)
 
 
 class _Remembering:
@@ -183,12 +193,12 @@ def line_cost(style: LineStyle, frame: Frame, counter: TokenCounter) -> LineCost
 
     def cost(line: Line) -> int:
         stored = exact and not line.truncated and line.token_count > 0
-        tokens = line.token_count if stored else counter.count(line.text + "\n")
+        tokens = line.token_count if stored else counter.count(line.written + "\n")
         is_turn = frame.layout is Layout.TURNS and line.category is Category.RECENT
         prefix = time_mark(line.sent_at_ms, style)
         if not (is_turn and outside(line, style)):
             prefix += f"{speaker(line, style)}: "
-            tokens += line.text.count("\n")
+            tokens += line.written.count("\n")
         tokens += MESSAGE_TOKENS if is_turn else 0
         tokens += NAME_TOKENS + len(safe_name(line.author_name)) if frame.with_names else 0
         return tokens + _static_tokens(prefix, frame.tokenizer)

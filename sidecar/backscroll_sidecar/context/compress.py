@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -62,15 +62,31 @@ class SimpleCompressor:
         dropped: dict[int, Fate] = {}
         kept = list(lines)
         if limits.max_messages is not None and len(kept) > limits.max_messages:
-            first = len(kept) - limits.max_messages
-            dropped.update((line.place, Fate.LIMIT) for line in kept[:first])
-            kept = kept[first:]
+            kept, over = _newest(kept, limits.max_messages)
+            dropped.update((line.place, Fate.LIMIT) for line in over)
         if limits.max_chars_per_message is not None:
             kept = [shorten(line, limits.max_chars_per_message) for line in kept]
         if limits.max_tokens is not None:
             kept, over = _fitting(kept, limits.max_tokens, cost)
             dropped.update((line.place, Fate.BUDGET) for line in over)
         return Compressed(tuple(kept), len(lines), dropped)
+
+
+def _newest(lines: Sequence[Line], most: int) -> tuple[list[Line], list[Line]]:
+    """The newest lines; a tool round that does not fit whole is passed over (P-10)."""
+    taken: set[int] = set()
+    for block in _blocks(reversed(lines)):
+        if len(taken) + len(block) <= most:
+            taken.update(line.place for line in block)
+    return [x for x in lines if x.place in taken], [x for x in lines if x.place not in taken]
+
+
+def _blocks(lines: Iterable[Line]) -> Iterable[list[Line]]:
+    """The lines by what is taken or left together, in the order of the first of each."""
+    blocks: dict[tuple[bool, int], list[Line]] = {}
+    for line in lines:
+        blocks.setdefault(block_of(line), []).append(line)
+    return blocks.values()
 
 
 def _fitting(
@@ -82,10 +98,7 @@ def _fitting(
     """
     left = max_tokens
     taken: set[int] = set()
-    blocks: dict[tuple[bool, int], list[Line]] = {}
-    for line in sorted(lines, key=lambda line: line.rank):
-        blocks.setdefault(block_of(line), []).append(line)
-    for block in blocks.values():
+    for block in _blocks(sorted(lines, key=lambda line: line.rank)):
         tokens = sum(map(cost, block))
         if tokens <= left:
             left -= tokens

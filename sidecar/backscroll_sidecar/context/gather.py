@@ -108,6 +108,22 @@ async def gather(
     return _with_rounds(united, query, orphan_calls) if query.view.tool_rounds else united
 
 
+def _with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
+    """The candidates with the rest of their tool rounds; without tool messages if these cannot be made out (law 5)."""
+    try:
+        return _completed(gathered, query, policy)
+    except Exception as error:
+        log.warning("tool rounds failed", error=type(error).__name__, exc_info=True)
+        view = query.view
+        tools = {p for p, row in enumerate(gathered.rows.tolist()) if view.is_tool_message(row)}
+        lost = Degradation("gather", "ERROR", "rounds")
+        return replace(
+            gathered,
+            rounds=Rounds(dict(zip(tools, tools, strict=True)), frozenset(tools)),
+            degradations=(*gathered.degradations, lost),
+        )
+
+
 async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> StrategyResult:
     result = strategy.gather(query)
     if inspect.isawaitable(result):
@@ -145,7 +161,7 @@ def _united(
     return Gathered(rows, bits, semantic, sources, preferences, degradations)
 
 
-def _with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
+def _completed(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
     """The candidates with the rest of their tool rounds: what is missing comes from whoever proposed a part."""
     place_of = {row: place for place, row in enumerate(gathered.rows.tolist())}
     missing = missing_members(query.view, query.eligible, gathered.rows)

@@ -7,7 +7,7 @@ from backscroll_sidecar.context.lines import Line, LineStyle, escape_name, inden
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rounds import with_synthetic_results
+from backscroll_sidecar.context.rounds import synthetic_results
 from backscroll_sidecar.domain import AuthorKind, Category, Layout, Role, SpeakerStyle
 
 
@@ -29,12 +29,13 @@ def lines_of(request: BuildRequest, view: ChannelView, picked: Picked) -> list[L
                 author_id=author_id,
                 author_name=view.author_name(row),
                 kind=AuthorKind(int(view.kind[row])),
-                text=with_synthetic_results(view.texts[row], unanswered),
+                text=view.texts[row],
                 sent_at_ms=int(view.columns.time_ms[row]),
                 rank=rank_of[place],
                 category=Category.SEMANTIC if picked.gathered.semantic[place] else Category.RECENT,
                 place=place,
                 round=picked.gathered.rounds.members.get(place),
+                addition=synthetic_results(unanswered),
                 token_count=0 if unanswered else int(view.token_count[row]),
             )
         )

@@ -34,7 +34,7 @@ class Rounds:
     Attributes
     ----------
     members : round by place
-        Places (indices into the candidate rows) of a round are mapped to the lowest of them.
+        Places (indices into the candidate rows) of one round are mapped to the same place, one of them.
     dropped : places
         Orphans that may not be shown.
     unanswered : names of tools by place
@@ -47,16 +47,21 @@ class Rounds:
 
 
 NO_ROUNDS = Rounds()
+MOST_MEMBERS = 500
+"""A larger round fits into no context (`MEMORY_MAX_CONTEXT_MESSAGES` ends here): it is left out without a look."""
 
 
 def missing_members(
     view: ChannelView, eligible: NDArray[np.bool_], rows: NDArray[np.int32]
 ) -> dict[int, int]:
     """Eligible rows that the rounds of the candidate rows lack, each with a candidate that needs it."""
-    if not view.tool_rounds:
-        return {}
+    missing: dict[int, int] = {}
     known = set(rows.tolist())
-    return {m: row for row in rows.tolist() for m in _round(view, eligible, row) if m not in known}
+    for members in _rounds_of(view, eligible, rows):
+        if len(members) <= MOST_MEMBERS:
+            because = next(row for row in members if row in known)
+            missing |= {row: because for row in members if row not in known}
+    return missing
 
 
 def find_rounds(
@@ -66,80 +71,48 @@ def find_rounds(
     policy: OrphanCalls,
 ) -> Rounds:
     """The rounds of these candidate rows, `missing_members` among them. `eligible` bool[end]: rows there are."""
-    if not view.tool_rounds:
-        return NO_ROUNDS
     place_of = {row: place for place, row in enumerate(rows.tolist())}
     members: dict[int, int] = {}
     dropped: set[int] = set()
     unanswered: dict[int, tuple[str, ...]] = {}
-    for row, place in place_of.items():
-        ids = view.tool_rounds.of_message(view.message_ids[row])
-        if ids is None:
+    for round_rows in _rounds_of(view, eligible, rows):
+        places = [place_of[row] for row in round_rows if row in place_of]
+        members |= dict.fromkeys(places, places[0])
+        if len(round_rows) > MOST_MEMBERS:
+            dropped.update(places)  # it was not made whole either
             continue
-        places = [place_of[m] for m in _round(view, eligible, row) if m in place_of]
-        members[place] = min([place, *places])
-        if any(_call_row(view, eligible, row, call_id) is None for call_id in ids.results):
-            dropped.add(place)
-        names = tuple(
-            name
-            for call_id, name in ids.calls.items()
-            if not _result_rows(view, eligible, row, call_id)
-        )
-        if names and policy is OrphanCalls.DROP:
-            dropped |= {place, *places}  # results of its other calls would be orphans without it
-        elif names:
-            unanswered[place] = names
+        ids = {place_of[row]: view.tool_rounds.ids(view.message_ids[row]) for row in round_rows}
+        made = {call_id for one in ids.values() if one for call_id in one.calls}
+        answered = {call_id for one in ids.values() if one for call_id in one.results}
+        for place, one in ids.items():
+            if one is None:
+                continue
+            if one.results - made:
+                dropped.add(place)
+            if names := tuple(name for id, name in one.calls.items() if id not in answered):
+                unanswered[place] = names
+        if unanswered.keys() & ids.keys() and policy is OrphanCalls.DROP:
+            dropped |= ids.keys()  # results of its other calls would be orphans without it
     return Rounds(members, frozenset(dropped), unanswered)
 
 
-def with_synthetic_results(text: str, names: tuple[str, ...]) -> str:
-    """The text of a call with a result that says there is none, for each of the unanswered tools."""
-    return "\n".join([text, *(NO_RESULT.format(name=name) for name in names)])
+def synthetic_results(names: tuple[str, ...]) -> str:
+    """What is written behind a call: for each of the unanswered tools a line that says there is no result."""
+    return "".join("\n" + NO_RESULT.format(name=name) for name in names)
 
 
-def _round(view: ChannelView, eligible: NDArray[np.bool_], row: int) -> set[int]:
-    """The rows of the round a tool message belongs to: its call, and all results of that."""
-    ids = view.tool_rounds.of_message(view.message_ids[row])
-    if ids is None:
-        return set()
-    callers = {_call_row(view, eligible, row, call_id) for call_id in ids.results}
-    if ids.calls:
-        callers.add(row)
-    out: set[int] = set()
-    for caller in callers:
-        made = None if caller is None else view.tool_rounds.of_message(view.message_ids[caller])
-        if caller is not None and made is not None:
-            out.add(caller)
-            out.update(*(_result_rows(view, eligible, caller, call_id) for call_id in made.calls))
-    return out
-
-
-def _call_row(
-    view: ChannelView, eligible: NDArray[np.bool_], result_row: int, call_id: str
-) -> int | None:
-    """The newest call of that id before a result: vendors' ids are unique, some local servers count from one again."""
-    calls = [row for row in _rows(view, eligible, call_id, makes=True) if row <= result_row]
-    return max(calls, default=None)
-
-
-def _result_rows(
-    view: ChannelView, eligible: NDArray[np.bool_], call_row: int, call_id: str
-) -> list[int]:
-    """The results of a call, up to the next call of that id."""
-    following = [row for row in _rows(view, eligible, call_id, makes=True) if row > call_row]
-    before = min(following, default=len(eligible))
-    return [row for row in _rows(view, eligible, call_id, makes=False) if call_row <= row < before]
-
-
-def _rows(
-    view: ChannelView, eligible: NDArray[np.bool_], call_id: str, *, makes: bool
-) -> list[int]:
-    """Eligible rows that make the call, or answer it."""
-    out = []
-    for message_id in view.tool_rounds.of_call(call_id):
-        row, ids = view.row_of(message_id), view.tool_rounds.of_message(message_id)
-        if not 0 <= row < len(eligible) or not eligible[row] or ids is None:
+def _rounds_of(
+    view: ChannelView, eligible: NDArray[np.bool_], rows: NDArray[np.int32]
+) -> list[list[int]]:
+    """The eligible rows of each round that has a candidate among them, ascending."""
+    tools, seen, out = view.tool_rounds, set[str](), list[list[int]]()
+    for row in rows.tolist():
+        message_id = view.message_ids[row]
+        if message_id in seen or not view.is_tool_message(row):
             continue
-        if call_id in (ids.calls if makes else ids.results):
-            out.append(row)
+        members = tools.round(message_id)
+        seen.update(members)
+        found = [view.row_of(member) for member in members]
+        there = [one for one in found if 0 <= one < len(eligible) and eligible[one]]
+        out.append(sorted(there))
     return out

@@ -1,6 +1,6 @@
 """Which candidates are taken, and in which order of preference. Pure.
 
-The order is a ranking that can be cut anywhere: a smaller maximum selects a prefix of it.
+The order is a ranking that can be cut anywhere: a smaller maximum selects a prefix of it, tool rounds aside.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def select(
     fates = [Fate.LIMIT] * len(rows)
     decided = ["limit"] * len(rows)
 
-    def reject(places: NDArray[np.intp], fate: Fate) -> None:
+    def reject(places: NDArray[np.intp], fate: Fate, stage: str = "") -> None:
         for place in places.tolist():
-            fates[place], decided[place] = fate, fate.value
+            fates[place], decided[place] = fate, stage or fate.value
 
     recalled = view.state[rows] == MessageState.RECALLED
     partial = view.state[rows] == MessageState.PARTIAL
@@ -80,7 +80,7 @@ def select(
     reject(np.flatnonzero(recalled), Fate.RECALLED)
     out = weak | hidden | recalled
     parted = _any_of_round(out, gathered.rounds) & ~out
-    reject(np.flatnonzero(parted), Fate.VISIBILITY)
+    reject(np.flatnonzero(parted), Fate.VISIBILITY, "round")
     places = np.flatnonzero(~(out | parted))
     head = HEAD if profile.parameters else 0
     order, lifted = _order(places, ranked.scores, kept_anyway, head)
@@ -120,8 +120,8 @@ def _any_of_round(marks: NDArray[np.bool_], rounds: Rounds) -> NDArray[np.bool_]
 def _whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) -> list[int]:
     """The first `maximum` places; the members of a tool round stand together and none is cut off (P-10).
 
-    A round ends the list where it does not fit any more, so that a smaller maximum is still a prefix; only one that
-    could never fit is passed over.
+    A round that does not fit any more is passed over. So a smaller maximum is a prefix but for rounds: a larger one
+    may begin with a round that did not fit before.
     """
     if not members:
         return order[:maximum]
@@ -130,11 +130,8 @@ def _whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) ->
         blocks.setdefault(members.get(place, place), []).append(place)
     chosen: list[int] = []
     for block in blocks.values():
-        if len(block) > maximum:
-            continue
-        if len(chosen) + len(block) > maximum:
-            break
-        chosen += sorted(block) if len(block) > 1 else block
+        if len(chosen) + len(block) <= maximum:
+            chosen += sorted(block)
     return chosen
 
 
