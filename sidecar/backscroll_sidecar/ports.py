@@ -359,8 +359,8 @@ class ChatModel(Protocol):
         """Stream one answer.
 
         Leaving the block closes the upstream at once, whatever is still to come. Events come in the order of the
-        vendor; the last is `Finished`, once. Raises `ModelError`, and nothing else, on entering or between events;
-        never retries by itself.
+        vendor; texts that are there together may come as one; the last is `Finished`, once. Raises `ModelError`, and
+        nothing else, on entering or between events; never retries by itself.
         """
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:

@@ -66,23 +66,27 @@ class AnswerReader:
 
     def take(self, chunk: object) -> TextDelta | None:
         """The text of one chunk, if it has any."""
-        if not isinstance(chunk, Mapping):
+        # Every delta of every stream comes through here: no call that most of them need not make.
+        if not isinstance(chunk, dict):
             raise failed(ModelFault.BAD_RESPONSE)
         if chunk.get("error") or chunk.get("object") == "error":
             raise of_event(chunk)
-        self._usage = _usage(chunk.get("usage")) or self._usage
+        if usage := chunk.get("usage"):
+            self._usage = _usage(usage) or self._usage
         choice = _first(chunk.get("choices"))
         if choice is None:
             return None
         self._answered = True
         said = choice.get("delta") or choice.get("message") or {}
-        if not isinstance(said, Mapping):
+        if not isinstance(said, dict):
             raise failed(ModelFault.BAD_RESPONSE)
-        for call in _mappings(said.get("tool_calls")):
-            self._calls.feed(call)
+        if (calls := said.get("tool_calls")) is not None:
+            for call in _mappings(calls):
+                self._calls.feed(call)
         # A refusal is what the model has to say instead of a content.
         text = self._text.feed(_text(said.get("content")) or _text(said.get("refusal")))
-        self._stop(choice.get("finish_reason"))
+        if reason := choice.get("finish_reason"):
+            self._stop(reason)
         return TextDelta(text) if text else None
 
     def filter(self) -> None:
@@ -105,7 +109,7 @@ class AnswerReader:
         return [*events, Finished(FinishReason.TOOL_CALLS if asked else self._reason)]
 
     def _stop(self, reason: object) -> None:
-        if not reason or not isinstance(reason, str) or self.finished:
+        if not isinstance(reason, str) or self.finished:
             return
         if reason == "error":
             raise failed(ModelFault.SERVER_ERROR)
@@ -145,7 +149,8 @@ class SafeText:
 
 def clean(text: str) -> str:
     """`text` without lone surrogates and NUL."""
-    text = clean_text(text)[0]
+    if not text.isascii():
+        text = clean_text(text)[0]
     return text.replace("\0", REPLACEMENT) if "\0" in text else text
 
 
@@ -207,16 +212,20 @@ class _CallAssembler:
 
 def _first(choices: object) -> Mapping[str, Any] | None:
     """The choice with index 0; none when the chunk is about something else."""
-    if choices is not None and not isinstance(choices, list):
-        raise failed(ModelFault.BAD_RESPONSE)
-    return next((one for one in _mappings(choices) if not one.get("index")), None)
+    for one in _mappings(choices):
+        if not one.get("index"):
+            return one
+    return None
 
 
 def _mappings(values: object) -> list[Mapping[str, Any]]:
     if values is None:
         return []
-    if not isinstance(values, list) or not all(isinstance(one, Mapping) for one in values):
+    if not isinstance(values, list):
         raise failed(ModelFault.BAD_RESPONSE)
+    for value in values:
+        if not isinstance(value, dict):
+            raise failed(ModelFault.BAD_RESPONSE)
     return values
 
 

@@ -18,9 +18,10 @@ import structlog
 
 from backscroll_sidecar.models.body import request_body
 from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
+from backscroll_sidecar.models.fairness import Turns
 from backscroll_sidecar.models.faults import Filtered, failed, known_code, of_event, of_status
 from backscroll_sidecar.models.sse import DONE, event_data, loaded
-from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
+from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
 
 if TYPE_CHECKING:
     import openai
@@ -92,11 +93,18 @@ class OpenAIModel:
 
     def __init__(self, options: OpenAIOptions) -> None:
         sdk, httpx = _import_sdk()
+        from backscroll_sidecar.models.transport import MergingTransport  # noqa: PLC0415
+
         self._options = options
+        self._turns = Turns()
         self._sdk, self._httpx = sdk, httpx
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
         timeout = httpx.Timeout(read=options.idle_s, **gaps)
+        limits = httpx.Limits(
+            max_connections=options.max_connections,
+            max_keepalive_connections=min(options.max_connections, 100),
+        )
         own = {name.lower() for name in options.headers}
         # No key, no header. The client wants that said in each call.
         bare = not options.api_key and "authorization" not in own
@@ -111,10 +119,9 @@ class OpenAIModel:
             default_query=dict(options.query),
             http_client=sdk.DefaultAsyncHttpxClient(
                 timeout=timeout,
-                limits=httpx.Limits(
-                    max_connections=options.max_connections,
-                    max_keepalive_connections=min(options.max_connections, 100),
-                ),
+                limits=limits,
+                # With a transport of ours the library would not look for proxies.
+                transport=None if options.use_environment else MergingTransport(limits),
                 trust_env=options.use_environment,
                 # A redirect would carry the conversation to an address nobody configured.
                 follow_redirects=False,
@@ -181,27 +188,29 @@ class OpenAIModel:
                 yield event
             return
         reader = AnswerReader()
-        is_over = False
+        is_over, failure = False, None
         patience: float | None = None
         async with aclosing(event_data(answer.response.aiter_bytes())) as stream:
             while True:
                 try:
-                    data = await self._wait(anext(stream, None), patience or deadline)
-                    if data is None:
+                    events = await self._wait(anext(stream, None), patience or deadline)
+                    if events is None:
                         break
-                    delta = None if data == DONE else reader.take(loaded(data))
-                except Filtered:
-                    reader.filter()
+                    await self._turns.take()
+                    text, is_done, failure = _said(events, reader)
+                except ModelError as error:
+                    text, is_done, failure = "", False, error
+                if text:
+                    yield TextDelta(text)
+                is_over = is_over or reader.finished or is_done
+                if failure is not None:
                     break
-                except ModelError:
-                    if is_over:
-                        break  # all was said; what failed after it costs the usage at most
-                    raise
-                if delta is not None:
-                    yield delta
-                is_over = is_over or reader.finished or data == DONE
                 if is_over and patience is None:
                     patience = _soon(deadline)
+        if isinstance(failure, Filtered):
+            reader.filter()
+        elif failure is not None and not is_over:
+            raise failure  # else all was said; what failed after it costs the usage at most
         for event in reader.end():
             yield event
 
@@ -285,6 +294,24 @@ def _deadline(request: ModelRequest) -> float | None:
 def _soon(deadline: float | None) -> float:
     soon = asyncio.get_running_loop().time() + AFTER_FINISH_S
     return soon if deadline is None else min(soon, deadline)
+
+
+def _said(events: list[bytes], reader: AnswerReader) -> tuple[str, bool, ModelError | None]:
+    """The text of events that came together, whether the last was among them, and what failed behind that text.
+
+    Deltas that came together are one: where somebody is slow, this server or its caller, they get fewer and longer.
+    """
+    texts: list[str] = []
+    is_done = False
+    try:
+        for data in events:
+            if data == DONE:
+                is_done = True
+            elif (delta := reader.take(loaded(data))) is not None:
+                texts.append(delta.text)
+    except ModelError as error:
+        return "".join(texts), is_done, error
+    return "".join(texts), is_done, None
 
 
 async def _only_filtered() -> AsyncGenerator[ModelEvent, None]:

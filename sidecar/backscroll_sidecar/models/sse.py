@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 
+import orjson
+
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault
 
@@ -18,8 +20,10 @@ _LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a CR at the end may be half of a
 _FIELD = b"data:"
 
 
-async def event_data(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The data of each event as soon as it is whole; comments and other fields are left out.
+async def event_data(body: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], None]:
+    """The data of each event as soon as it is whole, with others that the same bytes made whole.
+
+    Comments and other fields are left out.
 
     A body may end without the blank line behind its last event, but not inside of one.
 
@@ -39,27 +43,34 @@ async def event_data(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
             raise failed(ModelFault.BAD_RESPONSE, "the model's answer is too large")
         if b"\n" not in piece and b"\r" not in piece:
             continue
+        events: list[bytes] = []
         *lines, rest = _LINE_END.split(b"".join(held))
         held = [rest]
         for line in lines:
             if line.startswith(_FIELD):
                 data.append(line[len(_FIELD) :].removeprefix(b" "))
             elif data and not line:
-                yield b"\n".join(data)
+                events.append(b"\n".join(data))
                 data = []
         size = len(rest) + sum(map(len, data))
+        if events:
+            yield events
     rest = b"".join(held)
     if rest.startswith(_FIELD):
         data.append(rest[len(_FIELD) :])
     last = b"\n".join(data).strip()
     if last == DONE or (last and _is_json(last)):
-        yield last
+        yield [last]
     elif last or (rest and _FIELD.startswith(rest)):
         raise failed(ModelFault.CONNECTION)
 
 
 def loaded(data: bytes) -> object:
     """The JSON of an event or a body. Halves of a character may come alone, in deltas of their own."""
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        pass  # it takes no halves of characters; whatever else is wrong, the other says as well
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -22,7 +22,7 @@ from backscroll_sidecar.ports import (
     UsageDelta,
 )
 from tests.contract.models.model_contract import ENOUGH_S
-from tests.contract.models.scenario import ask, listen, text_of
+from tests.contract.models.scenario import ask, joined, listen, text_of
 from tests.contract.models.sse_server import (
     CUT,
     DONE,
@@ -108,7 +108,7 @@ async def test_clean_endings(cause: str, connect: Connect, server: SseServer) ->
     headers = JSON if cause.startswith("a whole answer") else {}
     heard, error = await listen(connect(Reply(steps, headers=headers)))
     assert error is None
-    assert heard == expected
+    assert heard == joined(expected)
     assert len(server.exchanges) == 1
 
 
@@ -156,7 +156,7 @@ async def test_every_byte_in_a_chunk_of_its_own(connect: Connect) -> None:
     model = connect(Reply([bytes([byte]) for byte in body]))
     heard, error = await listen(model)
     assert error is None
-    assert heard == [TextDelta("猫🐟"), TextDelta("👩‍👩‍👧é"), UsageDelta(1, 2), STOP]
+    assert heard == [TextDelta("猫🐟👩‍👩‍👧é"), UsageDelta(1, 2), STOP]
 
 
 FILTERED_PROMPT = {"error": {"message": "boom", "code": "content_filter", "status": 400}}
@@ -249,7 +249,7 @@ async def test_silence_between_deltas(k: int, connect: Connect, server: SseServe
     """The gap counts from the last bytes, without a limit for the whole call."""
     async with asyncio.timeout(ENOUGH_S):
         heard, error = await listen(connect(Reply([*[said("猫")] * k, HANG]), idle_s=0.5))
-    assert heard == [CAT] * k
+    assert heard == joined([CAT] * k)
     assert error is not None
     assert error.fault is ModelFault.TIMEOUT
     assert len(server.exchanges) == 1
