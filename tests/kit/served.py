@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from backscroll import AsyncClient
+from backscroll_sidecar.ports import Embedder
 from backscroll_sidecar.server import RunningServer, start_server
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import App, open_app
@@ -14,10 +15,13 @@ from backscroll_sidecar.wiring import App, open_app
 
 @asynccontextmanager
 async def running(
-    database: Path | str = ":memory:", **settings: object
+    database: Path | str = ":memory:", *, embedder: Embedder | str = "none", **settings: object
 ) -> AsyncIterator[tuple[RunningServer, App]]:
-    """Serve on a free port until the block ends."""
-    async with open_app(Settings(database=str(database), **settings)) as app:
+    """Serve on a free port until the block ends. `embedder` is one, or the setting; none unless a test wants one."""
+    named = embedder if isinstance(embedder, str) else "none"
+    given = None if isinstance(embedder, str) else embedder
+    configured = Settings(database=str(database), embedder=named, **settings)
+    async with open_app(configured, embedder=given) as app:
         server = await start_server(app, listen=["127.0.0.1:0"])
         try:
             yield server, app

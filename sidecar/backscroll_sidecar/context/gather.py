@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import structlog
@@ -16,6 +16,7 @@ from backscroll_sidecar.strategies import (
     Empty,
     Messages,
     Preferences,
+    SourceFailed,
     Strategy,
     StrategyQuery,
     StrategyResult,
@@ -39,6 +40,8 @@ class Gathered:
         Bit i: proposed by the i-th of `sources`.
     semantic : bool[m]
         Shown as a reference; a row that any source proposed as recent is not (S1-05).
+    exhaustive : bool
+        False when a source found its rows by an approximate search.
     """
 
     rows: NDArray[np.int32]
@@ -47,6 +50,7 @@ class Gathered:
     sources: tuple[str, ...]
     preferences: tuple[str, ...] = ()
     degradations: tuple[Degradation, ...] = ()
+    exhaustive: bool = True
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """The names of the sources that proposed candidate `place`."""
@@ -76,6 +80,7 @@ async def gather(
     union = _Union()
     preferences: list[str] = []
     degradations: list[Degradation] = []
+    exhaustive = True
     for bit, name in enumerate(sources):
         if name not in strategies:
             degradations.append(Degradation("gather", "NOT_CONFIGURED", name))
@@ -84,16 +89,20 @@ async def gather(
             result = await _ask(strategies[name], query, deadline)
             if isinstance(result, Messages):
                 union.add(bit, _rows(result, query), result.category)
+                exhaustive &= result.exhaustive
             elif isinstance(result, Preferences):
                 preferences.extend(filter(None, map(str.strip, result.lines)))
             elif not isinstance(result, Empty):
                 raise TypeError(f"{type(result).__name__} is no result of a strategy")
         except TimeoutError:
             degradations.append(Degradation("gather", "TIMEOUT", name))
+        except SourceFailed as failed:
+            degradations.append(Degradation("gather", failed.reason, name))
         except Exception as error:  # a strategy may be anybody's code; it costs only itself (law 5)
             log.warning("source failed", source=name, error=type(error).__name__, exc_info=True)
             degradations.append(Degradation("gather", "ERROR", name))
-    return _united(union, tuple(sources), tuple(preferences), tuple(degradations))
+    united = _united(union, tuple(sources), tuple(preferences), tuple(degradations))
+    return united if exhaustive else replace(united, exhaustive=False)
 
 
 async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> StrategyResult:

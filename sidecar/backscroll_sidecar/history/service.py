@@ -22,7 +22,13 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.importing import ImportReport, import_batches
-from backscroll_sidecar.history.ingest import Ingest, MessageAnalyzer, merge_results
+from backscroll_sidecar.history.ingest import (
+    DimsOf,
+    Ingest,
+    MessageAnalyzer,
+    any_dims,
+    merge_results,
+)
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.requests import (
@@ -41,6 +47,7 @@ from backscroll_sidecar.ports import (
     Applied,
     Clock,
     EditChange,
+    EmbeddingProgress,
     EraseChange,
     EraseReceipt,
     HistoryReader,
@@ -71,11 +78,14 @@ class HistoryService(HistoryReads):
         analyzer: MessageAnalyzer,
         clock: Clock,
         executor: Executor | None = None,
+        *,
+        embedding: EmbeddingProgress | None = None,
+        dims_of: DimsOf = any_dims,
     ) -> None:
-        super().__init__(reader, analyzer)
+        super().__init__(reader, analyzer, embedding)
         self._writer = writer
         self._clock = clock
-        self.ingest = Ingest(analyzer, rosters, executor)
+        self.ingest = Ingest(analyzer, rosters, executor, dims_of=dims_of)
 
     async def append(
         self,

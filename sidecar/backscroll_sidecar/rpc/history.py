@@ -22,6 +22,7 @@ from backscroll_sidecar.rpc.guard import Call
 from backscroll_sidecar.rpc.lenient import Batch, parse_batch
 from backscroll_sidecar.rpc.limits import (
     DEFAULT_SEARCH_HITS,
+    DEFAULT_WAIT_FOR_INDEX_MS,
     MAX_MENTIONS,
     MAX_PARTS,
     MAX_QUERY_BYTES,
@@ -154,10 +155,12 @@ class HistoryServicer:
     async def wait_for_index(
         self, request: pb.WaitForIndexRequest, call: Call
     ) -> pb.WaitForIndexResponse:
-        """Answer at once: without a semantic source nothing waits to be indexed."""
-        check_range(request.timeout_ms, "timeout_ms", 0, MAX_WAIT_FOR_INDEX_MS)
-        await self._history.channel_info(_key(request.channel, call))
-        return pb.WaitForIndexResponse(ready=True, unembedded_count=0)
+        """Wait for the backlog of the semantic source; without one nothing waits to be indexed."""
+        timed = request.HasField("timeout_ms")
+        timeout_ms = request.timeout_ms if timed else DEFAULT_WAIT_FOR_INDEX_MS
+        check_range(timeout_ms, "timeout_ms", 0, MAX_WAIT_FOR_INDEX_MS)
+        left = await self._history.wait_for_index(_key(request.channel, call), timeout_ms / 1000)
+        return pb.WaitForIndexResponse(ready=left == 0, unembedded_count=left)
 
     async def export_messages(
         self, request: pb.ExportMessagesRequest, call: Call

@@ -178,6 +178,15 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
                 for revision, embedding in vectors
             ],
         )
+    if plan.embedded:
+        many(
+            sql.PUT_MADE_VECTOR,
+            [
+                (*named, revision, embedder_id, len(values) // 4, values)
+                for named, made in plan.embedded.items()
+                for revision, embedder_id, values in made
+            ],
+        )
     if plan.people:
         many(
             sql.PUT_MEMBER,
