@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from . import kernels_vectors, reference_vectors
-from .arrays import Bool, Float32, Int8, Int16, Int32, UInt64, require
+from .arrays import Bool, Float32, Int8, Int16, Int32, Int64, UInt64, require
 from .kernels_vectors import BLOCK
 from .top_k import top_order
 
@@ -21,10 +21,9 @@ SIGN_RERANK_LEAST = 400
 """Rows looked at exactly behind the signs: NOTES of the project's study, recall@20 >= .98 (bench/test_vectors.py)."""
 
 
-def is_usable(vectors: Float32) -> bool:
-    """Whether every row of float32[n, d] has a direction: finite, and longer than nothing."""
-    norms = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
-    return bool(np.isfinite(norms).all() and (norms > 0).all())
+GRAPH_FIRST = 64
+GRAPH_WORTH = 4
+"""A graph is asked for this many rows at first, and not for more than a quarter of all."""
 
 
 def normalised(vectors: Float32) -> Float32:
@@ -64,7 +63,7 @@ class VectorRows:
     def of(vectors: Float32) -> VectorRows:
         """From unit vectors, float32[n, d]."""
         wide = padded(require("vectors", vectors, np.float32, ndim=2))
-        blocks = wide.reshape(len(wide), -1, BLOCK)
+        blocks = wide.reshape(len(wide), wide.shape[1] // BLOCK, BLOCK)
         scales = (np.abs(blocks).max(axis=2) / 127).astype(np.float32)
         steps = np.where(scales > 0, scales, np.float32(1))[:, :, None]
         return VectorRows(np.rint(blocks / steps).astype(np.int8), scales)
@@ -72,7 +71,7 @@ class VectorRows:
     def vectors(self) -> Float32:
         """float32[n, 64 b]: what the codes stand for."""
         blocks = self.codes.astype(np.float32) * self.scales[:, :, None]
-        return blocks.reshape(len(blocks), -1)
+        return blocks.reshape(len(blocks), blocks.shape[1] * BLOCK)
 
 
 def padded(vectors: Float32) -> Float32:
@@ -196,3 +195,66 @@ def best(values: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32]:
     kept = values[rows]
     order = top_order(kept.astype(np.float64), rows, limit=limit)
     return rows[order], kept[order]
+
+
+class Neighbours(Protocol):
+    """What `hnsw.Graph` is: finds labels near a vector."""
+
+    def __len__(self) -> int:
+        """How many vectors it has."""
+
+    def search(self, query: Float32, count: int) -> Int64:
+        """int64[k]: labels of about the ``count`` nearest of float32[d]."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphIndex:
+    """Asks a graph for rows near the question, and looks exactly at those and at every row the graph lacks.
+
+    Attributes
+    ----------
+    graph : Neighbours
+        Its labels are indices into ``row_of_label``.
+    row_of_label : int32[m]
+        The row each label stands for, -1 none.
+    covered : bool[n]
+        Whether the graph has the row as it is now. The others are the exact tail.
+    rest : VectorIndex
+        Answers what a graph cannot: similarities of all rows, and searches among very few.
+    """
+
+    rows: VectorRows
+    graph: Neighbours
+    dims: int
+    row_of_label: Int32
+    covered: Bool
+    rest: VectorIndex
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def search(self, query: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32, bool]:
+        """See `VectorIndex`. Asks for more and more until enough of the rows are allowed ones."""
+        within = allowed & self.covered
+        enough = min(limit, int(within.sum()))
+        count = GRAPH_FIRST + 2 * limit
+        near = np.empty(0, np.int32)
+        while enough:
+            if count * GRAPH_WORTH > len(self.graph):
+                return self.rest.search(query, limit, allowed)
+            labels = self.graph.search(query.reshape(-1)[: self.dims], count)
+            rows = self.row_of_label[labels]
+            near = rows[(rows >= 0) & within[rows]]
+            if len(near) >= enough:
+                break
+            count *= 4
+        tail = np.flatnonzero(allowed & ~self.covered).astype(np.int32)
+        rows = np.concatenate([near, tail])
+        values = np.empty(len(rows), np.float32)
+        kernels_vectors.dots_at(self.rows.codes, self.rows.scales, query, rows, values)
+        order = top_order(values.astype(np.float64), rows, limit=limit)
+        return rows[order], values[order], enough == 0
+
+    def similarities(self, query: Float32, allowed: Bool) -> Found:
+        """See `VectorIndex`."""
+        return self.rest.similarities(query, allowed)

@@ -141,6 +141,24 @@ class VectorsChange:
     vectors: tuple[MessageVector, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class IndexRecord:
+    """Which file is the index of a channel's vectors: the one of this size and content."""
+
+    embedder_id: str
+    dims: int
+    row_count: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChange:
+    """Remember the file that was written as the index of a channel's vectors. It replaces the one before."""
+
+    key: ChannelKey
+    record: IndexRecord
+
+
 Change = (
     AppendChange
     | EditChange
@@ -150,6 +168,7 @@ Change = (
     | EventsChange
     | TurnChange
     | VectorsChange
+    | IndexChange
 )
 
 
@@ -202,7 +221,8 @@ class Applied:
 
     `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new
     and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
-    `vectors` what was kept of vectors, whoever made them; `error` when this change alone was refused (others of the group are not affected).
+    `vectors` what was kept of vectors, whoever made them; `error` when this change alone was refused (others of the
+    group are not affected).
     """
 
     append_results: tuple[AppendResult, ...] = ()
@@ -298,6 +318,9 @@ class HistoryReader(Protocol):
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
         """The vectors of current revisions by one embedder, whoever sent them, in order of `seq`."""
+
+    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
+        """The file written last as index of these vectors; None after a recall or an erasure in the channel."""
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

@@ -288,6 +288,11 @@ class Settings(_Section):
         """The database's file."""
         return self.database or self.state_dir / "backscroll.db"
 
+    @property
+    def index_path(self) -> Path:
+        """Directory of the files of vector indexes, beside the database they belong to."""
+        return self.database_path.with_name(self.database_path.name + "-indexes")
+
     def context_settings(self, own_sources: Sequence[str] = ()) -> ContextSettings:
         """Settings of builds, the profiles derived (S0-01, S3-18, S5-26, S5-27). Imports numba.
 

@@ -37,6 +37,7 @@ from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from backscroll_sidecar.store.sqlite.files import StoreStats
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.vectors.backlog import Backlog
+from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
 
 log = logging.getLogger(__name__)
@@ -149,6 +150,7 @@ async def _assemble(
     if embedder is not None:
         stack.push_async_callback(embedder.close)
         embedding = Embedding.over(embedder, store, writer, executor, settings)
+        stack.push_async_callback(embedding.vectors.close)
         stack.push_async_callback(embedding.backlog.close)
         publishers.add(embedding.vectors, embedding.backlog)
     dims_of = any_dims if embedding is None else embedding.dims_of
@@ -214,6 +216,8 @@ class Embedding:
             embedder.id,
             executor,
             index=settings.vector_index,
+            files=None if settings.in_memory else IndexFiles(settings.index_path),
+            submit=writer.submit,
             max_bytes=settings.vector_bytes,
         )
         backlog = Backlog(store, writer.submit, embedder)
@@ -236,14 +240,16 @@ def configured_embedder(settings: Settings) -> Embedder | None:
     if settings.embedder == "none":
         return None
     key = settings.embedder_api_key
-    return OpenAIEmbedder(
-        OpenAIOptions(
+    try:
+        options = OpenAIOptions(
             api_key=key.get_secret_value() if key else "",
             base_url=settings.embedder_base_url or DEFAULT_BASE_URL,
-        ),
-        model=settings.embedder_model,
-        dims=settings.embedder_dimensions,
-    )
+        )
+    except ValueError:
+        log.warning("embedder_base_url or embedder_api_key cannot be used: no semantic source")
+        return None
+    model, dims = settings.embedder_model, settings.embedder_dimensions
+    return OpenAIEmbedder(options, model=model, dims=dims)
 
 
 def chat_model(settings: Settings) -> ChatModel:

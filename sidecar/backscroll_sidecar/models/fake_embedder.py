@@ -46,7 +46,7 @@ class FakeEmbedder:
     def __init__(
         self,
         *,
-        id: str = "fake",  # noqa: A002
+        id: str = "fake",
         dims: int = 64,
         synonyms: dict[str, str] | None = None,
     ) -> None:

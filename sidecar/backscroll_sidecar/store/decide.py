@@ -28,6 +28,7 @@ from backscroll_sidecar.ports import (
     EditChange,
     EraseChange,
     EventsChange,
+    IndexChange,
     KeptVector,
     MembersChange,
     RecallChange,
@@ -108,6 +109,9 @@ class _Run:
                 return _NOTHING
             case VectorsChange():
                 return self._embedded(change)
+            case IndexChange():
+                self.plan.indexes[(*place(change.key), change.record.embedder_id)] = change.record
+                return _NOTHING
             case EraseChange():
                 raise ValueError("an erasure is a run of its own")
 
@@ -217,6 +221,8 @@ class _Run:
             self.plan.old_revisions[named] = list(recalled.older[-len(new) :])
         self.plan.vectors.pop(named, None)
         self.plan.embedded.pop(named, None)
+        for index in [index for index in self.plan.indexes if index[:2] == named[:2]]:
+            del self.plan.indexes[index]
         self.plan.emptied[named] = None
         self._tell(named, RECALLED, recalled.stored.revision, change.recalled_at_ms)
         return Applied(stored=(recalled.stored,))

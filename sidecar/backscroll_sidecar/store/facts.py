@@ -25,6 +25,7 @@ from backscroll_sidecar.ports import (
     Change,
     EditChange,
     EraseChange,
+    IndexRecord,
     MembersChange,
     RecallChange,
     TurnChange,
@@ -132,6 +133,8 @@ class Plan:
     vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
     embedded: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
     """Vectors the server made: revision, embedder, values."""
+    indexes: dict[Named, IndexRecord] = field(default_factory=dict)
+    """By tenant, channel and embedder."""
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
     """(place, context id, message id, event)."""

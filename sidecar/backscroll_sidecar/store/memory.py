@@ -125,6 +125,7 @@ class MemoryStore(MemoryReader):
     def _write_vectors(self, plan: Plan) -> None:
         for named in plan.emptied:
             self._drop_vectors(self._channels[named[:2]], named[2])
+            self._channels[named[:2]].indexes.clear()
         for named, vectors in plan.vectors.items():
             for revision, embedding in vectors:
                 kept = self._channels[named[:2]].vectors
@@ -135,6 +136,10 @@ class MemoryStore(MemoryReader):
                 kept, key = self._channels[named[:2]].vectors, (named[2], revision, embedder_id)
                 if len(kept.get(key, b"")) != len(values):
                     kept[key] = values
+        for tenant, channel_id, embedder_id in plan.indexes:
+            channel = self._channels.setdefault((tenant, channel_id), Channel())
+            record = plan.indexes[tenant, channel_id, embedder_id]
+            channel.indexes[embedder_id] = record
 
     def _keep_turn(self, turn: TurnChange) -> None:
         tenant = turn.key.tenant
@@ -161,6 +166,7 @@ class MemoryStore(MemoryReader):
         told = [key for key, (about, _) in channel.events.items() if whole or about in ids]
         for record in victims:
             self._forget(change.key, channel, record)
+        channel.indexes.clear()
         for key in told:
             del channel.events[key]
         turns = [key for key, turn in self._turns.items() if turn.key == change.key]

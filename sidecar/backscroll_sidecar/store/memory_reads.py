@@ -10,6 +10,7 @@ from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageState, S
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     ChannelInfo,
+    IndexRecord,
     ListQuery,
     StoredVector,
     TurnChange,
@@ -33,6 +34,8 @@ class Channel:
     """By context and id; each with the id of the message it tells about, or ''."""
     vectors: dict[tuple[str, int, str], bytes] = field(default_factory=dict)
     """By message id, revision and embedder."""
+    indexes: dict[str, IndexRecord] = field(default_factory=dict)
+    """By embedder."""
     dedupe_keys: dict[str, str] = field(default_factory=dict)
     children: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Parent id, as sent, to the ids that name it."""
@@ -177,6 +180,9 @@ class MemoryReader:
             if values is not None:
                 found.append(StoredVector(stored.seq, stored.message.id, values))
         return found
+
+    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
+        return self._open(key).indexes.get(embedder_id)
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_scoring.hnsw import Graph
 from backscroll_scoring.index import (
     ExactIndex,
+    GraphIndex,
     SignIndex,
     VectorIndex,
     VectorRows,
@@ -23,25 +24,12 @@ from backscroll_sidecar.ports import StoredVector
 T = TypeVar("T", bound=np.generic)
 
 CENTRE_ROWS = 1_024
+CHECK_ROWS = 4_096
 NO_SLOT = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Slots:
-    """A block at one moment: an index over its slots, and which of them still count.
-
-    Attributes
-    ----------
-    live : bool[n]
-        False where a later revision took the slot's place.
-    """
-
-    index: VectorIndex
-    live: NDArray[np.bool_]
-
-
 class Block:
-    """Vectors by slot. Owned by the event loop; what `slots` returned never changes.
+    """Vectors by slot. Owned by the event loop; what `index` returned never changes.
 
     Parameters
     ----------
@@ -57,6 +45,8 @@ class Block:
         self._scales = np.empty((0, self._width), np.float32)
         self._signs = np.empty((0, self._width), np.uint64)
         self._centre: NDArray[np.float32] | None = None
+        self._graph: Graph | None = None
+        self._covered = np.empty(0, np.bool_)
         self._seqs = np.empty(0, np.int64)
         self._live = np.empty(0, np.bool_)
         self._slot_of = np.full(64, NO_SLOT, np.int32)
@@ -105,18 +95,19 @@ class Block:
         known = np.minimum(seqs, len(self._slot_of) - 1)
         return np.where(known == seqs, self._slot_of[known], np.int32(NO_SLOT))
 
-    def slots(self) -> Slots:
-        """The block as it stands."""
+    def index(self) -> VectorIndex:
+        """What searches the block as it stands. A slot that no longer counts is in it: nobody may allow it."""
         n = self._count
         rows = VectorRows(_frozen(self._codes[:n]), _frozen(self._scales[:n]))
         index: VectorIndex = ExactIndex(rows)
         if self._centre is not None:
             index = SignIndex(rows, _frozen(self._signs[:n]), self._centre)
-        return Slots(index, self._live[:n].copy())
-
-    def seqs(self) -> NDArray[np.int64]:
-        """int64[n]: the message of each slot."""
-        return _frozen(self._seqs[: self._count])
+        if self._graph is not None:
+            covered = np.zeros(n, np.bool_)
+            covered[: len(self._covered)] = self._covered
+            slot_of = self._slot_of.copy()
+            index = GraphIndex(rows, self._graph, self.dims, slot_of, covered, index)
+        return index
 
     # --- signs -------------------------------------------------------------------------------------
 
@@ -144,6 +135,46 @@ class Block:
     def has_signs(self) -> bool:
         """Whether search goes by signs."""
         return self._centre is not None
+
+    # --- graph -------------------------------------------------------------------------------------
+
+    @property
+    def tail_rows(self) -> int:
+        """How many live rows the graph lacks; all of them without one."""
+        live = self._live[: self._count]
+        inside = int((live[: len(self._covered)] & self._covered).sum())
+        return int(live.sum()) - inside
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether search goes by a graph."""
+        return self._graph is not None
+
+    def make_graph(self) -> tuple[Graph, NDArray[np.bool_]]:
+        """A graph of what is there now, and which slots it covers. Reads only, takes seconds: for a thread."""
+        n = self._count
+        covered = self._live[:n].copy()
+        rows = VectorRows(self._codes[:n][covered], self._scales[:n][covered])
+        vectors = np.ascontiguousarray(rows.vectors()[:, : self.dims])
+        return Graph.build(vectors, self._seqs[:n][covered]), covered
+
+    def covered_by(self, graph: Graph) -> NDArray[np.bool_] | None:
+        """bool[n]: which slots a loaded graph has as they are; None when it has a message that has no vector here."""
+        labels = graph.labels()
+        slots = self.slots_of(labels)
+        if (slots == NO_SLOT).any():
+            return None
+        covered = np.zeros(self._count, np.bool_)
+        for start in range(0, len(labels), CHECK_ROWS):
+            part = slice(start, start + CHECK_ROWS)
+            rows = VectorRows.of(graph.vectors(labels[part]))
+            same = (rows.codes == self._codes[slots[part]]).all(axis=(1, 2))
+            covered[slots[part][same]] = True
+        return covered
+
+    def take_graph(self, graph: Graph | None, covered: NDArray[np.bool_]) -> None:
+        """Search by this graph from now on; what it does not cover is looked at exactly. None: by no graph."""
+        self._graph, self._covered = graph, covered
 
     # --- growing -----------------------------------------------------------------------------------
 

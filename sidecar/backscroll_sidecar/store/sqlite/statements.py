@@ -137,6 +137,16 @@ ON CONFLICT (tenant, channel, message_id, revision, embedder_id) DO UPDATE
     SET dims = excluded.dims, vector = excluded.vector WHERE dims <> excluded.dims
 """
 
+DELETE_INDEXES = f"""{_WANTED}
+DELETE FROM vector_indexes WHERE (tenant, channel) IN (SELECT in_tenant, in_channel FROM wanted)
+"""
+
+PUT_INDEX = """
+INSERT INTO vector_indexes (tenant, channel, embedder_id, dims, row_count, sha256) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, channel, embedder_id) DO UPDATE
+    SET dims = excluded.dims, row_count = excluded.row_count, sha256 = excluded.sha256
+"""
+
 PUT_MEMBER = f"""
 INSERT INTO members (tenant, channel, {_MEMBER_COLUMNS}) VALUES ({", ".join("?" * 10)})
 ON CONFLICT (tenant, channel, user_id) DO UPDATE SET
@@ -192,6 +202,7 @@ ERASE_ALL_EVENTS = "DELETE FROM events WHERE tenant = ? AND channel = ?"
 ERASE_MESSAGE = "DELETE FROM messages WHERE tenant = ? AND channel = ? AND seq = ?"
 ERASE_MEMBER = "DELETE FROM members WHERE tenant = ? AND channel = ? AND user_id = ?"
 ERASE_ALL_MEMBERS = "DELETE FROM members WHERE tenant = ? AND channel = ?"
+ERASE_INDEXES = "DELETE FROM vector_indexes WHERE tenant = ? AND channel = ?"
 ERASE_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ?"
 
 # --- reading -------------------------------------------------------------------------------------
@@ -303,6 +314,10 @@ SELECT seq, id, revision, author_name, CASE WHEN {_LACKS_VECTOR} THEN text END F
 UNEMBEDDED_COUNT = f"""
 SELECT count(*) FROM messages AS stretch
 WHERE tenant = :tenant AND channel = :channel AND seq <= :until_seq AND {_LACKS_VECTOR}
+"""
+
+VECTOR_INDEX = """
+SELECT embedder_id, dims, row_count, sha256 FROM vector_indexes WHERE tenant = ? AND channel = ? AND embedder_id = ?
 """
 
 CHANNELS = """

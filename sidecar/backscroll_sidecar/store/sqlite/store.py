@@ -16,6 +16,7 @@ from backscroll_sidecar.ports import (
     Applied,
     Change,
     ChannelInfo,
+    IndexRecord,
     ListQuery,
     StoredVector,
     UnembeddedPage,
@@ -166,6 +167,9 @@ class SqliteStore:
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
         return await self._reader.run(lambda c: reads.vectors(c, key, embedder_id))
+
+    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
+        return await self._reader.run(lambda c: reads.vector_index(c, key, embedder_id))
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int
