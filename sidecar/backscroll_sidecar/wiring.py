@@ -22,6 +22,7 @@ from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.history.ingest import any_dims
+from backscroll_sidecar.history.meaning import MeaningSearch, Scope
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
@@ -178,6 +179,12 @@ async def _assemble(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=dims_of,
+        meaning=MeaningSearch(
+            store,
+            {tenant: Scope[name.upper()] for tenant, name in settings.search_scopes.items()},
+            None if embedding is None else embedding.embedder,
+            None if embedding is None else embedding.vectors,
+        ),
     )
     model = chat_model(settings)
     stack.push_async_callback(model.close)

@@ -30,6 +30,7 @@ from backscroll_sidecar.history.ingest import (
     merge_results,
 )
 from backscroll_sidecar.history.lane import LoopSlices
+from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.requests import (
     check_id,
@@ -81,9 +82,11 @@ class HistoryService(HistoryReads):
         *,
         embedding: EmbeddingProgress | None = None,
         dims_of: DimsOf = any_dims,
+        meaning: MeaningSearch | None = None,
     ) -> None:
         super().__init__(reader, analyzer, embedding)
         self._writer = writer
+        self.meaning = meaning or MeaningSearch(reader, {})
         self._clock = clock
         self.ingest = Ingest(analyzer, rosters, executor, dims_of=dims_of)
 

@@ -40,14 +40,14 @@ Submit = Callable[[IndexChange], Awaitable[Applied]]
 IndexKind = Literal["auto", "exact", "hnsw"]
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
-GRAPH_ROWS = 60_000
+GRAPH_ROWS = 100_000
 """From here on a graph is faster than signs (bench/test_vectors.py)."""
 GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 """A graph is made again when its exact tail is longer than both."""
 SIGN_ROWS = 4_000
 """From here on signs are faster than looking at every row (bench/test_vectors.py)."""
 INLINE_US = 300.0
-US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.06, 0.02
+US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.055, 0.012
 """Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
 
 T = TypeVar("T")
@@ -313,6 +313,11 @@ class Vectors:
             asyncio.get_running_loop().run_in_executor(
                 self._builder, remove, key, self._embedder_id
             )
+
+    async def settled(self) -> None:
+        """Return when no index is being made."""
+        while tasks := [one.work for one in self._hot.values() if one.work is not None]:
+            await asyncio.wait(tasks)
 
     async def close(self) -> None:
         """Stop making indexes. Idempotent."""

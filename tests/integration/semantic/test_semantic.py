@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import struct
 
 import pytest
 
@@ -71,3 +69,121 @@ async def test_a_message_is_found_by_a_paraphrase():
         (item,) = [item for item in context.raw.items if item.message.id == "f0"]
         assert item.category == context_pb2.CATEGORY_SEMANTIC
         assert "f2" in semantic(await ask(client, "猫"))
+
+
+async def test_edit_recall_and_erasure_are_followed():
+    """An edit is found by its new words only; what was taken back is not found at all."""
+    async with served(embedder=fake()) as (client, _):
+        await client.append("room", talk())
+        await client.wait_for_index("room", wait_s=10)
+        await client.edit_message("room", "f1", text="another kitten wants dinner")
+        await client.wait_for_index("room", wait_s=10)
+        assert {"f0", "f1"} <= set(semantic(await ask(client)))
+        await client.recall_message("room", "f0")
+        await client.erase("room", message_ids=["f1"])
+        found = semantic(await ask(client))
+        assert not {"f0", "f1"} & set(found)
+        assert found
+
+
+async def test_the_backlog_is_counted_and_waited_for():
+    """P-26: `unembedded_count`; WaitForIndex answers in time whether or not it is done; appends wait for nothing."""
+    embedder = fake()
+    embedder.broken = failed(ModelFault.CONNECTION)
+    async with served(embedder=embedder) as (client, _):
+        await client.append("room", [*talk(10), Message("blank", Author("u1"), " ", NOON)])
+        assert (await client.get_channel("room")).unembedded_count == 14
+        waited = await client.wait_for_index("room", wait_s=0.05)
+        assert (waited.ready, waited.unembedded_count) == (False, 14)
+        context = await ask(client)
+        assert degraded(context) == [("semantic", "EMBEDDER_FAILED")]
+        assert len(context.raw.items) == 10
+        embedder.broken = None
+        assert (await client.wait_for_index("room", wait_s=20)).ready
+        assert (await client.get_channel("room")).unembedded_count == 0
+
+
+async def test_without_an_embedder_everything_else_works():
+    """S2-15: no backlog, nothing to wait for, the source is named."""
+    async with served() as (client, _):
+        await client.append("room", talk(10))
+        assert (await client.wait_for_index("room", wait_s=5)).ready
+        assert (await client.get_channel("room")).unembedded_count == 0
+        context = await ask(client)
+        assert degraded(context) == [("semantic", "NOT_CONFIGURED")]
+        assert len(context.raw.items) == 10
+        assert not degraded(await client.build_context("room", "cat?", asker="u1", asked_at=NOON))
+
+
+async def raw_answer(client, question: str, **fields) -> bytes:
+    raw = context_pb2.BuildContextResponse()
+    raw.CopyFrom((await ask(client, question, explain=True, **fields)).raw)
+    for field in ("diagnostics", "context_id", "events"):
+        raw.ClearField(field)
+    return raw.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("index", ["auto", "exact", "hnsw"])
+async def test_the_same_bytes_after_a_restart(tmp_path, index):
+    """Law 2, and `index = hnsw` forced: appended bit by bit, edited, recalled; then loaded, the graph from its file."""
+    questions = ["feline eats", "猫", "is the train late", "who has blah7"]
+    database = tmp_path / "history.db"
+    if index == "hnsw":
+        pytest.importorskip("hnswlib")
+    async with served(database, embedder=fake(), vector_index=index) as (client, app):
+        lines = talk(420)
+        for start in range(0, len(lines), 53):
+            await client.append("room", lines[start : start + 53])
+            await ask(client)
+        await client.edit_message("room", "m3", text="a feline at dinner")
+        await client.recall_message("room", "f3")
+        assert (await client.wait_for_index("room", wait_s=20)).ready
+        before = [await raw_answer(client, question) for question in questions]
+        exhaustive = (await ask(client)).raw.diagnostics.exhaustive_search
+        await app.embedding.vectors.settled()
+    async with served(database, embedder=fake(), vector_index=index) as (client, app):
+        assert [await raw_answer(client, question) for question in questions] == before
+        assert (await client.wait_for_index("room", wait_s=20)).ready
+        assert app.embedding.embedder.text_count == 0
+        context = await ask(client)
+    assert {"f0", "m3"} <= set(semantic(context))
+    assert context.raw.diagnostics.exhaustive_search is (index != "hnsw")
+    assert exhaustive or index == "hnsw"
+    assert len(list(tmp_path.glob("*-indexes/*.hnsw"))) == (index == "hnsw")
+
+
+async def test_vectors_of_the_caller_are_searched_too():
+    """S2-11, S2-22: sent with the message and with the question: nothing is embedded."""
+    embedder = fake()
+    async with served(embedder=embedder) as (client, _):
+        given = [
+            Message(
+                m.id,
+                m.author,
+                m.text,
+                m.sent_at,
+                embeddings=[Embedding("fake", embedder.vector(m.text).tolist())],
+            )
+            for m in talk(20)
+        ]
+        await client.append("room", given)
+        assert (await client.wait_for_index("room", wait_s=10)).ready
+        vector = Embedding("fake", embedder.vector("feline eats").tolist())
+        assert "f0" in semantic(await ask(client, "???", query_embedding=vector))
+        assert embedder.calls == []
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0] * 64, [math.nan] * 64, [math.inf] * 64, [1.0] * 63, [1.0] * 65]
+)
+async def test_vectors_that_cannot_be_used_are_refused_at_the_door(values):
+    """The issue's line: NaN, infinite, zero, of another size: with a message, and with a question."""
+    async with served(embedder=fake()) as (client, _):
+        await client.append("room", talk(3))
+        bad = Embedding("fake", values)
+        line = Message("bad", Author("u1"), "text", NOON, embeddings=[bad])
+        (problem,) = (await client.append("room", [line])).problems
+        assert "embeddings[0]" in str(problem)
+        with pytest.raises(BackscrollError) as caught:
+            await ask(client, query_embedding=bad)
+        assert "query_embedding.values" in str(vars(caught.value))

@@ -94,7 +94,10 @@ def test_the_exact_index_finds_the_nearest() -> None:
     """int8 codes with a scale for every 64 dimensions lose next to nothing."""
     vectors = clustered(2_000, 512)
     everything = np.ones(len(vectors), np.bool_)
-    assert recall(ExactIndex(VectorRows.of(vectors)), vectors, queries_for(vectors), everything) >= 0.98
+    assert (
+        recall(ExactIndex(VectorRows.of(vectors)), vectors, queries_for(vectors), everything)
+        >= 0.98
+    )
 
 
 def test_both_engines_of_an_index_agree() -> None:
@@ -104,7 +107,10 @@ def test_both_engines_of_an_index_agree() -> None:
         (ExactIndex(VectorRows.of(vectors)), ExactIndex(VectorRows.of(vectors), True)),
         (signs_of(vectors), signs_of(vectors, use_reference=True)),
     ):
-        assert fast.search(query, 7, allowed)[0].tolist() == plain.search(query, 7, allowed)[0].tolist()
+        assert (
+            fast.search(query, 7, allowed)[0].tolist()
+            == plain.search(query, 7, allowed)[0].tolist()
+        )
         values = fast.similarities(query, allowed).values, plain.similarities(query, allowed).values
         assert np.allclose(*values, atol=1e-5)
 

@@ -57,12 +57,6 @@ class House:
         found = await (vectors or self.vectors).nearest(ROOM, seqs, direction(n), limit)
         return seqs[found.positions].tolist()
 
-    async def settled(self) -> None:
-        """Wait until no index is being made."""
-        for channel in self.vectors._hot.values():
-            while channel.work is not None:
-                await asyncio.sleep(0.005)
-
     async def same_after_restart(self) -> bool:
         seqs, other = np.arange(1, 500, dtype=np.int64), self.fresh(index="exact")
         answers = []
@@ -162,7 +156,7 @@ async def test_many_rows_go_by_signs(house: House) -> None:
     await house.nearest(0)
     for start in range(1, 4_600, 900):
         await house.apply(append(*(said(f"m{n}", n) for n in range(start, start + 900))))
-    await house.settled()
+    await house.vectors.settled()
     seqs = np.arange(1, 4_502, dtype=np.int64)
     found = await house.vectors.nearest(ROOM, seqs, direction(4_499), 1)
     assert seqs[found.positions].tolist() == [4_500]
@@ -181,7 +175,7 @@ async def filed(tmp_path: Path):
     made = House(index="hnsw", files=IndexFiles(tmp_path))
     await made.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
     await made.nearest(1)
-    await made.settled()
+    await made.vectors.settled()
     yield made
     await made.vectors.close()
 
@@ -193,7 +187,9 @@ def file_of(tmp_path: Path) -> Path:
 
 async def right_answers(house: House, vectors: Vectors) -> bool:
     exact = house.fresh(index="exact")
-    same = [await house.nearest(n, 5, vectors) == await house.nearest(n, 5, exact) for n in range(9)]
+    same = [
+        await house.nearest(n, 5, vectors) == await house.nearest(n, 5, exact) for n in range(9)
+    ]
     await exact.close()
     return all(same)
 
@@ -247,10 +243,7 @@ async def test_a_bad_file_is_made_again(filed: House, tmp_path: Path, kind: str)
     first = await again.nearest(ROOM, seqs, direction(7), 5)
     assert first.exhaustive
     assert seqs[first.positions][0] == 7
-    other = filed.vectors
-    filed.vectors = again
-    await filed.settled()
-    filed.vectors = other
+    await again.settled()
     assert await right_answers(filed, again)
     assert path.read_bytes() == whole
     await again.close()
@@ -295,7 +288,7 @@ async def test_what_is_taken_back_leaves_the_files_too(
     """NOTES, hnswlib: a deleted mark keeps the vector; so the graph is made again without it."""
     await filed.apply(change)
     assert 7 not in await filed.nearest(7, 400)
-    await filed.settled()
+    await filed.vectors.settled()
     label = 7
     graph = filed.vectors._hot[ROOM].block._graph
     assert graph is not None
@@ -318,7 +311,7 @@ async def test_a_directory_that_cannot_be_written_costs_the_file_only(tmp_path: 
     house = House(index="hnsw", files=IndexFiles(tmp_path / "taken"))
     await house.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
     assert await house.nearest(3, 1) == [3]
-    await house.settled()
+    await house.vectors.settled()
     assert house.vectors._hot[ROOM].block.has_graph
     assert await house.store.vector_index(ROOM, "e1") is None
     await house.vectors.close()
