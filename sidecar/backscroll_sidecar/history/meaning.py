@@ -128,7 +128,6 @@ class MeaningSearch:
         hits: list[MeaningHit] = []
         for score, channel, seq in found:
             query = ListQuery(limit=1, after_seq=seq - 1, before_seq=seq + 1)
-            for stored in await self._reader.list_messages(ChannelKey(tenant, channel), query):
-                if stored.state is MessageState.LIVE:
-                    hits.append(MeaningHit(stored, score))
+            rows = await self._reader.list_messages(ChannelKey(tenant, channel), query)
+            hits += [MeaningHit(row, score) for row in rows if row.state is MessageState.LIVE]
         return hits

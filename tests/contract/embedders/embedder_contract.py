@@ -15,7 +15,7 @@ TEXTS = ["the cat eats fish", "猫吃鱼", "see you at six", "the train is late"
 
 
 class EmbedderContract:
-    """A test file brings the fixtures `embedder` (started, ready) and `unusable` (makes its next answer one with NaN)."""
+    """A test file brings two fixtures: `embedder`, started and ready; `unusable`, which makes it answer with NaN."""
 
     async def test_one_unit_vector_a_text_in_order(self, embedder: Embedder) -> None:
         vectors = await embedder.embed(TEXTS)
