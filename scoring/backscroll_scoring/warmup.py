@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .features import ChannelColumns, QueryFeatures
+from .index import ExactIndex, SignIndex, VectorRows, query_blocks, sign_bits
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
 from .top_k import top_order
@@ -29,3 +30,11 @@ def warm() -> None:
     top_order(score_only(columns, query, rows), rows, limit=1)
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
+    _warm_vectors()
+
+
+def _warm_vectors() -> None:
+    vectors = np.eye(2, 64, dtype=np.float32)
+    rows, allowed, centre = VectorRows.of(vectors), np.ones(2, np.bool_), np.zeros(64, np.float32)
+    for index in (ExactIndex(rows), SignIndex(rows, sign_bits(vectors, centre), centre)):
+        index.search(query_blocks(vectors[0]), 1, allowed)

@@ -251,7 +251,7 @@ class Settings(_Section):
     search_scopes: Annotated[Mapping[str, Literal["user", "tenant"]], Table] = Field(
         default_factory=dict,
         description="Table by tenant of how far its callers may search by meaning: user (all channels of a user), "
-        "tenant (all of its channels). A tenant that is not in it: one channel. Without tokens the tenant is `default`.",
+        "tenant (all of its channels). A tenant that is not in it: one channel. Without tokens it is `default`.",
     )
     tls_cert: UserPath | None = Field(
         default=None, description="PEM file of the server's certificate chain."

@@ -246,17 +246,35 @@ def configured_embedder(settings: Settings) -> Embedder | None:
         return LocalEmbedder()
     if settings.embedder == "none":
         return None
-    key = settings.embedder_api_key
     try:
-        options = OpenAIOptions(
-            api_key=key.get_secret_value() if key else "",
-            base_url=settings.embedder_base_url or DEFAULT_BASE_URL,
-        )
-    except ValueError:
-        log.warning("embedder_base_url or embedder_api_key cannot be used: no semantic source")
+        options = _embedder_options(settings)
+    except ValueError as error:
+        log.warning("there is no semantic source: %s", _of_embedder(error))
         return None
     model, dims = settings.embedder_model, settings.embedder_dimensions
     return OpenAIEmbedder(options, model=model, dims=dims)
+
+
+def embedder_problem(settings: Settings) -> str:
+    """Why the configured embedder could never be called; empty when it could. Nothing is called."""
+    try:
+        if settings.embedder == "openai":
+            _embedder_options(settings)
+    except ValueError as error:
+        return _of_embedder(error)
+    return ""
+
+
+def _embedder_options(settings: Settings) -> OpenAIOptions:
+    key = settings.embedder_api_key
+    return OpenAIOptions(
+        api_key=key.get_secret_value() if key else "",
+        base_url=settings.embedder_base_url or DEFAULT_BASE_URL,
+    )
+
+
+def _of_embedder(error: ValueError) -> str:
+    return str(error).replace("the model's", "the embedder's")
 
 
 def chat_model(settings: Settings) -> ChatModel:

@@ -77,6 +77,8 @@ class Backlog:
         self._request_count: Callable[[], int] = lambda: 0
         self._due: OrderedDict[ChannelKey, int] = OrderedDict()
         self._must_scan = True
+        self._scanning = False
+        self._working_on: ChannelKey | None = None
         self._wake = asyncio.Event()
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -110,14 +112,22 @@ class Backlog:
         return left
 
     async def count(self, key: ChannelKey, until_seq: int) -> int:
-        """How many rows up to this one (included) have no vector, those that will never have one left out."""
+        """How many rows up to this one (included) have no vector, those that will never have one left out.
+
+        A channel that is not due has none left: then nothing is counted in the store.
+        """
         embedder = self._embedder
+        if self._task is not None and not self._is_behind(key):
+            return 0
         count = await self._reader.unembedded_count(key, embedder.id, embedder.dims, until_seq)
         return max(0, count - sum(1 for refused in self.refused if refused[0] == key))
 
     def give_way_to(self, request_count: Callable[[], int]) -> None:
         """Rest as long as it works while this number grows: it counts the requests served."""
         self._request_count = request_count
+
+    def _is_behind(self, key: ChannelKey) -> bool:
+        return self._must_scan or self._scanning or key in self._due or key == self._working_on
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -164,8 +174,17 @@ class Backlog:
 
     async def _scan(self) -> None:
         """Make every channel due. With more channels than `MAX_DUE_CHANNELS` it is done in several rounds."""
+        self._must_scan, self._scanning = False, True
+        try:
+            await self._scan_all()
+        except BaseException:
+            self._must_scan = True
+            raise
+        finally:
+            self._scanning = False
+
+    async def _scan_all(self) -> None:
         after: ChannelKey | None = None
-        self._must_scan = False
         while page := await self._reader.channels(after, CHANNELS_PAGE):
             for key in page:
                 self._due[key] = 1
@@ -178,6 +197,7 @@ class Backlog:
         """One page of the channel that has waited longest; what is left of it goes to the end of the line."""
         key, from_seq = next(iter(self._due.items()))
         del self._due[key]
+        self._working_on = key
         try:
             embedder = self._embedder
             page = await self._reader.unembedded(
@@ -192,6 +212,8 @@ class Backlog:
         except BaseException:
             self._put_due(key, from_seq)
             raise
+        finally:
+            self._working_on = None
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
