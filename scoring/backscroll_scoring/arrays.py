@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 Int32: TypeAlias = NDArray[np.int32]
 Int64: TypeAlias = NDArray[np.int64]
+Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
+Int8: TypeAlias = NDArray[np.int8]
+Int16: TypeAlias = NDArray[np.int16]
+UInt64: TypeAlias = NDArray[np.uint64]
+Bool: TypeAlias = NDArray[np.bool_]
 UInt8: TypeAlias = NDArray[np.uint8]
 
 

@@ -22,20 +22,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 READ_I32 = nb.types.Array(nb.int32, 1, "C", readonly=True)
 READ_I64 = nb.types.Array(nb.int64, 1, "C", readonly=True)
 READ_F64 = nb.types.Array(nb.float64, 1, "C", readonly=True)
+READ_U64 = nb.types.Array(nb.uint64, 1, "C", readonly=True)
+READ_BOOL = nb.types.Array(nb.boolean, 1, "C", readonly=True)
+READ_I8_3D = nb.types.Array(nb.int8, 3, "C", readonly=True)
+READ_F32_2D = nb.types.Array(nb.float32, 2, "C", readonly=True)
+READ_U64_2D = nb.types.Array(nb.uint64, 2, "C", readonly=True)
 # What we write.
+I16 = nb.types.Array(nb.int16, 1, "C")
+F32 = nb.types.Array(nb.float32, 1, "C")
 I32 = nb.types.Array(nb.int32, 1, "C")
 I64 = nb.types.Array(nb.int64, 1, "C")
 F64 = nb.types.Array(nb.float64, 1, "C")
 F64_2D = nb.types.Array(nb.float64, 2, "C")
 
 
-def kernel(signature: object, *, nogil: bool = False) -> Callable[[F], F]:
+def kernel(signature: object, *, nogil: bool = False, any_order: bool = False) -> Callable[[F], F]:
     """Compile for one signature, now. ``nogil`` for what may run longer than some 30 microseconds.
 
     No fast-math (nan and inf keep their meaning) and no ``parallel=True`` (two threads inside it
     abort the process). Division follows NumPy: loops without a ZeroDivisionError vectorise.
+    ``any_order`` lets sums of floats be taken in another order, which is what makes them vectorise:
+    for results that may differ in their last bits between two kinds of processor.
     """
-    decorate = nb.njit(signature, cache=True, nogil=nogil, error_model="numpy")
+    fast = {"reassoc", "contract"} if any_order else False
+    decorate = nb.njit(signature, cache=True, nogil=nogil, error_model="numpy", fastmath=fast)
     return cast("Callable[[F], F]", decorate)
 
 

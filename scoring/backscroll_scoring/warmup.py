@@ -7,6 +7,7 @@ import numpy as np
 from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .graph import graph_scores
+from .index import ExactIndex, SignIndex, VectorRows, query_blocks, sign_bits
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
 from .texts import shingle_sets
@@ -36,3 +37,11 @@ def warm() -> None:
     sets = shingle_sets(("one", "two"))
     near_duplicates(sets, rows)
     set_similarity(sets)(0)
+    _warm_vectors()
+
+
+def _warm_vectors() -> None:
+    vectors = np.eye(2, 64, dtype=np.float32)
+    rows, allowed, centre = VectorRows.of(vectors), np.ones(2, np.bool_), np.zeros(64, np.float32)
+    for index in (ExactIndex(rows), SignIndex(rows, sign_bits(vectors, centre), centre)):
+        index.search(query_blocks(vectors[0]), 1, allowed)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from backscroll_sidecar.domain import (
     Analysis,
@@ -24,6 +24,10 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
 )
 from backscroll_sidecar.errors import BackscrollError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Clock(Protocol):
@@ -115,6 +119,46 @@ class TurnChange:
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class MessageVector:
+    """The vector of one revision of a message. `values`: float32, little-endian."""
+
+    message_id: str
+    revision: int
+    values: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsChange:
+    """Keep vectors that one embedder made of messages of one channel.
+
+    A vector of a revision that is no longer the current one, or of a message that is recalled or gone, is left out.
+    One of another size than the kept one of the same embedder replaces it; else the first stays.
+    """
+
+    key: ChannelKey
+    embedder_id: str
+    vectors: tuple[MessageVector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecord:
+    """Which file is the index of a channel's vectors: the one of this size and content."""
+
+    embedder_id: str
+    dims: int
+    row_count: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChange:
+    """Remember the file that was written as the index of a channel's vectors. It replaces the one before."""
+
+    key: ChannelKey
+    record: IndexRecord
+
+
 Change = (
     AppendChange
     | EditChange
@@ -123,6 +167,8 @@ Change = (
     | EraseChange
     | EventsChange
     | TurnChange
+    | VectorsChange
+    | IndexChange
 )
 
 
@@ -134,18 +180,56 @@ class EraseReceipt:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredVector:
+    """A vector of the current revision of a message. `values`: float32, little-endian."""
+
+    seq: int
+    message_id: str
+    values: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVector:
+    """A vector that a change brought: given with a message, or made by the server's embedder."""
+
+    embedder_id: str
+    vector: StoredVector
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A live row with text but without a vector of the embedder asked about."""
+
+    seq: int
+    message_id: str
+    revision: int
+    author_name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedPage:
+    """What one look at a stretch of a channel found. `next_seq`: where the next look begins, None at the end."""
+
+    rows: tuple[Unembedded, ...]
+    next_seq: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
     """What one change did.
 
     `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new
     and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
-    `error` when this change alone was refused (others of the group are not affected).
+    `vectors` what was kept of vectors, whoever made them; `error` when this change alone was refused (others of the
+    group are not affected).
     """
 
     append_results: tuple[AppendResult, ...] = ()
     stored: tuple[StoredMessage, ...] = ()
     erased_ids: tuple[str, ...] = ()
     members: tuple[Member, ...] = ()
+    vectors: tuple[KeptVector, ...] = ()
     receipt: EraseReceipt | None = None
     error: BackscrollError | None = None
 
@@ -232,6 +316,31 @@ class HistoryReader(Protocol):
     def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of the channel in order of `seq`, without holding them all."""
 
+    async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
+        """The vectors of current revisions by one embedder, whoever sent them, in order of `seq`."""
+
+    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
+        """The file written last as index of these vectors; None after a recall or an erasure in the channel."""
+
+    async def unembedded(
+        self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int
+    ) -> UnembeddedPage:
+        """The live rows with text from `from_seq` on that have no vector of this embedder and size, by `seq`.
+
+        Looks at `limit` rows at most, so that a long channel never holds up other readers. `dims` 0: of any size.
+        """
+
+    async def unembedded_count(
+        self, key: ChannelKey, embedder_id: str, dims: int, until_seq: int
+    ) -> int:
+        """How many rows up to `until_seq` (included) `unembedded` would find."""
+
+    async def channels(self, after: ChannelKey | None, limit: int) -> Sequence[ChannelKey]:
+        """A page of all channels of all tenants, in order of (tenant, channel). For background work only."""
+
+    async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
+        """The channels of a tenant in which this user is a member, or was seen writing, by name."""
+
 
 class HistoryStore(HistoryReader, Protocol):
     """The truth (law 2). Everything else can be rebuilt from it."""
@@ -279,8 +388,9 @@ class FinishReason(StrEnum):
 
 
 class ModelFault(StrEnum):
-    """What went wrong with a model call, by what can be done about it."""
+    """What went wrong with a model call, by what can be done about it. LOADING: a local model is not ready yet."""
 
+    LOADING = "loading"
     RATE_LIMITED = "rate_limited"
     REJECTED = "rejected"
     UNAUTHORIZED = "unauthorized"
@@ -348,6 +458,106 @@ class Finished:
 
 
 ModelEvent = TextDelta | ToolCallDelta | UsageDelta | Finished
+
+
+class Embedder(Protocol):
+    """Something that turns texts into vectors. One instance serves all requests; safe to call from any task.
+
+    Attributes
+    ----------
+    id : str
+        Names the model. Vectors of different ids are never compared.
+    dims : int
+        Numbers a vector; 0 while it is not known yet.
+    """
+
+    @property
+    def id(self) -> str:
+        """See the class."""
+
+    @property
+    def dims(self) -> int:
+        """See the class."""
+
+    async def start(self) -> None:
+        """Begin to load what has to be loaded, and return without waiting for it."""
+
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+        """One unit vector a text, in order: float32[n, dims], C-contiguous, every value finite.
+
+        Equal texts alone in a call give equal vectors. A query goes before messages that wait. Never retries by
+        itself. Raises `ModelError`, and nothing else: LOADING for a query that would have to wait for the model,
+        REJECTED when a text can never be embedded, BAD_RESPONSE for vectors that cannot be used.
+        """
+
+    async def close(self) -> None:
+        """Release threads and connections. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similarities:
+    """How similar messages are to a question.
+
+    Attributes
+    ----------
+    values : float32[n]
+        The cosine of each message asked about, -1 to 1, 0 for one without a vector. Never NaN.
+    known : bool[n]
+        Whether there is a vector.
+    exhaustive : bool
+        False when only the best of them are exact and the others estimated.
+    """
+
+    values: NDArray[np.float32]
+    known: NDArray[np.bool_]
+    exhaustive: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nearest:
+    """The best matches of a question, best first.
+
+    Attributes
+    ----------
+    positions : int32[k]
+        Places in the array of messages asked about.
+    values : float32[k]
+        Their cosines.
+    exhaustive : bool
+        Whether every one of them was looked at exactly.
+    """
+
+    positions: NDArray[np.int32]
+    values: NDArray[np.float32]
+    exhaustive: bool
+
+
+class VectorSearch(Protocol):
+    """Compares questions with the stored vectors of one embedder. Only committed vectors are seen.
+
+    `seqs` are arrival numbers of messages of one channel, int64[n] in any order, each once; `query` is float32[dims],
+    finite and not zero. Both raise `StoreUnavailable` when the vectors cannot be loaded, and nothing else.
+    """
+
+    async def similarities(
+        self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32]
+    ) -> Similarities:
+        """How similar each of these messages is to a question."""
+
+    async def nearest(
+        self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
+    ) -> Nearest:
+        """The `limit` most similar of these messages; of equal ones the later. Those without a vector are none."""
+
+
+class EmbeddingProgress(Protocol):
+    """How far the semantic source is behind what is stored."""
+
+    async def count(self, key: ChannelKey, until_seq: int) -> int:
+        """How many live rows with text up to this one (included) wait for their vector. Raises `StoreUnavailable`."""
+
+    async def wait(self, key: ChannelKey, timeout_s: float) -> int:
+        """Wait until the semantic source finds all that is stored now; returns how many rows it cannot find yet."""
 
 
 class ChatModel(Protocol):

@@ -220,6 +220,44 @@ class Settings(_Section):
         description="Candidate sources of your own, each named module:Class, several with commas. They run after "
         "the sources of every profile but classic, which stays the formula it is; a request may name them there.",
     )
+    embedder: Literal["local", "openai", "none"] = Field(
+        default="local",
+        description="What turns texts into vectors for the semantic source. local: a small model that came with the "
+        "server, no key, no network. openai: any server that speaks OpenAI's /embeddings. none: no semantic source.",
+    )
+    embedder_model: str = Field(
+        default="text-embedding-3-small",
+        min_length=1,
+        description="Model that `openai` is asked for. Its name is also the embedder id of vectors that callers send.",
+    )
+    embedder_base_url: str | None = Field(
+        default=None,
+        description="Where `openai` is asked, up to the version: http://127.0.0.1:11434/v1. Unset: OpenAI's.",
+    )
+    embedder_api_key: SecretStr | None = Field(
+        default=None, description="Key of that address. It stands in no log and in no answer."
+    )
+    embedder_dimensions: int | None = Field(
+        default=None,
+        ge=1,
+        le=8_192,
+        description="Size of the vectors, asked of models that can shorten theirs. Unset: what the model gives.",
+    )
+    vector_index: Literal["auto", "exact", "hnsw"] = Field(
+        default="auto",
+        description="How vectors are searched. auto: by the channel's size; exact: every vector, always; hnsw: the "
+        "graph, always (needs hnswlib).",
+    )
+    vector_bytes: int = Field(
+        default=512 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Bytes that vectors may take in memory, 1 MiB and up.",
+    )
+    search_scopes: Annotated[Mapping[str, Literal["user", "tenant"]], Table] = Field(
+        default_factory=dict,
+        description="Table by tenant of how far its callers may search by meaning: user (all channels of a user), "
+        "tenant (all of its channels). A tenant that is not in it: one channel. Without tokens it is `default`.",
+    )
     tls_cert: UserPath | None = Field(
         default=None, description="PEM file of the server's certificate chain."
     )
@@ -259,6 +297,11 @@ class Settings(_Section):
     def database_path(self) -> Path:
         """The database's file."""
         return self.database or self.state_dir / "backscroll.db"
+
+    @property
+    def index_path(self) -> Path:
+        """Directory of the files of vector indexes, beside the database they belong to."""
+        return self.database_path.with_name(self.database_path.name + "-indexes")
 
     def context_settings(self, own_sources: Sequence[str] = ()) -> ContextSettings:
         """Settings of builds, the profiles derived (S0-01, S3-18, S5-26, S5-27). Imports numba.

@@ -21,18 +21,25 @@ from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.history.ingest import any_dims
+from backscroll_sidecar.history.meaning import MeaningSearch, Scope
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
+from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.models.openai import DEFAULT_BASE_URL, OpenAIModel, OpenAIOptions
-from backscroll_sidecar.ports import ChatModel, Clock, EventSink, HistoryStore
+from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
+from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.rpc.codec import WireCodec
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from backscroll_sidecar.store.sqlite.files import StoreStats
-from backscroll_sidecar.strategies import BUILTIN, Strategy
+from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
+from backscroll_sidecar.vectors.backlog import Backlog
+from backscroll_sidecar.vectors.files import IndexFiles
+from backscroll_sidecar.vectors.service import Vectors
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +77,7 @@ class App:
     history: HistoryService
     builder: ContextBuilder
     chat: ChatService
+    embedding: Embedding | None
 
     async def warm_up(self) -> None:
         """Do once, in memory, what requests do, so that none of them loads or binds anything."""
@@ -77,7 +85,7 @@ class App:
         analyze.warm()
         backscroll_scoring.warm()
         async with AsyncExitStack() as stack:
-            plain = self.settings.model_copy(update={"strategies": ()})
+            plain = self.settings.model_copy(update={"strategies": (), "embedder": "none"})
             app = await _assemble(plain, self.clock, MemoryStore(), stack)
             await app.history.append(WARM_UP, _warm_up_messages())
             for profile in PROFILES:
@@ -86,19 +94,25 @@ class App:
                 )
                 await app.builder.build(replace(request, explain=True))
         log.info("warmed up in %.2f s", time.perf_counter() - started)
+        if self.embedding is not None:
+            await self.embedding.start()
 
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings, clock: Clock | None = None, model: ChatModel | None = None
+    settings: Settings,
+    clock: Clock | None = None,
+    model: ChatModel | None = None,
+    embedder: Embedder | None = None,
 ) -> AsyncIterator[App]:
     """Open the store and put everything over it together; at the end what was queued is committed.
 
-    `clock` and `model` take the places of the machine's time and of the configured model, which is closed at the end.
+    `clock`, `model` and `embedder` take the places of the machine's time and of what is configured. The model is
+    closed at the end.
     """
     async with AsyncExitStack() as stack:
         store = await _open_store(settings)
-        yield await _assemble(settings, clock or SystemClock(), store, stack, model)
+        yield await _assemble(settings, clock or SystemClock(), store, stack, model, embedder)
 
 
 def _warm_up_messages() -> list[Message]:
@@ -125,29 +139,58 @@ async def _assemble(
     store: HistoryStore,
     stack: AsyncExitStack,
     model: ChatModel | None = None,
+    embedder: Embedder | None = None,
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
     stack.push_async_callback(store.close)
     executor = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="backscroll"))
     channels = Channels(store, WireCodec(), max_bytes=settings.hot_channel_bytes)
     rosters = Rosters(store)
-    writer = Writer(store, FanOut(channels, rosters))
+    publishers = FanOut(channels, rosters)
+    writer = Writer(store, publishers)
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
+    embedding: Embedding | None = None
+    embedder = embedder or configured_embedder(settings)
+    if embedder is not None:
+        stack.push_async_callback(embedder.close)
+        embedding = Embedding.over(embedder, store, writer, executor, settings)
+        stack.push_async_callback(embedding.vectors.close)
+        stack.push_async_callback(embedding.backlog.close)
+        publishers.add(embedding.vectors, embedding.backlog)
+    dims_of = any_dims if embedding is None else embedding.dims_of
     analyzer = analyze.Analyzer()
     own = own_strategies(settings)
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
     builder = ContextBuilder(
         channels,
         store,
-        {**BUILTIN, **own},
+        {**BUILTIN, **({} if embedding is None else {"semantic": embedding.semantic}), **own},
         analyzer,
         settings.context_settings(tuple(own)),
         clock,
         events,
+        dims_of=dims_of,
     )
-    history = HistoryService(store, writer, rosters, analyzer, clock, executor)
+    if embedding is not None:
+        embedding.backlog.give_way_to(lambda: builder.build_count)
+    history = HistoryService(
+        store,
+        writer,
+        rosters,
+        analyzer,
+        clock,
+        executor,
+        embedding=None if embedding is None else embedding.backlog,
+        dims_of=dims_of,
+        meaning=MeaningSearch(
+            store,
+            {tenant: Scope[name.upper()] for tenant, name in settings.search_scopes.items()},
+            None if embedding is None else embedding.embedder,
+            None if embedding is None else embedding.vectors,
+        ),
+    )
     model = model or chat_model(settings)
     stack.push_async_callback(model.close)
     chat = ChatService(
@@ -158,7 +201,85 @@ async def _assemble(
         clock,
     )
     stack.push_async_callback(chat.drain)
-    return App(settings, clock, store, channels, writer, history, builder, chat)
+    return App(settings, clock, store, channels, writer, history, builder, chat, embedding)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """The parts of the semantic source."""
+
+    embedder: Embedder
+    vectors: Vectors
+    backlog: Backlog
+    semantic: Semantic
+
+    @classmethod
+    def over(
+        cls,
+        embedder: Embedder,
+        store: HistoryStore,
+        writer: Writer,
+        executor: ThreadPoolExecutor,
+        settings: Settings,
+    ) -> Embedding:
+        """Put them together. Nothing runs before `start`."""
+        vectors = Vectors(
+            store,
+            embedder.id,
+            executor,
+            index=settings.vector_index,
+            files=None if settings.in_memory else IndexFiles(settings.index_path),
+            submit=writer.submit,
+            max_bytes=settings.vector_bytes,
+        )
+        backlog = Backlog(store, writer.submit, embedder)
+        return cls(embedder, vectors, backlog, Semantic(embedder, vectors))
+
+    async def start(self) -> None:
+        """Begin to load the model, and to embed what has no vector yet."""
+        await self.embedder.start()
+        await self.backlog.start()
+
+    def dims_of(self, embedder_id: str) -> int:
+        """The size of an embedder's vectors, 0 when it is not known."""
+        return self.embedder.dims if embedder_id == self.embedder.id else 0
+
+
+def configured_embedder(settings: Settings) -> Embedder | None:
+    """The embedder of the settings; None when there shall be none."""
+    if settings.embedder == "local":
+        return LocalEmbedder()
+    if settings.embedder == "none":
+        return None
+    try:
+        options = _embedder_options(settings)
+    except ValueError as error:
+        log.warning("there is no semantic source: %s", _of_embedder(error))
+        return None
+    model, dims = settings.embedder_model, settings.embedder_dimensions
+    return OpenAIEmbedder(options, model=model, dims=dims)
+
+
+def embedder_problem(settings: Settings) -> str:
+    """Why the configured embedder could never be called; empty when it could. Nothing is called."""
+    try:
+        if settings.embedder == "openai":
+            _embedder_options(settings)
+    except ValueError as error:
+        return _of_embedder(error)
+    return ""
+
+
+def _embedder_options(settings: Settings) -> OpenAIOptions:
+    key = settings.embedder_api_key
+    return OpenAIOptions(
+        api_key=key.get_secret_value() if key else "",
+        base_url=settings.embedder_base_url or DEFAULT_BASE_URL,
+    )
+
+
+def _of_embedder(error: ValueError) -> str:
+    return str(error).replace("the model's", "the embedder's")
 
 
 def chat_model(settings: Settings) -> ChatModel:

@@ -122,6 +122,7 @@ class HotChannel:
             count=len(self._ids),
             columns=columns(parent),
             explicit_columns=columns(explicit_parent),
+            seq=scalar["seq"],
             state=scalar["state"],
             role=scalar["role"],
             kind=scalar["kind"],

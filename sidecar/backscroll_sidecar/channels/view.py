@@ -26,6 +26,8 @@ class ChannelView:
         Columns for the scorer; `parent` holds every edge, inferred ones too.
     explicit_columns : ChannelColumns
         The same with the edges the platform knew only.
+    seq : int64[n]
+        Arrival number of each row within its channel.
     state, role, kind, message_type : uint8[n]
         `MessageState`, `Role`, `AuthorKind`, `MessageType` of each row.
     token_count : int32[n]
@@ -41,6 +43,7 @@ class ChannelView:
     count: int
     columns: ChannelColumns
     explicit_columns: ChannelColumns
+    seq: NDArray[np.int64]
     state: NDArray[np.uint8]
     role: NDArray[np.uint8]
     kind: NDArray[np.uint8]

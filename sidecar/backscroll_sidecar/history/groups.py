@@ -14,6 +14,7 @@ from backscroll_sidecar.ports import (
     EventsChange,
     MembersChange,
     TurnChange,
+    VectorsChange,
 )
 
 ITEM_BYTES = 1_024
@@ -56,6 +57,8 @@ def item_count(change: Change) -> int:
             count = len(change.members)
         case EventsChange():
             count = len(change.events)
+        case VectorsChange():
+            count = len(change.vectors)
         case _:
             count = 1
     return max(count, 1)
@@ -70,6 +73,8 @@ def estimate_bytes(change: Change) -> int:
             texts = change.analysis.text.__sizeof__()
         case TurnChange():
             texts = len(change.body)
+        case VectorsChange():
+            texts = sum(len(vector.values) for vector in change.vectors)
         case _:
             texts = 0
     return item_count(change) * ITEM_BYTES + texts
@@ -78,18 +83,25 @@ def estimate_bytes(change: Change) -> int:
 def publish_slices(applied: Applied) -> Iterator[Applied]:
     """What one change did, in pieces small enough for the event loop (law 9); nothing when nothing changed.
 
-    Erased ids go with the first piece; rows follow in order of `seq`, members beside them.
+    Erased ids go with the first piece; rows follow in order of `seq`, members and vectors beside them.
     """
-    if applied.error is not None or not (applied.stored or applied.members or applied.is_erasure):
+    if applied.error is not None:
         return
-    rows, members = applied.stored, applied.members
-    count = max(len(rows), len(members))
+    rows, members, vectors = applied.stored, applied.members, applied.vectors
+    if not (rows or members or vectors or applied.is_erasure):
+        return
+    count = max(len(rows), len(members), len(vectors))
     if count <= PUBLISH_SLICE:
         yield applied
         return
+    first = slice(PUBLISH_SLICE)
     yield replace(
-        applied, append_results=(), stored=rows[:PUBLISH_SLICE], members=members[:PUBLISH_SLICE]
+        applied,
+        append_results=(),
+        stored=rows[first],
+        members=members[first],
+        vectors=vectors[first],
     )
     for start in range(PUBLISH_SLICE, count, PUBLISH_SLICE):
-        end = start + PUBLISH_SLICE
-        yield Applied(stored=rows[start:end], members=members[start:end])
+        part = slice(start, start + PUBLISH_SLICE)
+        yield Applied(stored=rows[part], members=members[part], vectors=vectors[part])

@@ -16,6 +16,7 @@ from backscroll_sidecar.domain import (
     ChannelKey,
     Message,
     MessageType,
+    RefusalCode,
 )
 from backscroll_sidecar.history.lane import Lane
 from backscroll_sidecar.history.requests import check_batch_bytes
@@ -31,6 +32,16 @@ CHECK_US_PER_BYTE = 0.002
 ANALYSE_US = 60
 ANALYSE_US_PER_BYTE = 0.4
 EXECUTOR_BYTES = 1024
+
+
+DimsOf = Callable[[str], int]
+"""The size of an embedder's vectors by its id, 0 when it is not known."""
+
+
+def any_dims(embedder_id: str) -> int:
+    """Know no embedder."""
+    del embedder_id
+    return 0
 
 
 class MessageAnalyzer(Protocol):
@@ -59,11 +70,17 @@ class Ingest:
     """
 
     def __init__(
-        self, analyzer: MessageAnalyzer, rosters: Rosters, executor: Executor | None = None
+        self,
+        analyzer: MessageAnalyzer,
+        rosters: Rosters,
+        executor: Executor | None = None,
+        *,
+        dims_of: DimsOf = any_dims,
     ) -> None:
         self._analyzer = analyzer
         self._rosters = rosters
         self._executor = executor
+        self._dims_of = dims_of
         self._lane = Lane()
         self.failed_analyses = 0
 
@@ -81,7 +98,7 @@ class Ingest:
         size = 0
         with self._lane.turn() as turn:
             for message in messages:
-                answer = check_message(key, message, received_at_ms)
+                answer = self._check_sizes(check_message(key, message, received_at_ms))
                 checked.append(answer)
                 size += answer.bytes
                 check_batch_bytes(size)
@@ -106,6 +123,19 @@ class Ingest:
                 analyses.append(analysis)
                 roster.note(one.message, analysis.message_type)
         return analyses
+
+    def _check_sizes(self, answer: Accepted | Refused) -> Accepted | Refused:
+        """Refuse a message whose vector is not of its embedder's size."""
+        if isinstance(answer, Accepted):
+            for i, one in enumerate(answer.message.embeddings):
+                if self._dims_of(one.embedder_id) not in {0, len(one.values)}:
+                    return Refused(
+                        answer.message.id,
+                        RefusalCode.BAD_EMBEDDING,
+                        f"embeddings[{i}]",
+                        answer.bytes,
+                    )
+        return answer
 
     def _analyse_one(self, message: Message, roster: BatchRoster) -> Analysis:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backscroll_sidecar.domain import (
     MAX_QUERY_BYTES,
@@ -16,7 +16,7 @@ from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.history.ingest import MessageAnalyzer
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.requests import check_id, check_ids, check_key
-from backscroll_sidecar.ports import ChannelInfo, HistoryReader, ListQuery
+from backscroll_sidecar.ports import ChannelInfo, EmbeddingProgress, HistoryReader, ListQuery
 
 MAX_PAGE = 1_000
 MAX_INT64 = 2**63 - 1
@@ -37,9 +37,15 @@ class SearchHits:
 class HistoryReads:
     """What can be asked of history. A channel never heard of is `NotFound` everywhere."""
 
-    def __init__(self, reader: HistoryReader, analyzer: MessageAnalyzer) -> None:
+    def __init__(
+        self,
+        reader: HistoryReader,
+        analyzer: MessageAnalyzer,
+        embedding: EmbeddingProgress | None = None,
+    ) -> None:
         self._reader = reader
         self._analyzer = analyzer
+        self._embedding = embedding
 
     async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
         """A page of a channel (S1-01, S3-08)."""
@@ -85,7 +91,17 @@ class HistoryReads:
     async def channel_info(self, key: ChannelKey) -> ChannelInfo:
         """Where a channel stands, so that a bot that was down appends only what is missing (P-26)."""
         check_key(key)
-        return await self._require_channel(key)
+        info = await self._require_channel(key)
+        if self._embedding is None:
+            return info
+        waiting = await self._embedding.count(key, info.last_seq)
+        return replace(info, unembedded_count=waiting)
+
+    async def wait_for_index(self, key: ChannelKey, timeout_s: float) -> int:
+        """Wait until the semantic source finds everything stored before; return how many rows it does not yet."""
+        check_key(key)
+        await self._require_channel(key)
+        return 0 if self._embedding is None else await self._embedding.wait(key, timeout_s)
 
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str] = (), limit: int = 100

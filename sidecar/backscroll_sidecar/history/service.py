@@ -22,8 +22,15 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.importing import ImportReport, import_batches
-from backscroll_sidecar.history.ingest import Ingest, MessageAnalyzer, merge_results
+from backscroll_sidecar.history.ingest import (
+    DimsOf,
+    Ingest,
+    MessageAnalyzer,
+    any_dims,
+    merge_results,
+)
 from backscroll_sidecar.history.lane import LoopSlices
+from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.requests import (
     check_id,
@@ -41,6 +48,7 @@ from backscroll_sidecar.ports import (
     Applied,
     Clock,
     EditChange,
+    EmbeddingProgress,
     EraseChange,
     EraseReceipt,
     HistoryReader,
@@ -71,11 +79,16 @@ class HistoryService(HistoryReads):
         analyzer: MessageAnalyzer,
         clock: Clock,
         executor: Executor | None = None,
+        *,
+        embedding: EmbeddingProgress | None = None,
+        dims_of: DimsOf = any_dims,
+        meaning: MeaningSearch | None = None,
     ) -> None:
-        super().__init__(reader, analyzer)
+        super().__init__(reader, analyzer, embedding)
         self._writer = writer
+        self.meaning = meaning or MeaningSearch(reader, {})
         self._clock = clock
-        self.ingest = Ingest(analyzer, rosters, executor)
+        self.ingest = Ingest(analyzer, rosters, executor, dims_of=dims_of)
 
     async def append(
         self,

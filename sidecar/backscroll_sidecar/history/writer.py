@@ -58,6 +58,10 @@ class FanOut:
     def __init__(self, *publishers: ChannelPublisher) -> None:
         self._publishers = publishers
 
+    def add(self, *publishers: ChannelPublisher) -> None:
+        """Publish to these, too, from now on."""
+        self._publishers += publishers
+
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         failures: list[Exception] = []
         for publisher in self._publishers:
@@ -256,7 +260,7 @@ class Writer:
                 if rows >= PUBLISH_SLICE:
                     await asyncio.sleep(0)
                     rows = 0
-                rows += max(len(piece.stored), len(piece.members), 1)
+                rows += max(len(piece.stored), len(piece.members), len(piece.vectors), 1)
                 try:
                     self._publisher.publish(pending.change.key, piece)
                 except Exception:

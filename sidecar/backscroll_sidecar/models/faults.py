@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from backscroll_sidecar.ports import ModelError, ModelFault
 
 REASONS: Mapping[ModelFault, str] = {
+    ModelFault.LOADING: "the model is still loading",
     ModelFault.RATE_LIMITED: "the model has too many requests at the moment",
     ModelFault.REJECTED: "the model refused the request",
     ModelFault.UNAUTHORIZED: "the model refused the server's credentials",

@@ -9,19 +9,24 @@ from typing import Any, cast
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.history.meaning import Scope
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.batches import ImportSource, append_batch, encode_results
 from backscroll_sidecar.rpc.checks import (
     check_count,
     check_range,
     check_text,
+    enum_value,
+    invalid,
     required_id,
 )
 from backscroll_sidecar.rpc.codec import encode_stored
+from backscroll_sidecar.rpc.enums import SEARCH_SCOPE_WORDS
 from backscroll_sidecar.rpc.guard import Call
 from backscroll_sidecar.rpc.lenient import Batch, parse_batch
 from backscroll_sidecar.rpc.limits import (
     DEFAULT_SEARCH_HITS,
+    DEFAULT_WAIT_FOR_INDEX_MS,
     MAX_MENTIONS,
     MAX_PARTS,
     MAX_QUERY_BYTES,
@@ -141,11 +146,31 @@ class HistoryServicer:
 
     async def search_messages(self, request: pb.SearchMessagesRequest, call: Call) -> bytes:
         """Find messages by words."""
-        key = _key(request.channel, call)
         query = check_text(request.query, "query", MAX_QUERY_BYTES)
         limit = limit_of(request, DEFAULT_SEARCH_HITS, MAX_SEARCH_HITS)
+        scope = enum_value(SEARCH_SCOPE_WORDS, request.scope, "scope")
+        if scope is not Scope.CHANNEL:
+            return await self._search_by_meaning(request, scope, query, limit, call)
+        if request.user_id:
+            raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
+        key = _key(request.channel, call)
         found = await self._history.search(key, query, limit)
         return await encode_hits(found.messages)
+
+    async def _search_by_meaning(
+        self,
+        request: pb.SearchMessagesRequest,
+        scope: Scope,
+        query: str,
+        limit: int,
+        call: Call,
+    ) -> bytes:
+        if request.channel:
+            raise invalid("channel", "has a meaning for SEARCH_SCOPE_CHANNEL only")
+        if request.user_id and scope is not Scope.USER:
+            raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
+        hits = await self._history.meaning.find(call.tenant, scope, request.user_id, query, limit)
+        return await encode_hits([hit.stored for hit in hits], [hit.score for hit in hits])
 
     async def list_members(self, request: pb.ListMembersRequest, call: Call) -> bytes:
         """Return everybody known in a channel."""
@@ -154,10 +179,12 @@ class HistoryServicer:
     async def wait_for_index(
         self, request: pb.WaitForIndexRequest, call: Call
     ) -> pb.WaitForIndexResponse:
-        """Answer at once: without a semantic source nothing waits to be indexed."""
-        check_range(request.timeout_ms, "timeout_ms", 0, MAX_WAIT_FOR_INDEX_MS)
-        await self._history.channel_info(_key(request.channel, call))
-        return pb.WaitForIndexResponse(ready=True, unembedded_count=0)
+        """Wait for the backlog of the semantic source; without one nothing waits to be indexed."""
+        timed = request.HasField("timeout_ms")
+        timeout_ms = request.timeout_ms if timed else DEFAULT_WAIT_FOR_INDEX_MS
+        check_range(timeout_ms, "timeout_ms", 0, MAX_WAIT_FOR_INDEX_MS)
+        left = await self._history.wait_for_index(_key(request.channel, call), timeout_ms / 1000)
+        return pb.WaitForIndexResponse(ready=left == 0, unembedded_count=left)
 
     async def export_messages(
         self, request: pb.ExportMessagesRequest, call: Call

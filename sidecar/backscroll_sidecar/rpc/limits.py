@@ -50,6 +50,7 @@ MAX_ALIASES = 100
 MAX_TIME_ZONE_BYTES = 128
 MAX_LABEL_BYTES = 1 * KIB
 MAX_PAGE_TOKEN_BYTES = 256
+DEFAULT_WAIT_FOR_INDEX_MS = 10_000
 MAX_WAIT_FOR_INDEX_MS = 600_000
 
 # --- answers ---------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from itertools import repeat
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
@@ -12,14 +14,15 @@ from backscroll_sidecar.rpc.codec import encode_stored
 from backscroll_sidecar.rpc.limits import MAX_ANSWER_BYTES, MAX_EXPORT_ITEMS, MAX_PAGE_ITEMS
 from backscroll_sidecar.rpc.page_tokens import page_position, page_token
 from backscroll_sidecar.rpc.translate_history import check_list, limit_of, list_query
-from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
+from backscroll_sidecar.rpc.wire import FIXED64, LENGTH, lengthed, tag
 
 CHUNK_ROWS = 200
 ROW_US = 20
 _LISTED = tag(pb.ListMessagesResponse, "messages", LENGTH)
 _HITS = tag(pb.SearchMessagesResponse, "hits", LENGTH)
 _HIT_MESSAGE = tag(pb.SearchHit, "message", LENGTH)
-_SCORE = pb.SearchHit(score=1).SerializeToString()
+_SCORE = tag(pb.SearchHit, "score", FIXED64)
+_double = struct.Struct("<d").pack
 _EXPORTED = tag(pb.ExportMessagesResponse, "messages", LENGTH)
 
 
@@ -70,10 +73,16 @@ async def list_page(history: HistoryService, request: pb.ListMessagesRequest, te
     return await _in_order(history, request, ChannelKey(tenant, request.channel))
 
 
-async def encode_hits(rows: Sequence[StoredMessage]) -> bytes:
-    """Serialise the answer to a search. A hit has all the words, so all are equally good."""
+async def encode_hits(
+    rows: Sequence[StoredMessage], scores: Sequence[float] | None = None
+) -> bytes:
+    """Serialise the answer to a search. Without scores a hit has all the words, so all are equally good."""
     page = await Rows(_HIT_MESSAGE, len(rows)).add_all(rows)
-    return b"".join(lengthed(_HITS, piece + _SCORE) for piece in page.pieces)
+    given = repeat(1.0) if scores is None else scores
+    return b"".join(
+        lengthed(_HITS, piece + _SCORE + _double(score))
+        for piece, score in zip(page.pieces, given, strict=False)
+    )
 
 
 async def export_runs(rows: AsyncIterable[StoredMessage]) -> AsyncGenerator[bytes, None]:

@@ -28,9 +28,13 @@ from backscroll_sidecar.ports import (
     EditChange,
     EraseChange,
     EventsChange,
+    IndexChange,
+    KeptVector,
     MembersChange,
     RecallChange,
+    StoredVector,
     TurnChange,
+    VectorsChange,
 )
 from backscroll_sidecar.store import people
 from backscroll_sidecar.store.facts import (
@@ -42,6 +46,7 @@ from backscroll_sidecar.store.facts import (
     Plan,
     Record,
     bare,
+    float32_bytes,
     place,
 )
 from backscroll_sidecar.store.replies import ReplyWatch
@@ -102,6 +107,11 @@ class _Run:
             case TurnChange():
                 self.plan.turns.append(change)
                 return _NOTHING
+            case VectorsChange():
+                return self._embedded(change)
+            case IndexChange():
+                self.plan.indexes[(*place(change.key), change.record.embedder_id)] = change.record
+                return _NOTHING
             case EraseChange():
                 raise ValueError("an erasure is a run of its own")
 
@@ -111,12 +121,14 @@ class _Run:
         results: list[AppendResult] = []
         stored: list[StoredMessage] = []
         changed: dict[str, Member] = {}
+        vectors: list[KeptVector] = []
         items = zip(change.messages, change.analyses, change.rank_times_ms, strict=True)
         for message, analysis, rank_time_ms in items:
             result = self._refusal(change, message)
             if result is None:
                 record = self._store(change, message, analysis, rank_time_ms)
                 stored.append(record.stored)
+                vectors += _given(message, record.stored)
                 result = AppendResult(
                     message.id,
                     AppendOutcome.STORED,
@@ -127,7 +139,9 @@ class _Run:
                 if member is not None:
                     changed[member.user_id] = member
             results.append(result)
-        return Applied(tuple(results), tuple(stored), members=tuple(changed.values()))
+        return Applied(
+            tuple(results), tuple(stored), members=tuple(changed.values()), vectors=tuple(vectors)
+        )
 
     def _refusal(self, change: AppendChange, message: Message) -> AppendResult | None:
         """Why this item is not stored; None: it is new."""
@@ -192,7 +206,7 @@ class _Run:
             vectors = self.plan.vectors.setdefault(named, [])
             vectors += [(revision, embedding) for embedding in edit.embeddings]
         self._tell(named, EDITED, revision, change.edited_at_ms)
-        return Applied(stored=(edited,))
+        return Applied(stored=(edited,), vectors=tuple(_given(edit, edited)))
 
     def _recall(self, change: RecallChange) -> Applied:
         named = (change.key.tenant, change.key.channel, change.message_id)
@@ -206,9 +220,33 @@ class _Run:
         if new := self.plan.old_revisions.get(named):
             self.plan.old_revisions[named] = list(recalled.older[-len(new) :])
         self.plan.vectors.pop(named, None)
+        self.plan.embedded.pop(named, None)
+        for index in [index for index in self.plan.indexes if index[:2] == named[:2]]:
+            del self.plan.indexes[index]
         self.plan.emptied[named] = None
         self._tell(named, RECALLED, recalled.stored.revision, change.recalled_at_ms)
         return Applied(stored=(recalled.stored,))
+
+    # --- vectors -----------------------------------------------------------------------------
+
+    def _embedded(self, change: VectorsChange) -> Applied:
+        kept: list[KeptVector] = []
+        for vector in change.vectors:
+            named = (change.key.tenant, change.key.channel, vector.message_id)
+            record = self._records.get(named)
+            if record is None or record.stored.state is MessageState.RECALLED:
+                continue
+            stored = record.stored
+            if stored.revision == vector.revision:
+                made = (vector.revision, change.embedder_id, vector.values)
+                self.plan.embedded.setdefault(named, []).append(made)
+                kept.append(
+                    KeptVector(
+                        change.embedder_id,
+                        StoredVector(stored.seq, vector.message_id, vector.values),
+                    )
+                )
+        return Applied(vectors=tuple(kept))
 
     def _missing(self, named: Named) -> BackscrollError:
         if named in self._records or named in self._facts.erased:
@@ -255,3 +293,12 @@ class _Run:
         named = (*here, after.member.user_id)
         self._people[named] = self.plan.people[named] = after
         return None if before is not None and before.member is after.member else after.member
+
+
+def _given(message: Message, stored: StoredMessage) -> list[KeptVector]:
+    """The vectors a caller sent with a message or an edit; of several by one embedder the first."""
+    first = {one.embedder_id: one for one in reversed(message.embeddings)}
+    return [
+        KeptVector(name, StoredVector(stored.seq, message.id, float32_bytes(first[name])))
+        for name in sorted(first)
+    ]

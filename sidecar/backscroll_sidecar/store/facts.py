@@ -15,6 +15,7 @@ from backscroll_sidecar.domain import (
     Member,
     Mention,
     Message,
+    MessageState,
     Part,
     StoredMessage,
 )
@@ -24,9 +25,11 @@ from backscroll_sidecar.ports import (
     Change,
     EditChange,
     EraseChange,
+    IndexRecord,
     MembersChange,
     RecallChange,
     TurnChange,
+    VectorsChange,
 )
 
 TURNS_PURGED_AT_ONCE = 16
@@ -81,15 +84,6 @@ class Holder:
     gone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVector:
-    """A vector a caller gave for the current revision of a message. `values` is float32, little-endian."""
-
-    seq: int
-    message_id: str
-    values: bytes
-
-
 @dataclass(slots=True)
 class Needs:
     """What a run of changes must know. Dictionaries serve as sets that keep their order.
@@ -137,6 +131,10 @@ class Plan:
     old_revisions: dict[Named, list[OldRevision]] = field(default_factory=dict)
     emptied: dict[Named, None] = field(default_factory=dict)
     vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
+    embedded: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
+    """Vectors the server made: revision, embedder, values."""
+    indexes: dict[Named, IndexRecord] = field(default_factory=dict)
+    """By tenant, channel and embedder."""
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
     """(place, context id, message id, event)."""
@@ -162,6 +160,11 @@ def float32_bytes(embedding: Embedding) -> bytes:
     if sys.byteorder == "big":
         values.byteswap()
     return values.tobytes()
+
+
+def is_embeddable(stored: StoredMessage) -> bool:
+    """Whether a row should have a vector: live, and with something to say."""
+    return stored.state is MessageState.LIVE and bool(stored.analysis.text.strip())
 
 
 def dedupe_digest(dedupe_key: str) -> str:
@@ -196,6 +199,9 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 needs.ids[tenant, channel, change.message.id] = None
             case RecallChange():
                 needs.ids[tenant, channel, change.message_id] = None
+            case VectorsChange():
+                for vector in change.vectors:
+                    needs.ids[tenant, channel, vector.message_id] = None
             case MembersChange():
                 needs.places[here] = None
                 for member in change.members:

@@ -113,13 +113,7 @@ class MemoryStore(MemoryReader):
                 channel.children[message.reply.message_id].add(message_id)
         for named, record in plan.updated.items():
             self._channels[named[:2]].records[named[2]] = record
-        for named in plan.emptied:
-            self._drop_vectors(self._channels[named[:2]], named[2])
-        for named, vectors in plan.vectors.items():
-            for revision, embedding in vectors:
-                kept = self._channels[named[:2]].vectors
-                key = (named[2], revision, embedding.embedder_id)
-                kept.setdefault(key, float32_bytes(embedding))
+        self._write_vectors(plan)
         for named, person in plan.people.items():
             self._channels[named[:2]].people[named[2]] = person
         for here, context_id, message_id, event in plan.events:
@@ -127,6 +121,25 @@ class MemoryStore(MemoryReader):
             events.setdefault((context_id, event.id), (message_id, event))
         for turn in plan.turns:
             self._keep_turn(turn)
+
+    def _write_vectors(self, plan: Plan) -> None:
+        for named in plan.emptied:
+            self._drop_vectors(self._channels[named[:2]], named[2])
+            self._channels[named[:2]].indexes.clear()
+        for named, vectors in plan.vectors.items():
+            for revision, embedding in vectors:
+                kept = self._channels[named[:2]].vectors
+                key = (named[2], revision, embedding.embedder_id)
+                kept.setdefault(key, float32_bytes(embedding))
+        for named, made in plan.embedded.items():
+            for revision, embedder_id, values in made:
+                kept, key = self._channels[named[:2]].vectors, (named[2], revision, embedder_id)
+                if len(kept.get(key, b"")) != len(values):
+                    kept[key] = values
+        for tenant, channel_id, embedder_id in plan.indexes:
+            channel = self._channels.setdefault((tenant, channel_id), Channel())
+            record = plan.indexes[tenant, channel_id, embedder_id]
+            channel.indexes[embedder_id] = record
 
     def _keep_turn(self, turn: TurnChange) -> None:
         tenant = turn.key.tenant
@@ -153,6 +166,7 @@ class MemoryStore(MemoryReader):
         told = [key for key, (about, _) in channel.events.items() if whole or about in ids]
         for record in victims:
             self._forget(change.key, channel, record)
+        channel.indexes.clear()
         for key in told:
             del channel.events[key]
         turns = [key for key, turn in self._turns.items() if turn.key == change.key]

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageState, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import ChannelInfo, ListQuery, TurnChange
-from backscroll_sidecar.store.facts import Person, Place, Record, StoredVector, place
+from backscroll_sidecar.ports import (
+    ChannelInfo,
+    IndexRecord,
+    ListQuery,
+    StoredVector,
+    TurnChange,
+    Unembedded,
+    UnembeddedPage,
+)
+from backscroll_sidecar.store.facts import Person, Place, Record, is_embeddable, place
 
 
 @dataclass(slots=True)
@@ -26,6 +34,8 @@ class Channel:
     """By context and id; each with the id of the message it tells about, or ''."""
     vectors: dict[tuple[str, int, str], bytes] = field(default_factory=dict)
     """By message id, revision and embedder."""
+    indexes: dict[str, IndexRecord] = field(default_factory=dict)
+    """By embedder."""
     dedupe_keys: dict[str, str] = field(default_factory=dict)
     children: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Parent id, as sent, to the ids that name it."""
@@ -128,8 +138,6 @@ class MemoryReader:
         if not channel.is_known:
             return None
         live = channel.live()
-        embedded = {vector[:2] for vector in channel.vectors}
-        backlog = sum((stored.message.id, stored.revision) not in embedded for stored in live)
         newest = _newest(live, 1)
         return ChannelInfo(
             key,
@@ -137,7 +145,6 @@ class MemoryReader:
             newest[0].message.sent_at_ms if newest else 0,
             len(live),
             channel.last_seq,
-            backlog,
         )
 
     async def members(self, key: ChannelKey) -> Sequence[Member]:
@@ -166,14 +173,64 @@ class MemoryReader:
             yield stored
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
-        """The vectors callers gave for current revisions, in order of `seq`. Not part of the port yet."""
-        return list(self._current_vectors(self._open(key), embedder_id))
-
-    def _current_vectors(self, channel: Channel, embedder_id: str) -> Iterator[StoredVector]:
+        channel = self._open(key)
+        found: list[StoredVector] = []
         for stored in channel.rows():
             values = channel.vectors.get((stored.message.id, stored.revision, embedder_id))
             if values is not None:
-                yield StoredVector(stored.seq, stored.message.id, values)
+                found.append(StoredVector(stored.seq, stored.message.id, values))
+        return found
+
+    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
+        return self._open(key).indexes.get(embedder_id)
+
+    async def unembedded(
+        self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int
+    ) -> UnembeddedPage:
+        channel = self._open(key)
+        seen = [stored for stored in channel.rows() if stored.seq >= from_seq][: max(limit, 0)]
+        rows = tuple(
+            Unembedded(
+                stored.seq,
+                stored.message.id,
+                stored.revision,
+                stored.message.author.name,
+                stored.analysis.text,
+            )
+            for stored in seen
+            if _lacks_vector(channel, stored, embedder_id, dims)
+        )
+        return UnembeddedPage(rows, seen[-1].seq + 1 if len(seen) == limit > 0 else None)
+
+    async def unembedded_count(
+        self, key: ChannelKey, embedder_id: str, dims: int, until_seq: int
+    ) -> int:
+        channel = self._open(key)
+        return sum(
+            stored.seq <= until_seq and _lacks_vector(channel, stored, embedder_id, dims)
+            for stored in channel.rows()
+        )
+
+    async def channels(self, after: ChannelKey | None, limit: int) -> Sequence[ChannelKey]:
+        self._check_open()
+        first = ("", "") if after is None else place(after)
+        found = sorted(
+            here for here, one in self._channels.items() if one.is_known and here > first
+        )
+        return [ChannelKey(*here) for here in found[: max(limit, 0)]]
+
+    async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
+        self._check_open()
+        return sorted(
+            channel
+            for (of, channel), one in self._channels.items()
+            if of == tenant and user_id in one.people
+        )
+
+
+def _lacks_vector(channel: Channel, stored: StoredMessage, embedder_id: str, dims: int) -> bool:
+    values = channel.vectors.get((stored.message.id, stored.revision, embedder_id))
+    return is_embeddable(stored) and (values is None or (dims > 0 and len(values) != 4 * dims))
 
 
 def _matches(stored: StoredMessage, query: ListQuery) -> bool:

@@ -4,11 +4,13 @@ from backscroll_sidecar.strategies.base import (
     Empty,
     Messages,
     Preferences,
+    SourceFailed,
     Strategy,
     StrategyQuery,
     StrategyResult,
 )
 from backscroll_sidecar.strategies.builtin import BUILTIN, GivenPreferences
+from backscroll_sidecar.strategies.semantic import Semantic
 
 __all__ = [
     "BUILTIN",
@@ -16,6 +18,8 @@ __all__ = [
     "GivenPreferences",
     "Messages",
     "Preferences",
+    "Semantic",
+    "SourceFailed",
     "Strategy",
     "StrategyQuery",
     "StrategyResult",

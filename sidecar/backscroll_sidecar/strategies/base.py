@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.domain import Category, ChannelKey
+from backscroll_sidecar.domain import Category, ChannelKey, Embedding
 from backscroll_sidecar.ports import HistoryReader
 
 
@@ -32,6 +32,10 @@ class StrategyQuery:
         Trimmed text of the question.
     parent_row : int
         Row the question replies to, -1 none; by any edge when `follow_inferred`, else by the platform's.
+    query_embedding : Embedding or None
+        A vector of the question that came with the request.
+    notes : dict
+        What one stage of this build leaves for a later one, such as the question's vector. Empty when it begins.
     """
 
     store: HistoryReader
@@ -50,6 +54,8 @@ class StrategyQuery:
     thread_limit: int
     semantic_limit: int
     follow_inferred: bool
+    query_embedding: Embedding | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def parents(self) -> NDArray[np.int32]:
@@ -70,6 +76,8 @@ class Messages:
     category: Category
     rows: NDArray[np.int32] | Sequence[int] = ()
     message_ids: Sequence[str] = ()
+    exhaustive: bool = True
+    """False when an approximate search found them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,14 @@ class Preferences:
 
 
 StrategyResult = Empty | Messages | Preferences
+
+
+class SourceFailed(Exception):
+    """Raised by a strategy that cannot do its work and knows why: `reason` is a short, stable word (law 5)."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @runtime_checkable

@@ -69,7 +69,7 @@ class PartialContract:
         info = await store.channel_info(ROOM)
         assert info is not None
         assert (info.message_count, info.last_seq, info.newest_message_id) == (2, 3, "r0")
-        assert info.unembedded_count == 2
+        assert await store.unembedded_count(ROOM, "e1", 0, info.last_seq) == 2
         assert [m.user_id for m in await store.members(ROOM)] == ["u-alice", "u-bot"]
 
     async def test_sent_again_it_is_a_duplicate(self, store: HistoryStore) -> None:

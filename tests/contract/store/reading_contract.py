@@ -123,7 +123,7 @@ class ReadingContract:
         assert await store.channel_info(ROOM) is None
         await ranked(store, 5, 9, 7)
         await store.apply([recall("m2")])
-        assert await store.channel_info(ROOM) == ChannelInfo(ROOM, "m1", NOON_MS, 2, 3, 2)
+        assert await store.channel_info(ROOM) == ChannelInfo(ROOM, "m1", NOON_MS, 2, 3)
         await store.apply([recall("m1")])
         info = await store.channel_info(ROOM)
         assert info is not None
@@ -229,7 +229,7 @@ class ReadingContract:
             (1, "m1", "0000803f000000bf"),
             (3, "m3", "0000803f000000bf"),
         ]
-        assert (await store.channel_info(ROOM)).unembedded_count == 1
+        assert await store.unembedded_count(ROOM, "e1", 2, 9) == 1
         await store.apply([recall("m3"), edit("m1", "new", embeddings=(vector("e1", 2.0),))])
         found = await store.vectors(ROOM, "e1")
         assert [(v.seq, v.values.hex()) for v in found] == [(1, "00000040")]
@@ -238,7 +238,7 @@ class ReadingContract:
         await store.apply([append(once), edit("m4", "x", embeddings=two), recall("m4")])
         assert list(await store.vectors(ROOM, "e2")) == []
         await store.apply([edit("m1", "newer", at=600)])
-        assert (await store.channel_info(ROOM)).unembedded_count == 2
+        assert await store.unembedded_count(ROOM, "e1", 1, 9) == 2
 
     async def test_a_closed_store_says_so(self, store: HistoryStore) -> None:
         """Closing twice is no error; every use after it is `StoreUnavailable`."""

@@ -43,6 +43,13 @@ class AppendRefusal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     APPEND_REFUSAL_WRONG_CHANNEL: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_BAD_EMBEDDING: _ClassVar[AppendRefusal]
     APPEND_REFUSAL_UNKNOWN_ENUM: _ClassVar[AppendRefusal]
+
+class SearchScope(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SEARCH_SCOPE_UNSPECIFIED: _ClassVar[SearchScope]
+    SEARCH_SCOPE_CHANNEL: _ClassVar[SearchScope]
+    SEARCH_SCOPE_USER: _ClassVar[SearchScope]
+    SEARCH_SCOPE_TENANT: _ClassVar[SearchScope]
 APPEND_OUTCOME_UNSPECIFIED: AppendOutcome
 APPEND_OUTCOME_STORED: AppendOutcome
 APPEND_OUTCOME_DUPLICATE: AppendOutcome
@@ -70,6 +77,10 @@ APPEND_REFUSAL_NEGATIVE_TIME: AppendRefusal
 APPEND_REFUSAL_WRONG_CHANNEL: AppendRefusal
 APPEND_REFUSAL_BAD_EMBEDDING: AppendRefusal
 APPEND_REFUSAL_UNKNOWN_ENUM: AppendRefusal
+SEARCH_SCOPE_UNSPECIFIED: SearchScope
+SEARCH_SCOPE_CHANNEL: SearchScope
+SEARCH_SCOPE_USER: SearchScope
+SEARCH_SCOPE_TENANT: SearchScope
 
 class AppendMessagesRequest(_message.Message):
     __slots__ = ("channel", "messages")
@@ -237,14 +248,18 @@ class GetChannelResponse(_message.Message):
     def __init__(self, channel: _Optional[str] = ..., newest_message_id: _Optional[str] = ..., newest_sent_at_ms: _Optional[int] = ..., message_count: _Optional[int] = ..., last_sequence: _Optional[int] = ..., unembedded_count: _Optional[int] = ...) -> None: ...
 
 class SearchMessagesRequest(_message.Message):
-    __slots__ = ("channel", "query", "limit")
+    __slots__ = ("channel", "query", "limit", "scope", "user_id")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
     channel: str
     query: str
     limit: int
-    def __init__(self, channel: _Optional[str] = ..., query: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+    scope: SearchScope
+    user_id: str
+    def __init__(self, channel: _Optional[str] = ..., query: _Optional[str] = ..., limit: _Optional[int] = ..., scope: _Optional[_Union[SearchScope, str]] = ..., user_id: _Optional[str] = ...) -> None: ...
 
 class SearchHit(_message.Message):
     __slots__ = ("message", "score")

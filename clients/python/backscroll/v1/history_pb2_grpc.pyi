@@ -52,7 +52,10 @@ class HistoryServiceStub:
     GetChannel: _grpc.UnaryUnaryMultiCallable[_history_pb2.GetChannelRequest, _history_pb2.GetChannelResponse]
     """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
     SearchMessages: _grpc.UnaryUnaryMultiCallable[_history_pb2.SearchMessagesRequest, _history_pb2.SearchMessagesResponse]
-    """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first."""
+    """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
+    scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
+    the scope, NOT_IMPLEMENTED where there is no embedder for it.
+    """
     EditMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.EditMessageRequest, _history_pb2.EditMessageResponse]
     """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
     so it is safe to retry.
@@ -97,7 +100,10 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     GetChannel: _aio.UnaryUnaryMultiCallable[_history_pb2.GetChannelRequest, _history_pb2.GetChannelResponse]  # type: ignore[assignment]
     """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
     SearchMessages: _aio.UnaryUnaryMultiCallable[_history_pb2.SearchMessagesRequest, _history_pb2.SearchMessagesResponse]  # type: ignore[assignment]
-    """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first."""
+    """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
+    scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
+    the scope, NOT_IMPLEMENTED where there is no embedder for it.
+    """
     EditMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.EditMessageRequest, _history_pb2.EditMessageResponse]  # type: ignore[assignment]
     """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
     so it is safe to retry.
@@ -175,7 +181,10 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.SearchMessagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.SearchMessagesResponse, _abc.Awaitable[_history_pb2.SearchMessagesResponse]]:
-        """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first."""
+        """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
+        scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
+        the scope, NOT_IMPLEMENTED where there is no embedder for it.
+        """
 
     @_abc_1.abstractmethod
     def EditMessage(

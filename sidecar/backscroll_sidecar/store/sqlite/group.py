@@ -154,6 +154,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         emptied = wanted(plan.emptied)
         connection.execute(sql.EMPTY_REVISIONS, (emptied,))
         connection.execute(sql.DELETE_VECTORS, (emptied,))
+        connection.execute(sql.DELETE_INDEXES, (emptied,))
     if plan.old_revisions:
         many(
             sql.INSERT_REVISION,
@@ -176,6 +177,23 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
                 )
                 for named, vectors in plan.vectors.items()
                 for revision, embedding in vectors
+            ],
+        )
+    if plan.embedded:
+        many(
+            sql.PUT_MADE_VECTOR,
+            [
+                (*named, revision, embedder_id, len(values) // 4, values)
+                for named, made in plan.embedded.items()
+                for revision, embedder_id, values in made
+            ],
+        )
+    if plan.indexes:
+        many(
+            sql.PUT_INDEX,
+            [
+                (*named, record.dims, record.row_count, record.sha256)
+                for named, record in plan.indexes.items()
             ],
         )
     if plan.people:
@@ -223,6 +241,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, _, _ in victims]).rowcount
+    connection.execute(sql.ERASE_INDEXES, here)
     counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
     counts["members"] = 0
     if _is_whole_channel(change):

@@ -8,8 +8,14 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
-from backscroll_sidecar.ports import ChannelInfo, ListQuery
-from backscroll_sidecar.store.facts import StoredVector
+from backscroll_sidecar.ports import (
+    ChannelInfo,
+    IndexRecord,
+    ListQuery,
+    StoredVector,
+    Unembedded,
+    UnembeddedPage,
+)
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -18,6 +24,8 @@ from backscroll_sidecar.store.sqlite.group import wanted
 
 EXPORT_PAGE_ROWS = 1_000
 _LAST_SEQ = 2**63 - 1
+_BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001))))
+"""What `str.strip` takes away; SQLite's own trim knows the space only."""
 
 
 def load_channel(
@@ -101,11 +109,9 @@ def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo
     row = connection.execute(sql.CHANNEL_INFO, values).fetchone()
     if row is None:
         return None
-    last_seq, live_count, embedded_count, newest = row
+    last_seq, live_count, newest = row
     newest_id, newest_sent_at_ms = orjson.loads(newest) if newest else ("", 0)
-    return ChannelInfo(
-        key, newest_id, newest_sent_at_ms, live_count, last_seq, live_count - embedded_count
-    )
+    return ChannelInfo(key, newest_id, newest_sent_at_ms, live_count, last_seq)
 
 
 def members(connection: sqlite3.Connection, key: ChannelKey) -> list[Member]:
@@ -151,3 +157,59 @@ def vectors(
     """The vectors of current revisions by one embedder, in order of `seq`."""
     rows = connection.execute(sql.VECTORS, (key.tenant, key.channel, embedder_id))
     return [StoredVector(*row) for row in rows]
+
+
+def vector_index(
+    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str
+) -> IndexRecord | None:
+    """The file written last."""
+    values = (key.tenant, key.channel, embedder_id)
+    row = connection.execute(sql.VECTOR_INDEX, values).fetchone()
+    return None if row is None else IndexRecord(*row)
+
+
+def unembedded(
+    connection: sqlite3.Connection,
+    key: ChannelKey,
+    embedder_id: str,
+    dims: int,
+    from_seq: int,
+    limit: int,
+) -> UnembeddedPage:
+    """A stretch of a channel, those rows of it that lack a vector."""
+    values = {**_backlog_of(key, embedder_id, dims), "from_seq": from_seq, "limit": max(limit, 0)}
+    seen = connection.execute(sql.UNEMBEDDED, values).fetchall()
+    rows = tuple(Unembedded(*row) for row in seen if row[-1] is not None)
+    return UnembeddedPage(rows, seen[-1][0] + 1 if len(seen) == limit > 0 else None)
+
+
+def unembedded_count(
+    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str, dims: int, until_seq: int
+) -> int:
+    """The backlog of a channel."""
+    values = {**_backlog_of(key, embedder_id, dims), "until_seq": until_seq}
+    (count,) = connection.execute(sql.UNEMBEDDED_COUNT, values).fetchone()
+    return int(count)
+
+
+def _backlog_of(key: ChannelKey, embedder_id: str, dims: int) -> dict[str, str | int]:
+    return {
+        "tenant": key.tenant,
+        "channel": key.channel,
+        "embedder_id": embedder_id,
+        "dims": dims,
+        "blanks": _BLANKS,
+    }
+
+
+def channels(
+    connection: sqlite3.Connection, after: ChannelKey | None, limit: int
+) -> list[ChannelKey]:
+    """A page of all channels."""
+    first = ("", "") if after is None else (after.tenant, after.channel)
+    return [ChannelKey(*row) for row in connection.execute(sql.CHANNELS, (*first, max(limit, 0)))]
+
+
+def channels_of_user(connection: sqlite3.Connection, tenant: str, user_id: str) -> list[str]:
+    """By name."""
+    return [channel for (channel,) in connection.execute(sql.CHANNELS_OF_USER, (tenant, user_id))]

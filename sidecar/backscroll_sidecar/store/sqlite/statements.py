@@ -131,6 +131,22 @@ INSERT INTO vectors (tenant, channel, message_id, revision, embedder_id, dims, v
 ON CONFLICT (tenant, channel, message_id, revision, embedder_id) DO NOTHING
 """
 
+PUT_MADE_VECTOR = """
+INSERT INTO vectors (tenant, channel, message_id, revision, embedder_id, dims, vector) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, channel, message_id, revision, embedder_id) DO UPDATE
+    SET dims = excluded.dims, vector = excluded.vector WHERE dims <> excluded.dims
+"""
+
+DELETE_INDEXES = f"""{_WANTED}
+DELETE FROM vector_indexes WHERE (tenant, channel) IN (SELECT in_tenant, in_channel FROM wanted)
+"""
+
+PUT_INDEX = """
+INSERT INTO vector_indexes (tenant, channel, embedder_id, dims, row_count, sha256) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, channel, embedder_id) DO UPDATE
+    SET dims = excluded.dims, row_count = excluded.row_count, sha256 = excluded.sha256
+"""
+
 PUT_MEMBER = f"""
 INSERT INTO members (tenant, channel, {_MEMBER_COLUMNS}) VALUES ({", ".join("?" * 10)})
 ON CONFLICT (tenant, channel, user_id) DO UPDATE SET
@@ -186,6 +202,7 @@ ERASE_ALL_EVENTS = "DELETE FROM events WHERE tenant = ? AND channel = ?"
 ERASE_MESSAGE = "DELETE FROM messages WHERE tenant = ? AND channel = ? AND seq = ?"
 ERASE_MEMBER = "DELETE FROM members WHERE tenant = ? AND channel = ? AND user_id = ?"
 ERASE_ALL_MEMBERS = "DELETE FROM members WHERE tenant = ? AND channel = ?"
+ERASE_INDEXES = "DELETE FROM vector_indexes WHERE tenant = ? AND channel = ?"
 ERASE_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ?"
 
 # --- reading -------------------------------------------------------------------------------------
@@ -251,8 +268,6 @@ CHANNEL_INFO = f"""
 SELECT last_seq,
     (SELECT count(*) FROM messages INDEXED BY messages_by_time
      WHERE tenant = :tenant AND channel = :channel AND state = 0),
-    (SELECT count(DISTINCT seq) FROM vectors CROSS JOIN messages USING (tenant, channel, revision)
-     WHERE tenant = :tenant AND channel = :channel AND id = message_id AND state = 0),
     (SELECT json_array(id, sent_at_ms) FROM messages WHERE tenant = :tenant AND channel = :channel AND state = 0
      ORDER BY {_NEWEST} LIMIT 1)
 FROM channels WHERE tenant = :tenant AND channel = :channel
@@ -280,6 +295,36 @@ SELECT seq, id, vector FROM vectors
 CROSS JOIN messages USING (tenant, channel, revision)
 WHERE tenant = ? AND channel = ? AND id = message_id AND embedder_id = ? ORDER BY seq
 """
+
+_LACKS_VECTOR = """
+state = 0 AND trim(text, :blanks) <> '' AND NOT EXISTS (
+    SELECT 1 FROM vectors WHERE vectors.tenant = stretch.tenant AND vectors.channel = stretch.channel
+        AND vectors.message_id = stretch.id AND vectors.revision = stretch.revision
+        AND embedder_id = :embedder_id AND (:dims = 0 OR dims = :dims)
+)
+"""
+
+UNEMBEDDED = f"""
+WITH stretch AS (
+    SELECT * FROM messages WHERE tenant = :tenant AND channel = :channel AND seq >= :from_seq ORDER BY seq LIMIT :limit
+)
+SELECT seq, id, revision, author_name, CASE WHEN {_LACKS_VECTOR} THEN text END FROM stretch ORDER BY seq
+"""
+
+UNEMBEDDED_COUNT = f"""
+SELECT count(*) FROM messages AS stretch
+WHERE tenant = :tenant AND channel = :channel AND seq <= :until_seq AND {_LACKS_VECTOR}
+"""
+
+VECTOR_INDEX = """
+SELECT embedder_id, dims, row_count, sha256 FROM vector_indexes WHERE tenant = ? AND channel = ? AND embedder_id = ?
+"""
+
+CHANNELS = """
+SELECT tenant, channel FROM channels WHERE (tenant, channel) > (?, ?) ORDER BY tenant, channel LIMIT ?
+"""
+
+CHANNELS_OF_USER = "SELECT channel FROM members WHERE tenant = ? AND user_id = ? ORDER BY channel"
 
 TURN = "SELECT channel, body FROM turns WHERE tenant = ? AND turn_id = ? AND expires_at_ms > ?"
 

@@ -12,8 +12,15 @@ from functools import partial
 from pathlib import Path
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
-from backscroll_sidecar.ports import Applied, Change, ChannelInfo, ListQuery
-from backscroll_sidecar.store.facts import StoredVector
+from backscroll_sidecar.ports import (
+    Applied,
+    Change,
+    ChannelInfo,
+    IndexRecord,
+    ListQuery,
+    StoredVector,
+    UnembeddedPage,
+)
 from backscroll_sidecar.store.sqlite import files, group, migrate, reads
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
@@ -159,5 +166,27 @@ class SqliteStore:
             after_seq = page[-1].seq
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
-        """The vectors callers gave for current revisions, in order of `seq`. Not part of the port yet."""
         return await self._reader.run(lambda c: reads.vectors(c, key, embedder_id))
+
+    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
+        return await self._reader.run(lambda c: reads.vector_index(c, key, embedder_id))
+
+    async def unembedded(
+        self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int
+    ) -> UnembeddedPage:
+        return await self._reader.run(
+            lambda c: reads.unembedded(c, key, embedder_id, dims, from_seq, limit)
+        )
+
+    async def unembedded_count(
+        self, key: ChannelKey, embedder_id: str, dims: int, until_seq: int
+    ) -> int:
+        return await self._reader.run(
+            lambda c: reads.unembedded_count(c, key, embedder_id, dims, until_seq)
+        )
+
+    async def channels(self, after: ChannelKey | None, limit: int) -> Sequence[ChannelKey]:
+        return await self._reader.run(lambda c: reads.channels(c, after, limit))
+
+    async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
+        return await self._reader.run(lambda c: reads.channels_of_user(c, tenant, user_id))

@@ -1,0 +1,106 @@
+"""The messages that mean something similar to the question, however long ago (S2-05, S2-09 to S2-11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_sidecar.domain import Category, MessageState
+from backscroll_sidecar.ports import Embedder, ModelError, ModelFault, Similarities, VectorSearch
+from backscroll_sidecar.strategies.base import (
+    Empty,
+    Messages,
+    SourceFailed,
+    StrategyQuery,
+    StrategyResult,
+)
+
+Gate = Callable[[StrategyQuery], bool]
+_NOTE = "semantic.question"
+_REASONS = {ModelFault.LOADING: "EMBEDDER_LOADING", ModelFault.TIMEOUT: "TIMEOUT"}
+
+
+class Semantic:
+    """Source of candidates by meaning.
+
+    Parameters
+    ----------
+    embedder : makes the question's vector, where the request brings none.
+    vectors : the stored vectors of the same embedder.
+    gate : asked before a question is embedded; False: this question needs no memory, the source is empty.
+    """
+
+    name = "semantic"
+
+    def __init__(
+        self, embedder: Embedder, vectors: VectorSearch, gate: Gate = lambda _: True
+    ) -> None:
+        self._embedder = embedder
+        self._vectors = vectors
+        self._gate = gate
+
+    async def gather(self, query: StrategyQuery) -> StrategyResult:
+        """The `semantic_limit` eligible live rows most similar to the question.
+
+        Raises `SourceFailed` when the question cannot be embedded: that costs this source only (S2-15).
+        """
+        rows = _live_rows(query)
+        if query.semantic_limit <= 0 or len(rows) == 0:
+            return Empty()
+        vector = await self.question_vector(query)
+        if vector is None:
+            return Empty()
+        seqs = query.view.seq[rows]
+        found = await self._vectors.nearest(query.key, seqs, vector, query.semantic_limit)
+        if len(found.positions) == 0:
+            return Empty()
+        return Messages(
+            Category.SEMANTIC, np.sort(rows[found.positions]), exhaustive=found.exhaustive
+        )
+
+    async def question_vector(self, query: StrategyQuery) -> NDArray[np.float32] | None:
+        """float32[dims]: the question's vector, made at most once a build; None when there is nothing to search for.
+
+        A vector that came with the request is taken as it is, whatever the gate says. Raises `SourceFailed`.
+        """
+        if _NOTE not in query.notes:
+            query.notes[_NOTE] = await self._make_vector(query)
+        vector: NDArray[np.float32] | SourceFailed | None = query.notes[_NOTE]
+        if isinstance(vector, SourceFailed):
+            raise vector
+        return vector
+
+    async def similarities(self, query: StrategyQuery) -> Similarities | None:
+        """The cosine of the question to each of the first `end` rows of the view; None without a question's vector.
+
+        For ranking: values are 0 where a row has no vector. Raises `SourceFailed`.
+        """
+        vector = await self.question_vector(query)
+        if vector is None:
+            return None
+        return await self._vectors.similarities(query.key, query.view.seq[: query.end], vector)
+
+    async def _make_vector(self, query: StrategyQuery) -> NDArray[np.float32] | SourceFailed | None:
+        text = query.question.strip()
+        if not text or not query.key.channel:
+            return None
+        given = query.query_embedding
+        if given is not None and given.embedder_id == self._embedder.id:
+            return np.array(given.values, np.float32)
+        if not self._gate(query):
+            return None
+        try:
+            vectors = await self._embedder.embed([text], is_query=True)
+        except ModelError as error:
+            return SourceFailed(_REASONS.get(error.fault, "EMBEDDER_FAILED"))
+        return np.ascontiguousarray(vectors[0])
+
+
+def _live_rows(query: StrategyQuery) -> NDArray[np.int32]:
+    """int32[m]: the rows that may be candidates and are neither recalled nor partial."""
+    live = query.eligible
+    if not query.view.all_live:
+        live = live & (query.view.state[: query.end] == MessageState.LIVE)
+    return np.flatnonzero(live).astype(np.int32)

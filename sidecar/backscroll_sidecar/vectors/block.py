@@ -1,0 +1,212 @@
+"""The vectors of one channel in memory: compact rows in slots, appended to and read at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring.hnsw import Graph
+from backscroll_scoring.index import (
+    ExactIndex,
+    GraphIndex,
+    SignIndex,
+    VectorIndex,
+    VectorRows,
+    normalised,
+    padded,
+    sign_bits,
+)
+from backscroll_sidecar.ports import StoredVector
+
+T = TypeVar("T", bound=np.generic)
+
+CENTRE_ROWS = 1_024
+CHECK_ROWS = 4_096
+NO_SLOT = -1
+
+
+class Block:
+    """Vectors by slot. Owned by the event loop; what `index` returned never changes.
+
+    Parameters
+    ----------
+    dims : numbers a vector.
+    stored : vectors to begin with, in order of `seq`; those of another size or without a direction are left out.
+    """
+
+    def __init__(self, dims: int, stored: Sequence[StoredVector] = ()) -> None:
+        self.dims = dims
+        self._width = -(-dims // 64)
+        self._count = 0
+        self._codes = np.empty((0, self._width, 64), np.int8)
+        self._scales = np.empty((0, self._width), np.float32)
+        self._signs = np.empty((0, self._width), np.uint64)
+        self._centre: NDArray[np.float32] | None = None
+        self._graph: Graph | None = None
+        self._covered = np.empty(0, np.bool_)
+        self._seqs = np.empty(0, np.int64)
+        self._live = np.empty(0, np.bool_)
+        self._slot_of = np.full(64, NO_SLOT, np.int32)
+        self.add(stored)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, spare capacity included."""
+        arrays = (
+            self._codes, self._scales, self._signs, self._seqs, self._live, self._slot_of,
+        )  # fmt: skip
+        return sum(array.nbytes for array in arrays)
+
+    def add(self, stored: Sequence[StoredVector]) -> None:
+        """Take over new vectors. A message that has one keeps it."""
+        fresh: dict[int, bytes] = {}
+        for one in stored:
+            if len(one.values) == 4 * self.dims and self.slot_of(one.seq) == NO_SLOT:
+                fresh.setdefault(one.seq, one.values)
+        raw = np.frombuffer(b"".join(fresh.values()), "<f4").astype(np.float32)
+        vectors = raw.reshape(len(fresh), self.dims)
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.abs(vectors).max(axis=1, initial=0.0)
+        good = np.isfinite(lengths) & (lengths > 0)
+        seqs = np.array(list(fresh), np.int64)[good]
+        if len(seqs):
+            self._append(seqs, normalised(vectors[good]))
+
+    def drop(self, seq: int) -> None:
+        """The message's vector no longer counts."""
+        slot = self.slot_of(seq)
+        if slot != NO_SLOT:
+            self._live = self._live.copy()
+            self._live[slot] = False
+            self._slot_of[seq] = NO_SLOT
+
+    def slot_of(self, seq: int) -> int:
+        """The slot of one message, -1 without a vector."""
+        return int(self._slot_of[seq]) if 0 <= seq < len(self._slot_of) else NO_SLOT
+
+    def slots_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int32]:
+        """int32[n]: the slots of messages, -1 without a vector."""
+        known = np.minimum(seqs, len(self._slot_of) - 1)
+        return np.where(known == seqs, self._slot_of[known], np.int32(NO_SLOT))
+
+    def index(self) -> VectorIndex:
+        """What searches the block as it stands. A slot that no longer counts is in it: nobody may allow it."""
+        n = self._count
+        rows = VectorRows(_frozen(self._codes[:n]), _frozen(self._scales[:n]))
+        index: VectorIndex = ExactIndex(rows)
+        if self._centre is not None:
+            index = SignIndex(rows, _frozen(self._signs[:n]), self._centre)
+        if self._graph is not None:
+            covered = np.zeros(n, np.bool_)
+            covered[: len(self._covered)] = self._covered
+            slot_of = self._slot_of.copy()
+            index = GraphIndex(rows, self._graph, self.dims, slot_of, covered, index)
+        return index
+
+    # --- signs -------------------------------------------------------------------------------------
+
+    def make_signs(self) -> tuple[NDArray[np.float32], NDArray[np.uint64]]:
+        """Centre and sign bits of what is there now. Reads only: may run in a thread while the block grows.
+
+        The centre is the mean of the first vectors by arrival, so that the same store gives the same centre.
+        """
+        n = self._count
+        first = np.argsort(self._seqs[:n], kind="stable")[:CENTRE_ROWS]
+        codes, scales = self._codes[:n], self._scales[:n]
+        centre = VectorRows(codes[first], scales[first]).vectors().mean(axis=0)
+        return centre, sign_bits(VectorRows(codes, scales).vectors(), centre)
+
+    def take_signs(self, centre: NDArray[np.float32], signs: NDArray[np.uint64]) -> None:
+        """Search by signs from now on; what was added since `make_signs` gets its own."""
+        n, known = self._count, len(signs)
+        grown = np.empty((len(self._codes), self._width), np.uint64)
+        grown[:known] = signs
+        late = VectorRows(self._codes[known:n], self._scales[known:n])
+        grown[known:n] = sign_bits(late.vectors(), centre)
+        self._signs, self._centre = grown, centre
+
+    @property
+    def has_signs(self) -> bool:
+        """Whether search goes by signs."""
+        return self._centre is not None
+
+    # --- graph -------------------------------------------------------------------------------------
+
+    @property
+    def tail_rows(self) -> int:
+        """How many live rows the graph lacks; all of them without one."""
+        live = self._live[: self._count]
+        inside = int((live[: len(self._covered)] & self._covered).sum())
+        return int(live.sum()) - inside
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether search goes by a graph."""
+        return self._graph is not None
+
+    def make_graph(self) -> tuple[Graph, NDArray[np.bool_]]:
+        """A graph of what is there now, and which slots it covers. Reads only, takes seconds: for a thread."""
+        n = self._count
+        covered = self._live[:n].copy()
+        rows = VectorRows(self._codes[:n][covered], self._scales[:n][covered])
+        vectors = np.ascontiguousarray(rows.vectors()[:, : self.dims])
+        return Graph.build(vectors, self._seqs[:n][covered]), covered
+
+    def covered_by(self, graph: Graph) -> NDArray[np.bool_] | None:
+        """bool[n]: which slots a loaded graph has as they are; None when it has a message that has no vector here."""
+        labels = graph.labels()
+        slots = self.slots_of(labels)
+        if (slots == NO_SLOT).any():
+            return None
+        covered = np.zeros(self._count, np.bool_)
+        for start in range(0, len(labels), CHECK_ROWS):
+            part = slice(start, start + CHECK_ROWS)
+            rows = VectorRows.of(graph.vectors(labels[part]))
+            same = (rows.codes == self._codes[slots[part]]).all(axis=(1, 2))
+            covered[slots[part][same]] = True
+        return covered
+
+    def take_graph(self, graph: Graph | None, covered: NDArray[np.bool_]) -> None:
+        """Search by this graph from now on; what it does not cover is looked at exactly. None: by no graph."""
+        self._graph, self._covered = graph, covered
+
+    # --- growing -----------------------------------------------------------------------------------
+
+    def _append(self, seqs: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+        start, end = self._count, self._count + len(seqs)
+        if end > len(self._codes):
+            self._grow(max(64, end + end // 2))
+        rows = VectorRows.of(vectors)
+        self._codes[start:end], self._scales[start:end] = rows.codes, rows.scales
+        if self._centre is not None:
+            self._signs[start:end] = sign_bits(padded(vectors), self._centre)
+        self._seqs[start:end] = seqs
+        self._live[start:end] = True
+        top = int(seqs.max())
+        if top >= len(self._slot_of):
+            grown = np.full(top + 1 + top // 2, NO_SLOT, np.int32)
+            grown[: len(self._slot_of)] = self._slot_of
+            self._slot_of = grown
+        self._slot_of[seqs] = np.arange(start, end, dtype=np.int32)
+        self._count = end
+
+    def _grow(self, capacity: int) -> None:
+        n = self._count
+        for name in ("_codes", "_scales", "_signs", "_seqs", "_live"):
+            old = getattr(self, name)
+            grown = np.empty((capacity, *old.shape[1:]), old.dtype)
+            if len(old) >= n:
+                grown[:n] = old[:n]
+            setattr(self, name, grown)
+
+
+def _frozen(array: NDArray[T]) -> NDArray[T]:
+    out = array.view()
+    out.flags.writeable = False
+    return out

@@ -1,0 +1,81 @@
+"""Files of index graphs under the state directory: caches that are loaded only if the database vouches for every byte.
+
+hnswlib reads a damaged file by crashing the process. So a file's hash must be the one in the database, its dimensions
+too, before hnswlib sees it; anything else (missing, empty, cut, changed, of a later state of the database) means that
+the graph is made again. Blocking: for threads only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+from pathlib import Path
+
+from backscroll_scoring.hnsw import Graph
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import IndexRecord
+
+log = logging.getLogger(__name__)
+
+
+class IndexFiles:
+    """The files of one state directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def path(self, key: ChannelKey, embedder_id: str) -> Path:
+        """Where the index of a channel lies: a digest, since names may hold anything."""
+        name = f"{key.tenant}\0{key.channel}\0{embedder_id}".encode()
+        return self._directory / f"{hashlib.blake2b(name, digest_size=16).hexdigest()}.hnsw"
+
+    def save(self, key: ChannelKey, embedder_id: str, graph: Graph) -> IndexRecord | None:
+        """Write a graph and return what the database must remember; None when it cannot be written."""
+        path = self.path(key, embedder_id)
+        part = path.with_suffix(".part")
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            part.touch(mode=0o600)
+            graph.save(str(part))
+            digest = _digest(part)
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+            part.replace(path)
+        except (OSError, RuntimeError) as error:
+            log.warning("an index cannot be written and is kept in memory only: %r", error)
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+            return None
+        return IndexRecord(embedder_id, graph.dims, len(graph), digest)
+
+    def load(
+        self, key: ChannelKey, embedder_id: str, record: IndexRecord | None, dims: int
+    ) -> Graph | None:
+        """The graph the database knows; None, and no file any more, when it is not there as it was written."""
+        if record is None:
+            self.remove(key, embedder_id)
+            return None
+        path = self.path(key, embedder_id)
+        try:
+            good = record.dims == dims and _digest(path) == record.sha256
+            graph = Graph.load(str(path), dims, record.row_count) if good else None
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, ImportError) as error:
+            log.warning("an index cannot be loaded and is made again: %r", error)
+            graph = None
+        if graph is None:
+            self.remove(key, embedder_id)
+        return graph
+
+    def remove(self, key: ChannelKey, embedder_id: str) -> None:
+        """Delete the file of a channel's index, if there is one."""
+        with contextlib.suppress(OSError):
+            self.path(key, embedder_id).unlink(missing_ok=True)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,336 @@
+"""The vectors of all channels: loaded on first use, told of every commit, dropped by bytes, searched.
+
+A commit published while its channel is loading is kept and taken over after the load, as `channels.registry` does. An
+erasure drops the channel's vectors, and what is loaded next has never seen the erased ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import hnsw
+from backscroll_scoring.index import VectorIndex, query_blocks
+from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.ports import (
+    Applied,
+    HistoryReader,
+    IndexChange,
+    IndexRecord,
+    Nearest,
+    Similarities,
+    StoredVector,
+)
+from backscroll_sidecar.vectors.block import NO_SLOT, Block
+from backscroll_sidecar.vectors.files import IndexFiles
+
+log = logging.getLogger(__name__)
+
+Submit = Callable[[IndexChange], Awaitable[Applied]]
+
+IndexKind = Literal["auto", "exact", "hnsw"]
+
+DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+GRAPH_ROWS = 100_000
+"""From here on a graph is faster than signs (bench/test_vectors.py)."""
+GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
+"""A graph is made again when its exact tail is longer than both."""
+SIGN_ROWS = 4_000
+"""From here on signs are faster than looking at every row (bench/test_vectors.py)."""
+INLINE_US = 300.0
+US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.055, 0.012
+"""Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Channel:
+    """One channel's vectors, what is searched, and the making of something better."""
+
+    block: Block
+    index: VectorIndex | None = None
+    """What searches the block as it stands; None after a change."""
+    work: asyncio.Task[None] | None = None
+    removals: int = 0
+    """How often something was taken back."""
+
+
+class Vectors:
+    """`VectorSearch` over what the store holds. Owned by the event loop; also a publisher of the writer.
+
+    Parameters
+    ----------
+    reader : where vectors are loaded from.
+    embedder_id : whose vectors these are.
+    executor : takes searches over large channels and the making of indexes.
+    index : ``auto``: by size; ``exact``: every row, always; ``hnsw``: the graph, always.
+    files, submit : where graphs are kept, and the writer's `submit`, which remembers their hashes. None: in memory.
+    max_bytes : memory of all channels' vectors together; the one in use always stays.
+    """
+
+    def __init__(
+        self,
+        reader: HistoryReader,
+        embedder_id: str,
+        executor: Executor | None = None,
+        *,
+        index: IndexKind = "auto",
+        files: IndexFiles | None = None,
+        submit: Submit | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self._reader = reader
+        self._embedder_id = embedder_id
+        self._executor = executor
+        self._index: IndexKind = index
+        self._has_graphs = index != "exact" and hnsw.is_available()
+        self._files = files
+        self._submit = submit
+        self._closed = False
+        self._builder = ThreadPoolExecutor(1, thread_name_prefix="backscroll-index")
+        self._max_bytes = max_bytes
+        self._hot: OrderedDict[ChannelKey, _Channel] = OrderedDict()
+        self._loads: dict[ChannelKey, asyncio.Task[_Channel]] = {}
+        self._meanwhile: dict[ChannelKey, list[Applied]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all vectors."""
+        return sum(channel.block.nbytes for channel in self._hot.values())
+
+    # --- being told --------------------------------------------------------------------------------
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Take over a committed change. Vectors that are not in memory are read when they are needed."""
+        recalled = any(stored.state is MessageState.RECALLED for stored in applied.stored)
+        if applied.is_erasure or recalled:
+            self._remove_file(key)
+        if key in self._loads:
+            self._meanwhile.setdefault(key, []).append(applied)
+        elif key in self._hot:
+            if applied.is_erasure:
+                self.drop(key)
+            else:
+                self._take(key, self._hot[key], applied)
+
+    def drop(self, key: ChannelKey) -> None:
+        """Forget a channel's vectors; the next search loads them again."""
+        channel = self._hot.pop(key, None)
+        if channel is not None and channel.work is not None:
+            channel.work.cancel()
+
+    def _take(self, key: ChannelKey, channel: _Channel, applied: Applied) -> None:
+        block = channel.block
+        for stored in applied.stored:
+            if stored.state is MessageState.RECALLED:
+                block.drop(stored.seq)
+                block.take_graph(None, np.empty(0, np.bool_))
+                channel.removals += 1
+            elif stored.revision:
+                block.drop(stored.seq)
+        block.add([k.vector for k in applied.vectors if k.embedder_id == self._embedder_id])
+        channel.index = None
+        self._improve(key, channel)
+
+    # --- searching ---------------------------------------------------------------------------------
+
+    async def similarities(
+        self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32]
+    ) -> Similarities:
+        channel = await self._channel(key, len(query))
+        slots = channel.block.slots_of(seqs)
+        known = slots != NO_SLOT
+        values = np.zeros(len(seqs), np.float32)
+        if not known.any():
+            return Similarities(values, known, exhaustive=True)
+        index, blocks = self._searched(channel), query_blocks(query)
+        allowed = np.zeros(len(index), np.bool_)
+        allowed[slots[known]] = True
+        found = await self._run(channel, len(allowed), lambda: index.similarities(blocks, allowed))
+        values[known] = found.values[slots[known]]
+        return Similarities(values, known, found.exhaustive)
+
+    async def nearest(
+        self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
+    ) -> Nearest:
+        channel = await self._channel(key, len(query))
+        slots = channel.block.slots_of(seqs)
+        index, blocks = self._searched(channel), query_blocks(query)
+        position = np.full(len(index), -1, np.int32)
+        known = np.flatnonzero(slots != NO_SLOT).astype(np.int32)
+        if len(known) == 0:
+            return Nearest(known, np.empty(0, np.float32), exhaustive=True)
+        position[slots[known]] = known
+        allowed = position >= 0
+        rows, values, exhaustive = await self._run(
+            channel, len(allowed), lambda: index.search(blocks, limit, allowed)
+        )
+        return Nearest(position[rows], values, exhaustive)
+
+    def _searched(self, channel: _Channel) -> VectorIndex:
+        if channel.index is None:
+            channel.index = channel.block.index()
+        return channel.index
+
+    async def _run(self, channel: _Channel, rows: int, work: Callable[[], T]) -> T:
+        per_row = US_PER_FAST_ROW if channel.block.has_signs else US_PER_EXACT_ROW
+        if rows * per_row <= INLINE_US:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    # --- loading -----------------------------------------------------------------------------------
+
+    async def _channel(self, key: ChannelKey, dims: int) -> _Channel:
+        channel = self._hot.get(key)
+        if channel is not None and channel.block.dims == dims:
+            self._hot.move_to_end(key)
+            return channel
+        self.drop(key)
+        task = self._loads.get(key)
+        if task is None:
+            task = self._loads[key] = asyncio.create_task(self._load(key, dims))
+            task.add_done_callback(_retrieve_exception)
+        channel = await asyncio.shield(task)
+        return channel if channel.block.dims == dims else _Channel(Block(dims))
+
+    async def _load(self, key: ChannelKey, dims: int) -> _Channel:
+        try:
+            channel = await self._read(key, dims)
+            meanwhile = self._meanwhile.pop(key, [])
+            while any(applied.is_erasure for applied in meanwhile):
+                channel = await self._read(key, dims)
+                meanwhile = self._meanwhile.pop(key, [])
+            for applied in meanwhile:
+                self._take(key, channel, applied)
+        finally:
+            self._loads.pop(key, None)
+            self._meanwhile.pop(key, None)
+        self._hot[key] = channel
+        self._improve(key, channel)
+        while len(self._hot) > 1 and self.nbytes > self._max_bytes:
+            self.drop(next(iter(self._hot)))
+        return channel
+
+    async def _read(self, key: ChannelKey, dims: int) -> _Channel:
+        """The vectors as the store has them, put together in a thread."""
+        stored = await self._reader.vectors(key, self._embedder_id)
+        record = await self._reader.vector_index(key, self._embedder_id)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, self._make, key, dims, stored, record)
+
+    def _make(
+        self,
+        key: ChannelKey,
+        dims: int,
+        stored: Sequence[StoredVector],
+        record: IndexRecord | None,
+    ) -> _Channel:
+        block = Block(dims, stored)
+        if self._wants_signs(block):
+            block.take_signs(*block.make_signs())
+        if self._files is not None and self._wants_graph(block):
+            graph = self._files.load(key, self._embedder_id, record, dims)
+            covered = None if graph is None else block.covered_by(graph)
+            if covered is not None:
+                block.take_graph(graph, covered)
+            elif graph is not None:
+                self._files.remove(key, self._embedder_id)
+        return _Channel(block)
+
+    # --- indexes -----------------------------------------------------------------------------------
+
+    def _wants_signs(self, block: Block) -> bool:
+        return self._index != "exact" and len(block) >= SIGN_ROWS and not block.has_signs
+
+    def _wants_graph(self, block: Block) -> bool:
+        """Whether a graph should be made: none where there should be one, or one with too long a tail."""
+        if not self._has_graphs:
+            return False
+        least = 1 if self._index == "hnsw" else GRAPH_ROWS
+        longest = max(GRAPH_TAIL_ROWS, int(len(block) * GRAPH_TAIL_SHARE)) if block.has_graph else 0
+        return len(block) >= least and block.tail_rows > longest
+
+    def _improve(self, key: ChannelKey, channel: _Channel) -> None:
+        """Begin to make in a thread what a block should have; one thing at a time."""
+        if channel.work is None and (
+            self._wants_signs(channel.block) or self._wants_graph(channel.block)
+        ):
+            channel.work = asyncio.create_task(self._work(key, channel))
+
+    async def _work(self, key: ChannelKey, channel: _Channel) -> None:
+        block, loop = channel.block, asyncio.get_running_loop()
+        try:
+            if self._wants_signs(block):
+                block.take_signs(*await loop.run_in_executor(self._executor, block.make_signs))
+                channel.index = None
+            while self._wants_graph(block):
+                await self._make_graph(key, channel)
+        except BackscrollError as error:
+            log.warning("the index of a channel is kept in memory only: %s", error.message)
+        except Exception:
+            log.exception("an index could not be made; search goes on without it")
+        finally:
+            channel.work = None
+
+    async def _make_graph(self, key: ChannelKey, channel: _Channel) -> None:
+        """Make, publish, save. A channel that was dropped meanwhile keeps nothing of it, on disk neither."""
+        block, loop = channel.block, asyncio.get_running_loop()
+        removals = channel.removals
+        graph, covered = await loop.run_in_executor(self._builder, block.make_graph)
+        if channel.removals != removals:
+            return  # it has what was taken back; `_work` makes another
+        block.take_graph(graph, covered)
+        channel.index = None
+        if self._files is None or self._submit is None:
+            return
+        files = self._files
+        record = await loop.run_in_executor(
+            self._builder, files.save, key, self._embedder_id, graph
+        )
+        if record is not None and channel.removals == removals and self._hot.get(key) is channel:
+            await self._submit(IndexChange(key, record))
+        else:
+            await loop.run_in_executor(self._builder, files.remove, key, self._embedder_id)
+
+    def _remove_file(self, key: ChannelKey) -> None:
+        """Something was taken back that a file may still hold: the file goes. The graph is made again."""
+        if self._files is None:
+            return
+        if self._closed:
+            self._files.remove(key, self._embedder_id)
+        else:
+            remove = self._files.remove
+            asyncio.get_running_loop().run_in_executor(
+                self._builder, remove, key, self._embedder_id
+            )
+
+    async def settled(self) -> None:
+        """Return when no index is being made."""
+        while tasks := [one.work for one in self._hot.values() if one.work is not None]:
+            await asyncio.wait(tasks)
+
+    async def close(self) -> None:
+        """Stop making indexes. Idempotent."""
+        self._closed = True
+        tasks = [channel.work for channel in self._hot.values() if channel.work is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await asyncio.to_thread(self._builder.shutdown, cancel_futures=True)
+
+
+def _retrieve_exception(task: asyncio.Task[_Channel]) -> None:
+    """Every waiter may have given up; then nobody else would look at the load's error."""
+    if not task.cancelled():
+        task.exception()

