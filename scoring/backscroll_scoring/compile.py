@@ -22,8 +22,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 READ_I32 = nb.types.Array(nb.int32, 1, "C", readonly=True)
 READ_I64 = nb.types.Array(nb.int64, 1, "C", readonly=True)
 READ_F64 = nb.types.Array(nb.float64, 1, "C", readonly=True)
+READ_U8 = nb.types.Array(nb.uint8, 1, "C", readonly=True)
+READ_I32_2D = nb.types.Array(nb.int32, 2, "C", readonly=True)
+READ_F64_2D = nb.types.Array(nb.float64, 2, "C", readonly=True)
 # What we write.
 I32 = nb.types.Array(nb.int32, 1, "C")
+I32_2D = nb.types.Array(nb.int32, 2, "C")
 F64 = nb.types.Array(nb.float64, 1, "C")
 F64_2D = nb.types.Array(nb.float64, 2, "C")
 

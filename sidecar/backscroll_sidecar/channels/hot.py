@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.links import Links
+from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import ChannelKey, Member, MessageState, StoredMessage
+from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, StoredMessage
 from backscroll_sidecar.ports import Applied, FragmentCodec
 
 ROW_OVERHEAD_BYTES = 420
@@ -28,6 +29,7 @@ SCALARS: dict[str, type[np.generic]] = {
     "message_type": np.uint8,
     "token_count": np.int32,
     "thread": np.int32,
+    "name": np.int32,
 }
 
 
@@ -59,7 +61,9 @@ class HotChannel:
         self._links = Links()
         self._keyword_ids: dict[str, int] = {}
         self._thread_ids: dict[str, int] = {"": 0}
+        self._name_ids: dict[str, int] = {}
         self._text_bytes = 0
+        self._replies = ReplyMemo()
         self._view: ChannelView | None = None
         self._append(sorted(stored, key=lambda s: s.seq))
         self._sort()
@@ -128,6 +132,7 @@ class HotChannel:
             message_type=scalar["message_type"],
             token_count=scalar["token_count"],
             thread=scalar["thread"],
+            name=scalar["name"],
             message_ids=self._ids,
             texts=self._texts,
             fragments=self._fragments,
@@ -135,6 +140,8 @@ class HotChannel:
             rows=self._rows,
             keyword_ids=self._keyword_ids,
             thread_ids=self._thread_ids,
+            name_ids=self._name_ids,
+            replies=self._replies,
             all_live=not (scalar["state"] != MessageState.LIVE).any(),
         )
 
@@ -153,7 +160,8 @@ class HotChannel:
             self._ids[first:], [_edge(item) for item in stored], self._rows
         )
         self._text_bytes += _text_bytes(self._texts[first:], self._fragments[first:])
-        self.generation += late_parent
+        if late_parent:
+            self._changed(0)
 
     def _replace(self, stored: Sequence[StoredMessage]) -> None:
         """Edits and recalls: the row stays where it is."""
@@ -172,7 +180,7 @@ class HotChannel:
             self._links = self._links.with_edge(
                 row, _edge(item), self._ids, self._scalars["seq"].view()
             )
-        self.generation += 1
+        self._changed(min(self._rows[item.message.id] for item in stored))
 
     def _erase(self, gone: set[str]) -> None:
         keep = np.array(
@@ -206,7 +214,12 @@ class HotChannel:
         self._fragments = self._fragments[:start] + [self._fragments[i] for i in places]
         rows = self._rows if start else {}
         self._rows = rows | {id: row for row, id in enumerate(self._ids[start:], start)}
+        self._changed(start)
+
+    def _changed(self, row: int) -> None:
+        """Another generation: rows from `row` on are not what they were."""
         self.generation += 1
+        self._replies = self._replies.before(row)
 
     def _row_scalars(self, item: StoredMessage) -> dict[str, int]:
         message, thread_id = item.message, item.message.thread_id
@@ -220,7 +233,13 @@ class HotChannel:
             "message_type": item.analysis.message_type,
             "token_count": item.analysis.token_count,
             "thread": self._thread_ids.setdefault(thread_id, len(self._thread_ids)),
+            "name": self._name_id(message.author),
         }
+
+    def _name_id(self, author: Author) -> int:
+        """The name a message was written under: unlike `people` it never changes with a later one."""
+        name = (author.name or author.id).strip().casefold()
+        return self._name_ids.setdefault(name, len(self._name_ids))
 
     def _keyword_run(self, item: StoredMessage) -> list[int]:
         table = self._keyword_ids

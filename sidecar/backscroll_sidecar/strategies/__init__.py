@@ -8,7 +8,7 @@ from backscroll_sidecar.strategies.base import (
     StrategyQuery,
     StrategyResult,
 )
-from backscroll_sidecar.strategies.builtin import BUILTIN, GivenPreferences
+from backscroll_sidecar.strategies.builtin import BUILTIN, GivenPreferences, Recent
 
 __all__ = [
     "BUILTIN",
@@ -16,6 +16,7 @@ __all__ = [
     "GivenPreferences",
     "Messages",
     "Preferences",
+    "Recent",
     "Strategy",
     "StrategyQuery",
     "StrategyResult",
