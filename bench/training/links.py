@@ -34,7 +34,8 @@ VARIANTS = (
 """What is done to the training chats, in turn: no clock and no habit of naming may be relied on."""
 L2 = 1e-5
 TOP_SECOND = 40
-HEAD = 6
+HEAD = 8
+LINK_IN_TAIL = 0.1
 ABOUT = (
     "Reply model of Backscroll, fitted by bench/training/links.py on Ubuntu IRC conversations "
     "(jkkummerfeld/irc-disentanglement @82ed04f, data/train, CC BY 4.0) and KdConv dialogues interleaved into groups "
@@ -125,7 +126,7 @@ def fit(train: Loaded, steps: int, tell: Callable[[str], None]) -> dict[str, Fit
     kept = [one for one in answers if one.starts_new > 0.0]  # a known edge teaches the second stage nothing
     second = _second(kept, steps)
     tell("second stage fitted")
-    tail = _tail([one for one in answers if one.judged.any() and one.belongs[one.judged].any()], steps)
+    tail = _tail([one for one in answers if one.judged.any() and one.belongs[one.judged].any()], second, steps)
     tell("tail fitted")
     return {"first": first, "second": second, "tail": tail, "start": start}
 
@@ -169,8 +170,8 @@ def _second(found: list[Example], steps: int) -> Fitted:
     return _listwise([one.both for one in cut], cut, L2, steps)
 
 
-def _tail(found: list[Example], steps: int) -> Fitted:
-    """Order by a listwise fit, then scale and constant by logistic regression: a probability."""
+def _tail(found: list[Example], second: Fitted, steps: int) -> Fitted:
+    """Order by a listwise fit and a little of the link, then scale and constant by logistic regression: a probability."""
     parts = [one.both[one.judged] for one in found]
     x = np.concatenate(parts)
     means, scales = _standardised(x)
@@ -178,6 +179,7 @@ def _tail(found: list[Example], steps: int) -> Fitted:
     weight = _weights_of(found)
     offsets = _offsets(parts)
     order = listwise_all(x, offsets, gold, weight, L2, steps)
+    order += LINK_IN_TAIL * second[2] / second[1] * scales
     flat = [len(COLUMNS) + CONVERSATION.index(name) for name in ("starts_new", "size_for_me", "link_mine")]
     order[flat] = 0.0
     seen = np.concatenate([(x @ order.astype(np.float32))[:, None], x[:, flat]], axis=1)

@@ -50,10 +50,14 @@ def conversations(
 @helper
 def _log_ranks(values: Float64, out: Float64) -> None:
     """log(1 + place) of each value in descending order, of equal ones the later first."""
-    order = np.argsort(-values[::-1], kind="mergesort")
     m = values.shape[0]
-    for place in range(m):
-        out[m - 1 - order[place]] = np.log1p(place)
+    for j in range(m):
+        before = 0
+        for i in range(j + 1):
+            before += values[i] > values[j]
+        for i in range(j + 1, m):
+            before += values[i] >= values[j]
+        out[j] = np.log1p(before)
 
 
 @kernel(
@@ -113,12 +117,28 @@ def conversation_columns(
                 continue
             if me >= 0 and author[parent] == me:
                 to_me += link_p[at, k]
-            place = np.searchsorted(rows, parent)
+            place = n_extra + parent - rows[n_extra]  # right where every row is a candidate
+            if place < 0 or place >= m or rows[place] != parent:
+                place = np.searchsorted(rows, parent)
             if place < m and rows[place] == parent:
                 x[place, 5] += link_p[at, k]
                 if mine:
                     x[place, 8] += link_p[at, k]
         x[j, 7] = to_me
+    members, since = np.zeros(m, np.float64), np.zeros(m, np.float64)
+    for j in range(n_extra, m):  # every pair once
+        at = rows[j] - band_from
+        if at < 0:
+            continue
+        members[j] += 1.0
+        for i in range(j - 1, n_extra - 1, -1):
+            back = rows[j] - rows[i]
+            if back > at or back > WINDOW:
+                break
+            s = band[at, back]
+            members[j] += s
+            members[i] += s
+            since[i] += s
     for j in range(m):
         at = rows[j] - band_from
         known = j >= n_extra and at >= 0
@@ -133,15 +153,8 @@ def conversation_columns(
             _together(band, band_from, rows[j], rows[newest_naming_me]) if newest_naming_me >= 0 else 0.0
         )
         x[j, 11] = _together(band, band_from, rows[j], rows[m - 1])
-        members, later = 0.0, 0.0
-        if known:
-            for i in range(n_extra, m):
-                s = _together(band, band_from, rows[j], rows[i])
-                members += s
-                if i > j:
-                    later += s
-        x[j, 12] = np.log1p(members)
-        x[j, 13] = np.log1p(later)
+        x[j, 12] = np.log1p(members[j])
+        x[j, 13] = np.log1p(since[j])
         x[j, 14] = np.log(max(LEAST, together[j]))
         x[j, 15] = starts_new
         x[j, 16] = np.log1p(size)

@@ -38,7 +38,17 @@ Q_MARK, Q_WORD, THANK, YES_NO, GREET, CORRECTION, LINKED, VERSION, YOU, FIRST, G
 TYPE_QUESTION, TYPE_ANSWER, TYPE_CASUAL = 1, 2, 5
 
 NO = -1
+LOGS = np.log(np.arange(1.0, 2050.0))
+
+
+@helper
+def _log1p(count: int) -> float:
+    """log(1 + count) of a count."""
+    return LOGS[count] if count < LOGS.shape[0] else np.log1p(count)
+
+
 N_START = 16
+AT_ONCE = 8
 
 
 @helper
@@ -309,8 +319,8 @@ def link_columns(
         y = x[j]
         mine = me >= 0 and a == me
         older = j < n_extra
-        away = float(m - j) if not older else float(n_window + rows[min(n_extra, m - 1)] - row + 1)
-        distance = np.log(away)
+        away = m - j if not older else n_window + max(0, rows[min(n_extra, m - 1)] - row) + 1
+        distance = _log1p(away - 1)
         seconds = max(0.0, (q_time - time_ms[row]) / 1000.0)
         log_seconds = np.log1p(seconds)
         directly = j == m - 1 and not older
@@ -344,9 +354,9 @@ def link_columns(
         y[MINE_NEWEST_NO_NAME] = no_name if j == my_newest else 0.0
         y[MINE_DIRECTLY_BEFORE] = mine and directly
         y[MINE_NEWEST_SECONDS] = log_seconds if j == my_newest else 0.0
-        y[MINE_LATER] = np.log1p(mine_later) if mine else 0.0
+        y[MINE_LATER] = _log1p(mine_later) if mine else 0.0
         y[AUTHOR_NEWEST] = is_newest
-        y[LATER_BY_AUTHOR] = np.log1p(min(10, later[a]))
+        y[LATER_BY_AUTHOR] = _log1p(min(10, later[a]))
         y[AUTHOR_NEWEST_NO_NAME] = no_name if is_newest else 0.0
         y[LAST_I_NAMED] = last_named[a]
         y[LAST_I_NAMED_NEWEST] = last_named[a] != 0 and is_newest
@@ -358,26 +368,26 @@ def link_columns(
         y[FIRST_NAMING_ME_SINCE] = j == first_since
         y[OTHERS_UNNAMED_SINCE] = first_since < 0 and not mine
         y[NAMED_LATER] = named_later[a] > 0
-        y[NAMED_LATER_COUNT] = np.log1p(named_later[a])
+        y[NAMED_LATER_COUNT] = _log1p(named_later[a])
         y[I_NAMED_LATER] = i_named[a]
         y[UNANSWERED_QUESTION] = question and is_newest and named_later[a] == 0
         y[AUTHOR_FIRST] = first[a] == j
         y[AUTHOR_FIRST_QUESTION] = first[a] == j and question
         y[AFTER_MINE] = my_newest >= 0 and j > my_newest
-        y[FROM_MINE] = np.log1p(abs(j - my_newest)) if my_newest >= 0 else 0.0
+        y[FROM_MINE] = _log1p(abs(j - my_newest)) if my_newest >= 0 else 0.0
         y[EXCHANGED] = np.log1p(exchanged[a]) if not mine else 0.0
         y[NEW_ASKER_QUESTION] = my_count == 0 and question
         y[NEW_ASKER_DISTANCE] = distance if my_count == 0 else 0.0
-        y[AUTHOR_COUNT] = np.log(count[a])
+        y[AUTHOR_COUNT] = _log1p(count[a] - 1)
         y[HABIT_NO_NAME_MINE] = no_name * habit if mine else 0.0
         # distance
         y[DISTANCE] = distance
         y[DIRECTLY_BEFORE] = directly
         y[SECOND_BEFORE] = j == m - 2 and not older
         y[THIRD_BEFORE] = j == m - 3 and not older
-        y[BEYOND_TEN] = max(0.0, np.log(away / 10.0))
-        y[BEYOND_THIRTY] = max(0.0, np.log(away / 30.0))
-        y[AUTHORS_SINCE] = np.log1p(authors_since)
+        y[BEYOND_TEN] = max(0.0, distance - LOGS[9])
+        y[BEYOND_THIRTY] = max(0.0, distance - LOGS[29])
+        y[AUTHORS_SINCE] = _log1p(authors_since)
         y[OLDER] = older
         y[OLDER_MINE] = older and mine
         goes_on = j + 1 < m and who[j + 1] == a
@@ -397,7 +407,7 @@ def link_columns(
         y[WORDS_WEIGHT_BEST] = weight[j] / best_weight if best_weight > 0.0 else 0.0
         y[WORDS_SHARED] = np.log1p(shared[j])
         y[WEIGHT_NOT_MINE] = 0.0 if mine else weight[j]
-        y[LENGTH] = np.log1p(max(0, tokens[row]))
+        y[LENGTH] = _log1p(max(0, tokens[row]))
         y[SHORT_AFTER_QUESTION] = (q_flags & SHORT) != 0 and question
         # cues
         y[QUESTION] = question
@@ -551,11 +561,11 @@ def reply_links(
             time_ms[row], author[row], message_type[row], flags[cue], called[cue], shortened[cue], names[:n_names],
             words, tokens[row], x, start,
         )  # fmt: skip
-        for j in range(m):
-            total = constant
+        scores[:] = constant
+        for begin in range(0, m, AT_ONCE):  # one sum alone would wait for itself
             for k in range(N_COLUMNS):
-                total += weights[k] * x[j, k]
-            scores[j] = total
+                for j in range(begin, min(m, begin + AT_ONCE)):
+                    scores[j] += weights[k] * x[j, k]
         p0 = link_chances(scores, m, start, start_weights, p)
         starts[at] = p0
         for k in range(min(TOP, m)):

@@ -53,14 +53,16 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 BASE: tuple[str, ...] = tuple(name for names in FAMILIES.values() for name in names)
 
-QUIET: tuple[str, ...] = (
-    "mine", "mine_newest", "mine_directly_before", "mine_later", "author_newest", "later_by_author", "newest_not_mine",
-    "unanswered_question", "author_first", "after_mine", "from_mine", "author_count", "distance", "directly_before",
-    "second_before", "third_before", "beyond_ten", "beyond_thirty", "authors_since", "author_goes_on", "author_went_on",
-    "distance_mine", "seconds", "seconds_pace", "words_shared_share", "words_weight", "words_weight_best", "words_shared",
-    "rarest_shared", "weight_not_mine", "length", "question", "question_by_mark", "question_question",
-    "question_statement", "yes_no_question", "short_after_question", "answer", "mine_newest_seconds",
-)  # fmt: skip
+_QUIET = frozenset(
+    """
+    mine mine_newest mine_directly_before mine_later author_newest later_by_author newest_not_mine unanswered_question
+    author_first after_mine from_mine author_count mine_newest_seconds distance directly_before second_before
+    third_before beyond_ten beyond_thirty authors_since author_goes_on author_went_on distance_mine seconds seconds_pace
+    words_shared_share words_weight words_weight_best words_shared rarest_shared weight_not_mine length
+    short_after_question question question_by_mark question_question question_statement yes_no_question answer
+    """.split()
+)
+QUIET: tuple[str, ...] = tuple(name for name in BASE if name in _QUIET)
 
 COLUMNS: tuple[str, ...] = BASE + tuple(f"quiet_{name}" for name in QUIET)
 """Every column, in the order of the arrays."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,17 @@ class Linear:
     weights: Float64
     means: Float64
     constant: float
+    intercept: float = field(init=False)
+    """The constant of the same model over the values as they are."""
+
+    def __post_init__(self) -> None:
+        shift = sum((self.weights * self.means).tolist())
+        object.__setattr__(self, "intercept", self.constant - shift)
 
     @property
-    def intercept(self) -> float:
-        """The constant of the same model over the values as they are."""
-        return self.constant - float(sum((self.weights * self.means).tolist()))
+    def with_intercept(self) -> Float64:
+        """The weights and, last, the intercept."""
+        return np.append(self.weights, self.intercept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -187,7 +187,7 @@ def link_columns(
 def chances(scores: Float64, start: Float64, model: Linear) -> tuple[Float64, float]:
     """Return the softmax of the scores, and the probability that nothing is answered; completes `start`."""
     p = np.empty(len(scores), np.float64)
-    weights = np.append(model.weights, model.intercept)
+    weights = model.with_intercept
     return p, float(kernels_links.link_chances(scores, len(scores), start, weights, p))
 
 
@@ -201,7 +201,7 @@ def extend_links(
     at, to = done - links.first, end - links.first
     kernels_links.reply_links(
         *arrays.positional(), allowed, allowed_from, done, end,
-        model.first.weights, model.first.intercept, np.append(model.start.weights, model.start.intercept),
+        model.first.weights, model.first.intercept, model.start.with_intercept,
         links.rows[at:to], links.chances[at:to], links.starts[at:to],
     )  # fmt: skip
     kernels_conversations.conversations(links.rows, links.chances, links.first, done, end, links.together)

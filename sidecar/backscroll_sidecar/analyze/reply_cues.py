@@ -107,8 +107,9 @@ def names_called(
     body = line[called.end() :] if called and addressee >= 0 else line
     tokens = set(_TOKEN.findall(body)) - STOP_WORDS
     if tokens:
+        heads = {token[:3] for token in tokens}
         for name, user in names.items():
-            if user in {addressee, author}:
+            if _head(name) not in heads or user in {addressee, author}:
                 continue
             if any(_is_rare(token, recent_texts) for token in tokens & _prefixes(name)):
                 return addressee, user
@@ -143,10 +144,15 @@ def _core(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def _head(name: str) -> str:
+    return _core(name)[:3]
+
+
+@lru_cache(maxsize=4096)
 def _prefixes(name: str) -> frozenset[str]:
-    """What a name may be shortened to, the name itself and its core included."""
+    """What a name may be shortened to, its core included."""
     core = _core(name)
-    return frozenset({core[:end] for end in range(3, len(core) + 1)} | {name} if len(core) >= 3 else ())
+    return frozenset(core[:end] for end in range(3, len(core) + 1))
 
 
 def _is_one_edit(one: str, other: str) -> bool:

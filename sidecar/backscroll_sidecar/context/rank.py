@@ -20,8 +20,8 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.replies import Replies
 
 RECENCY_FACTORS = ("recency",)
-FIRST_LINKS = 6
-"""So many of the likeliest links come before the rest of their conversation (measured: 5 to 7 are alike)."""
+FIRST_LINKS = 8
+"""So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
 LINK, CONVERSATION = "link", "conversation"
 
 
