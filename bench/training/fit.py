@@ -34,7 +34,7 @@ def minimise(objective: Objective, start: Array, steps: int, memory: int = 12) -
         step, change = size * direction, new_gradient - gradient
         if float(step @ change) > 1e-12:
             past.append((step, change))
-        done = value - new_value < 1e-7 * max(1.0, abs(value))
+        done = value - new_value < 1e-8 * max(1.0, abs(value))
         w, value, gradient = w + step, new_value, new_gradient
         if done:
             break

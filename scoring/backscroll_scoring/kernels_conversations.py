@@ -161,10 +161,29 @@ def conversation_columns(
         x[j, 17] = mass_mine
         x[j, 18] = starts_new * together[j]
         x[j, 19] = together[j] / (1e-3 + size)
-        x[j, 20] = quiet * x[j, 1]
-        x[j, 21] = quiet * x[j, 2]
-        x[j, 22] = quiet * x[j, 14]
-        x[j, 23] = quiet * x[j, 4]
-        x[j, 24] = quiet * x[j, 7]
-        x[j, 25] = quiet * x[j, 9]
-        x[j, 26] = quiet * x[j, 5]
+        with_author, by_author, link_to_author = 0.0, 0, 0.0
+        before, after = -1, -1
+        for i in range(m):
+            if author[rows[i]] == author[rows[j]]:
+                link_to_author += p[i]
+                with_author += together[i]
+                by_author += 1
+                if i < j:
+                    before = i
+                elif i > j and after < 0:
+                    after = i
+        x[j, 20] = (with_author - together[j]) / max(1, by_author - 1)
+        x[j, 21] = with_author / (1e-3 + size)
+        x[j, 22] = together[before] if before >= 0 else 0.0
+        x[j, 23] = together[after] if after >= 0 else 0.0
+        x[j, 24] = np.log(max(LEAST, link_to_author))
+        x[j, 25] = p[j] / max(LEAST, link_to_author)
+        x[j, 26] = quiet * x[j, 1]
+        x[j, 27] = quiet * x[j, 2]
+        x[j, 28] = quiet * x[j, 14]
+        x[j, 29] = quiet * x[j, 4]
+        x[j, 30] = quiet * x[j, 7]
+        x[j, 31] = quiet * x[j, 9]
+        x[j, 32] = quiet * x[j, 5]
+        x[j, 33] = quiet * x[j, 20]
+        x[j, 34] = quiet * x[j, 21]

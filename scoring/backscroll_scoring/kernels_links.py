@@ -135,7 +135,8 @@ def _candidates(
                     of_named[k] -= 1
                     want_named -= 1
                     take = True
-            if want_naming > 0 and not take and _names(row, asker, author, parent, offsets, ids):
+            speaks = offsets[row] < offsets[row + 1] or parent[row] >= 0
+            if want_naming > 0 and speaks and not take and _names(row, asker, author, parent, offsets, ids):
                 want_naming -= 1
                 take = True
             if take:

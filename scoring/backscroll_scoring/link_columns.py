@@ -74,9 +74,10 @@ FAMILY_OF: dict[str, str] = {name: family for family, names in FAMILIES.items() 
 CONVERSATION: tuple[str, ...] = (
     "link", "link_log", "link_rank", "together", "together_rank", "answered", "starts", "answers_me", "answered_by_me",
     "with_my_newest", "with_newest_naming_me", "with_newest", "size", "size_since", "together_log", "starts_new",
-    "size_for_me", "link_mine", "together_if_new", "together_share",
+    "size_for_me", "link_mine", "together_if_new", "together_share", "author_together", "author_share",
+    "author_before", "author_after", "author_link_log", "link_of_author",
     "quiet_link_log", "quiet_link_rank", "quiet_together_log", "quiet_together_rank", "quiet_answers_me",
-    "quiet_with_my_newest", "quiet_answered",
+    "quiet_with_my_newest", "quiet_answered", "quiet_author_together", "quiet_author_share",
 )  # fmt: skip
 """What the second models see beside `COLUMNS`: the links of the first one, and the conversations they make."""
 

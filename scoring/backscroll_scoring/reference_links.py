@@ -288,6 +288,16 @@ def conversation_columns(
             "link_mine": sum(p[i] for i in range(m) if mine[i]), "together_if_new": starts_new * s[j],
             "together_share": s[j] / (1e-3 + sum(s)),
         }  # fmt: skip
+        own = [i for i in range(m) if a.author[rows[i]] == a.author[row]]
+        link_to_author = sum(p[i] for i in own)
+        c |= {
+            "author_together": (sum(s[i] for i in own) - s[j]) / max(1, len(own) - 1),
+            "author_share": sum(s[i] for i in own) / (1e-3 + sum(s)),
+            "author_before": next((s[i] for i in reversed(own) if i < j), 0.0),
+            "author_after": next((s[i] for i in own if i > j), 0.0),
+            "author_link_log": math.log(max(LEAST, link_to_author)),
+            "link_of_author": p[j] / max(LEAST, link_to_author),
+        }
         for name in CONVERSATION[len(c) :]:
             c[name] = quiet * c[name.removeprefix("quiet_")]
         out.append(c)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .features import ChannelColumns, QueryFeatures
+from .link_model import shipped
+from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
 from .top_k import top_order
@@ -29,3 +31,18 @@ def warm() -> None:
     top_order(score_only(columns, query, rows), rows, limit=1)
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
+    _warm_links()
+
+
+def _warm_links() -> None:
+    """Read the reply model's weights and call its kernels on the same two messages."""
+    one_a_row = np.arange(3, dtype=np.int64)
+    ids, nobody = np.zeros(2, np.int32), np.full(2, -1, np.int32)
+    arrays = LinkArrays(
+        one_a_row[:2], ids, nobody, one_a_row, ids, one_a_row, ids, ids.astype(np.uint8), ids, ids, nobody, nobody
+    )
+    question = LinkQuestion(2, 0, 1, 0, -1, -1, ids[:1], ids[:1], 1)
+    allowed, links = np.ones(2, np.uint8), new_links(0)
+    extend_links(arrays, allowed, 0, links, 0, 2, shipped())
+    rows, n_extra = candidates(arrays, 2, allowed, 0, question)
+    rank(arrays, links, question, rows, n_extra, shipped())

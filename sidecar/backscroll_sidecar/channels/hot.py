@@ -62,6 +62,7 @@ class HotChannel:
         self._keyword_ids: dict[str, int] = {}
         self._thread_ids: dict[str, int] = {"": 0}
         self._name_ids: dict[str, int] = {}
+        self._names: list[str] = []
         self._text_bytes = 0
         self._replies = ReplyMemo()
         self._view: ChannelView | None = None
@@ -140,7 +141,7 @@ class HotChannel:
             rows=self._rows,
             keyword_ids=self._keyword_ids,
             thread_ids=self._thread_ids,
-            name_ids=self._name_ids,
+            names=self._names,
             replies=self._replies,
             all_live=not (scalar["state"] != MessageState.LIVE).any(),
         )
@@ -239,7 +240,10 @@ class HotChannel:
     def _name_id(self, author: Author) -> int:
         """The name a message was written under: unlike `people` it never changes with a later one."""
         name = (author.name or author.id).strip().casefold()
-        return self._name_ids.setdefault(name, len(self._name_ids))
+        number = self._name_ids.setdefault(name, len(self._names))
+        if number == len(self._names):
+            self._names.append(name)
+        return number
 
     def _keyword_run(self, item: StoredMessage) -> list[int]:
         table = self._keyword_ids

@@ -31,7 +31,7 @@ class ChannelView:
     token_count : int32[n]
         o200k_base tokens of the row's text and a newline.
     name : int32[n]
-        The name each message was written under, by its value in `name_ids` (case-folded name to number, in order).
+        The name each message was written under, case-folded: its place in `names`.
     message_ids, texts, fragments : sequences
         At least n long; entries behind n belong to later generations.
     replies : ReplyMemo
@@ -59,7 +59,7 @@ class ChannelView:
     rows: Mapping[str, int]
     keyword_ids: Mapping[str, int]
     thread_ids: Mapping[str, int]
-    name_ids: Mapping[str, int]
+    names: Sequence[str]
     replies: ReplyMemo
     all_live: bool
 

@@ -98,7 +98,7 @@ class Picker:
         gathered = await gather(profile.sources, self._strategies, query, deadline)
         stage = "rank"
         try:
-            if profile.replies:
+            if profile.replies and self._ranker is rank:  # another ranker ranks everything
                 gathered, ranked = await self._rank_replies(query, question, gathered, deadline)
             else:
                 ranked = self._rank(view, question, gathered, profile, deadline)
@@ -147,7 +147,7 @@ class Picker:
         state = await deadline.bound(catch_up(view, question.end))
         replies = rank_replies(view, question, query.eligible, gathered.rows, state)
         if Recent.name in gathered.sources:
-            older = np.setdiff1d(replies.rows, gathered.rows)
+            older = np.setdiff1d(replies.older, gathered.rows)
             own = view.columns.author[older] == view.people.index.get(query.user_id, -1)
             gathered = with_source(gathered, "asker", older[own])
             gathered = with_source(gathered, "mention", older[~own])

@@ -22,7 +22,7 @@ from backscroll_sidecar.context.replies import Replies
 RECENCY_FACTORS = ("recency",)
 FIRST_LINKS = 8
 """So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
-LINK, CONVERSATION = "link", "conversation"
+LINK, CONVERSATION, CHAIN = "link", "conversation", "chain"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,8 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
     known = (places < len(rows)) & (rows[np.minimum(places, len(rows) - 1)] == replies.rows)
     places = places[known]
     link, together = found.link[known], found.together[known]
-    by_link = np.lexsort((-places, -found.link_linear[known], places != _place(rows, parent_row)))
+    parent = _place(rows, parent_row)
+    by_link = np.lexsort((-places, -found.link_linear[known], places != parent))
     head, rest = by_link[:FIRST_LINKS], by_link[FIRST_LINKS:]
     rest = rest[np.lexsort((-places[rest], -found.tail_linear[known][rest]))]
     scores, linear = np.zeros(len(rows)), np.zeros(len(rows))
@@ -101,7 +102,7 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
     scores[first], linear[first] = link[head], found.link_linear[known][head]
     shares[first] = found.link_shares[known][head]
     for place in first.tolist():
-        stages[place] = LINK
+        stages[place] = CHAIN if place == parent else LINK
     order = places[np.concatenate([head, rest])]
     return Ranked(
         scores, linear, shares, SHARES, (1.0,) * len(SHARES), "softmax, logistic", order, tuple(stages)

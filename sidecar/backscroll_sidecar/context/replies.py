@@ -39,11 +39,14 @@ class Replies:
     ----------
     rows : int32[m]
         Ascending.
+    older : int32[]
+        Those among them that were looked for beyond the window.
     ranking : Ranking
         Scores, shares and probabilities, parallel to `rows`.
     """
 
     rows: NDArray[np.int32]
+    older: NDArray[np.int32]
     ranking: Ranking
 
 
@@ -107,8 +110,7 @@ def line_cues(
     called = np.full(last - first, NOBODY, np.int32)
     shortened = called.copy()
     lowest = max(0, first - CALLED_AMONG)
-    names = tuple(view.name_ids)
-    written_as = [names[i] for i in view.name[lowest:last].tolist()]
+    written_as = [view.names[i] for i in view.name[lowest:last].tolist()]
     authors = view.columns.author[lowest:last].tolist()
     texts = view.texts[lowest:last]
     for row in range(first, last):
@@ -139,7 +141,7 @@ def rank_replies(
         allowed = allowed & (view.state[seen_from:end] == MessageState.LIVE)
         more = more[view.state[more] == MessageState.LIVE]
     rows, n_extra = candidates(arrays, end, allowed.astype(np.uint8), seen_from, asked)
-    window = rows[n_extra] if n_extra < len(rows) else end
+    older, window = rows[:n_extra], rows[n_extra] if n_extra < len(rows) else end
     rows = np.union1d(rows, more)[-MOST_ROWS:].astype(np.int32)
     count = end - links.first
     known = ReplyLinks(
@@ -147,7 +149,7 @@ def rank_replies(
     )
     n_extra = int(np.searchsorted(rows, window))
     return Replies(
-        rows, rank(arrays, known, asked, rows, n_extra, shipped(), parent=question.explicit_parent_row)
+        rows, older, rank(arrays, known, asked, rows, n_extra, shipped(), parent=question.explicit_parent_row)
     )
 
 
@@ -156,8 +158,7 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
     people, columns, end = view.people.index, view.columns, question.end
     asker = people.get(question.asker.id, NOBODY) if question.asker else NOBODY
     since = max(0, end - CALLED_AMONG)
-    names = tuple(view.name_ids)
-    written_as = [names[i] for i in view.name[since:end].tolist()]
+    written_as = [view.names[i] for i in view.name[since:end].tolist()]
     called, shortened = names_called(
         question.text,
         dict(zip(written_as, columns.author[since:end].tolist(), strict=True)),
