@@ -8,6 +8,8 @@ from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .graph import graph_scores
 from .index import ExactIndex, SignIndex, VectorRows, query_blocks, sign_bits
+from .link_model import shipped
+from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
 from .texts import shingle_sets
@@ -38,6 +40,7 @@ def warm() -> None:
     near_duplicates(sets, rows)
     set_similarity(sets)(0)
     _warm_vectors()
+    _warm_links()
 
 
 def _warm_vectors() -> None:
@@ -45,3 +48,28 @@ def _warm_vectors() -> None:
     rows, allowed, centre = VectorRows.of(vectors), np.ones(2, np.bool_), np.zeros(64, np.float32)
     for index in (ExactIndex(rows), SignIndex(rows, sign_bits(vectors, centre), centre)):
         index.search(query_blocks(vectors[0]), 1, allowed)
+
+
+def _warm_links() -> None:
+    """Read the reply model's weights and call its kernels on the same two messages."""
+    one_a_row = np.arange(3, dtype=np.int64)
+    ids, nobody = np.zeros(2, np.int32), np.full(2, -1, np.int32)
+    arrays = LinkArrays(
+        one_a_row[:2],
+        ids,
+        nobody,
+        one_a_row,
+        ids,
+        one_a_row,
+        ids,
+        ids.astype(np.uint8),
+        ids,
+        ids,
+        nobody,
+        nobody,
+    )
+    question = LinkQuestion(2, 0, 1, 0, -1, -1, ids[:1], ids[:1], 1)
+    allowed, links = np.ones(2, np.uint8), new_links(0)
+    extend_links(arrays, allowed, 0, links, 0, 2, shipped())
+    rows, n_extra = candidates(arrays, 2, allowed, 0, question)
+    rank(arrays, links, question, rows, n_extra, shipped())

@@ -58,6 +58,10 @@ class Analyzer:
         """The keywords of a question, comparable with those of stored messages."""
         return keywords(text)
 
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a question, comparable with `Analysis.token_count`."""
+        return self._counter.count(text + "\n")
+
 
 def is_addressed(
     analysis_mention_ids: Collection[str],

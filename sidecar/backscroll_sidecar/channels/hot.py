@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.links import Links
+from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import ChannelKey, Member, MessageState, StoredMessage
+from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, StoredMessage
 from backscroll_sidecar.ports import Applied, FragmentCodec
 
 ROW_OVERHEAD_BYTES = 420
@@ -29,6 +30,7 @@ SCALARS: dict[str, type[np.generic]] = {
     "message_type": np.uint8,
     "token_count": np.int32,
     "thread": np.int32,
+    "name": np.int32,
 }
 
 
@@ -61,7 +63,10 @@ class HotChannel:
         self._tool_rounds = ToolRounds()
         self._keyword_ids: dict[str, int] = {}
         self._thread_ids: dict[str, int] = {"": 0}
+        self._name_ids: dict[str, int] = {}
+        self._names: list[str] = []
         self._text_bytes = 0
+        self._replies = ReplyMemo()
         self._view: ChannelView | None = None
         self._append(sorted(stored, key=lambda s: s.seq))
         self._sort()
@@ -129,6 +134,7 @@ class HotChannel:
             message_type=scalar["message_type"],
             token_count=scalar["token_count"],
             thread=scalar["thread"],
+            name=scalar["name"],
             message_ids=self._ids,
             texts=self._texts,
             fragments=self._fragments,
@@ -137,6 +143,8 @@ class HotChannel:
             rows=self._rows,
             keyword_ids=self._keyword_ids,
             thread_ids=self._thread_ids,
+            names=self._names,
+            replies=self._replies,
             all_live=not (scalar["state"] != MessageState.LIVE).any(),
         )
 
@@ -157,7 +165,8 @@ class HotChannel:
         for item in stored:
             self._tool_rounds.note(item.message.id, item.seq, item.message.parts)
         self._text_bytes += _text_bytes(self._texts[first:], self._fragments[first:])
-        self.generation += late_parent
+        if late_parent:
+            self._changed(0)
 
     def _replace(self, stored: Sequence[StoredMessage]) -> None:
         """Edits and recalls: the row stays where it is."""
@@ -178,7 +187,7 @@ class HotChannel:
             )
         changed = {item.message.id: (item.seq, item.message.parts) for item in stored}
         self._tool_rounds = self._tool_rounds.replaced(changed)
-        self.generation += 1
+        self._changed(min(self._rows[item.message.id] for item in stored))
 
     def _sort(self, first: int = 0) -> None:
         """Late messages among the rows from `first` on move to their place in time; those before are in order."""
@@ -201,7 +210,12 @@ class HotChannel:
         self._fragments = self._fragments[:start] + [self._fragments[i] for i in places]
         rows = self._rows if start else {}
         self._rows = rows | {id: row for row, id in enumerate(self._ids[start:], start)}
+        self._changed(start)
+
+    def _changed(self, row: int) -> None:
+        """Another generation: rows from `row` on are not what they were."""
         self.generation += 1
+        self._replies = self._replies.before(row)
 
     def _row_scalars(self, item: StoredMessage) -> dict[str, int]:
         message, thread_id = item.message, item.message.thread_id
@@ -215,7 +229,16 @@ class HotChannel:
             "message_type": item.analysis.message_type,
             "token_count": item.analysis.token_count,
             "thread": self._thread_ids.setdefault(thread_id, len(self._thread_ids)),
+            "name": self._name_id(message.author),
         }
+
+    def _name_id(self, author: Author) -> int:
+        """The name a message was written under: unlike `people` it never changes with a later one."""
+        name = (author.name or author.id).strip().casefold()
+        number = self._name_ids.setdefault(name, len(self._names))
+        if number == len(self._names):
+            self._names.append(name)
+        return number
 
     def _keyword_run(self, item: StoredMessage) -> list[int]:
         table = self._keyword_ids

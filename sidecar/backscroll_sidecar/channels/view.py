@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns
+from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.domain import ChannelKey
@@ -32,8 +33,12 @@ class ChannelView:
         `MessageState`, `Role`, `AuthorKind`, `MessageType` of each row.
     token_count : int32[n]
         o200k_base tokens of the row's text and a newline.
+    name : int32[n]
+        The name each message was written under, case-folded: its place in `names`.
     message_ids, texts, fragments : sequences
         At least n long; entries behind n belong to later generations.
+    replies : ReplyMemo
+        What the reply model keeps of these rows: a cache, not a part of the value.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
     """
@@ -50,6 +55,7 @@ class ChannelView:
     message_type: NDArray[np.uint8]
     token_count: NDArray[np.int32]
     thread: NDArray[np.int32]
+    name: NDArray[np.int32]
     message_ids: Sequence[str]
     texts: Sequence[str]
     fragments: Sequence[bytes]
@@ -58,6 +64,8 @@ class ChannelView:
     rows: Mapping[str, int]
     keyword_ids: Mapping[str, int]
     thread_ids: Mapping[str, int]
+    names: Sequence[str]
+    replies: ReplyMemo
     all_live: bool
 
     def row_of(self, message_id: str) -> int:

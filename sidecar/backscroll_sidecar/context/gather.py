@@ -68,6 +68,20 @@ class Gathered:
         return tuple(name for i, name in enumerate(self.sources) if bits >> i & 1)
 
 
+def with_source(gathered: Gathered, name: str, rows: NDArray[np.int32]) -> Gathered:
+    """The candidates with the rows of one more source; the same object when it proposes nothing."""
+    if not len(rows):
+        return gathered
+    every = np.union1d(gathered.rows, rows).astype(np.int32)
+    bits, semantic = np.zeros(len(every), np.uint32), np.zeros(len(every), np.bool_)
+    old, new = np.searchsorted(every, gathered.rows), np.searchsorted(every, rows)
+    bits[old], semantic[old] = gathered.source_bits, gathered.semantic
+    bits[new] |= np.uint32(1 << len(gathered.sources))
+    return replace(
+        gathered, rows=every, source_bits=bits, semantic=semantic, sources=(*gathered.sources, name)
+    )
+
+
 @dataclass(slots=True)
 class _Union:
     rows: list[NDArray[np.int32]] = field(default_factory=list)

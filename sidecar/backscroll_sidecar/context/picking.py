@@ -11,16 +11,20 @@ from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.gather import Gathered, gather
+from backscroll_sidecar.context.gather import Gathered, gather, with_source
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import Ranked, rank, rank_by_recency
+from backscroll_sidecar.context.rank import Ranked, rank, rank_by_recency, rank_by_replies
+from backscroll_sidecar.context.replies import catch_up, rank_replies
 from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select
 from backscroll_sidecar.domain import Degradation, Rung
-from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Strategy, StrategyQuery
+from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
 
 log = structlog.get_logger(__name__)
+
+RANK_REPLIES_US = 300.0
+"""What ranking by the reply model costs at most when its links are known: less time left, and it is skipped."""
 
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
 
@@ -99,13 +103,16 @@ class Picker:
         )
         stage = "rank"
         try:
-            ranked = self._rank(view, question, gathered, profile, deadline)
+            if profile.replies and self._ranker is rank:  # another ranker ranks everything
+                gathered, ranked = await self._rank_replies(query, question, gathered, deadline)
+            else:
+                ranked = self._rank(view, question, gathered, profile, deadline)
             stage = "select"
             selection = select(
                 view, question, gathered, ranked, profile, membership_only=membership_only
             )
             return Picked(Rung.RANKED, gathered, ranked, selection, profile, gathered.degradations)
-        except OutOfTime:
+        except (OutOfTime, TimeoutError):
             failed = Degradation(stage, "DEADLINE")
         except Exception as error:  # whatever broke, the bot gets an answer (law 5)
             log.warning("picking failed", stage=stage, error=type(error).__name__, exc_info=True)
@@ -134,6 +141,22 @@ class Picker:
         ranked = self._ranker(view, question, gathered.rows, profile)
         self._cost.observe(count, self._now_us() - started_us)
         return ranked
+
+    async def _rank_replies(
+        self, query: StrategyQuery, question: Question, gathered: Gathered, deadline: Deadline
+    ) -> tuple[Gathered, Ranked]:
+        """The ranking of the reply model, and the candidates with the older ones it found."""
+        view = query.view
+        if not deadline.allows(RANK_REPLIES_US):
+            raise OutOfTime
+        state = await deadline.bound(catch_up(view, question.end))
+        replies = rank_replies(view, question, query.eligible, gathered.rows, state)
+        if Recent.name in gathered.sources:
+            older = np.setdiff1d(replies.older, gathered.rows)
+            own = view.columns.author[older] == view.people.index.get(query.user_id, -1)
+            gathered = with_source(gathered, "asker", older[own])
+            gathered = with_source(gathered, "mention", older[~own])
+        return gathered, rank_by_replies(gathered.rows, replies, question.explicit_parent_row)
 
     async def _recent(
         self,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from backscroll_scoring import ScoreParameters, decay_per_hour
+from backscroll_scoring import ScoreParameters
 from backscroll_sidecar.context.model import Overrides
 from backscroll_sidecar.errors import InvalidRequest, Reason
 
@@ -28,8 +28,9 @@ class Profile:
 
     `sources` run in this order. `recent_limit` (messages) and `window_limit`, `window_hours`, `thread_limit` bound
     them. `parameters` None means recency decides. `threshold` is compared with the score; `recent_floor` newest and,
-    with `keep_chain`, the question's ancestors are kept whatever their score. `diversity` says what happens to
-    references that are alike: of near-duplicates the best ranked stays, or all are ranked by MMR. `max_messages` and
+    with `keep_chain`, the question's ancestors are kept whatever their score. `replies`: the reply model ranks.
+    `diversity` says what happens to references that are alike: of near-duplicates the best ranked stays, or all are
+    ranked by MMR. `max_messages` and
     `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
     """
 
@@ -47,6 +48,7 @@ class Profile:
     recent_floor: int = 0
     allows_floor: bool = True
     keep_chain: bool = False
+    replies: bool = False
     follow_inferred: bool = True
     collapse_duplicates: bool = False
     diversity: Diversity = "none"
@@ -55,13 +57,11 @@ class Profile:
     system_text: str = ""
 
 
-BALANCED_PARAMETERS = ScoreParameters(decay_per_hour=decay_per_hour(2.0))
-
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile(
-            "balanced", ("thread", "recent", "preferences"), BALANCED_PARAMETERS,
+            "balanced", ("thread", "recent", "preferences"), None, replies=True, follow_inferred=False,
             max_context=20, recent_limit=100, recent_floor=2, keep_chain=True, collapse_duplicates=True,
         ),
         Profile(
@@ -105,7 +105,7 @@ def plain(profile: Profile, message_count: int) -> Profile:
     return replace(
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
-        collapse_duplicates=False, diversity="none",
+        collapse_duplicates=False, diversity="none", replies=False,
     )  # fmt: skip
 
 

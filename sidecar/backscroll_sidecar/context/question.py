@@ -44,6 +44,7 @@ class Question:
     keywords: tuple[str, ...]
     message_type: MessageType
     addressed: bool
+    token_count: int
 
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
         """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
@@ -133,6 +134,7 @@ def resolve_question(
             view.author_id(explicit_row) if explicit_row >= 0 else None,
             frozenset(request.self_ids),
         ),
+        token_count=analyzer.count_tokens(text),
     )
 
 

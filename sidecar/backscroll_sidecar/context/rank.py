@@ -1,4 +1,9 @@
-"""Candidates to scores. The kernels do the work; without a scorer the newest is the best."""
+"""Candidates to scores. The kernels do the work; without a scorer the newest is the best.
+
+The reply model has scores of two kinds: for the likeliest links, the probability that the question answers the
+message; for the rest, the probability that it belongs to the same conversation. A candidate's shares and link are
+those of the model that gave it its place.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import CLASSIC_FACTORS, score_rows
+from backscroll_scoring.links import SHARES
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.replies import Replies
 
 RECENCY_FACTORS = ("recency",)
+FIRST_LINKS = 8
+"""So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
+LINK, CONVERSATION, CHAIN = "link", "conversation", "chain"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +37,10 @@ class Ranked:
         Sum of the shares.
     shares : float64[m, f]
         Weight times factor, in the order of `factors`.
+    order : intp[k] or None
+        The candidates best first where that is not simply by score; those left out come last.
+    stages : tuple of m str
+        What gave each candidate its place, where there is an order.
     """
 
     scores: NDArray[np.float64]
@@ -35,6 +49,8 @@ class Ranked:
     factors: tuple[str, ...]
     weights: tuple[float, ...]
     link: str
+    order: NDArray[np.intp] | None = None
+    stages: tuple[str, ...] = ()
 
 
 def rank(
@@ -61,3 +77,45 @@ def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:
     m = len(rows)
     scores = np.arange(1, m + 1, dtype=np.float64) / max(1, m)
     return Ranked(scores, scores, scores.reshape(m, 1), RECENCY_FACTORS, (1.0,), "identity")
+
+
+def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) -> Ranked:
+    """The likeliest links first, a parent known from the platform before all, then the rest of the conversation.
+
+    Candidates the model did not look at (recalled, partial, far too many) score 0.
+    """
+    found = replies.ranking
+    places = np.searchsorted(rows, replies.rows)
+    known = (places < len(rows)) & (rows[np.minimum(places, len(rows) - 1)] == replies.rows)
+    places = places[known]
+    link, together = found.link[known], found.together[known]
+    parent = _place(rows, parent_row)
+    by_link = np.lexsort((-places, -found.link_linear[known], places != parent))
+    head, rest = by_link[:FIRST_LINKS], by_link[FIRST_LINKS:]
+    rest = rest[np.lexsort((-places[rest], -found.tail_linear[known][rest]))]
+    scores, linear = np.zeros(len(rows)), np.zeros(len(rows))
+    shares = np.zeros((len(rows), len(SHARES)))
+    stages = [CONVERSATION] * len(rows)
+    scores[places], linear[places] = together, found.tail_linear[known]
+    shares[places] = found.tail_shares[known]
+    first = places[head]
+    scores[first], linear[first] = link[head], found.link_linear[known][head]
+    shares[first] = found.link_shares[known][head]
+    for place in first.tolist():
+        stages[place] = CHAIN if place == parent else LINK
+    order = places[np.concatenate([head, rest])]
+    return Ranked(
+        scores,
+        linear,
+        shares,
+        SHARES,
+        (1.0,) * len(SHARES),
+        "softmax, logistic",
+        order,
+        tuple(stages),
+    )
+
+
+def _place(rows: NDArray[np.int32], row: int) -> int:
+    at = int(np.searchsorted(rows, row))
+    return at if at < len(rows) and rows[at] == row else -1

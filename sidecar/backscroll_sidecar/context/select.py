@@ -17,13 +17,16 @@ from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import Ranked
+from backscroll_sidecar.context.rank import FIRST_LINKS, Ranked
 from backscroll_sidecar.context.rounds import Rounds
 from backscroll_sidecar.domain import Fate, MessageState
 
 THRESHOLD_TOLERANCE = 1e-6
 HEAD = 3
 """This many best scores come before floors and chain: the likeliest parents stay in front (measured on irc_dev)."""
+
+FLOOR_PLACE = 15
+"""Where a ranking by the reply model makes room for the newest messages it has not taken itself."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,7 +86,10 @@ def select(
     reject(np.flatnonzero(parted), Fate.VISIBILITY, "round")
     places = np.flatnonzero(~(out | parted))
     head = HEAD if profile.parameters else 0
-    order, lifted = _order(places, ranked.scores, kept_anyway, head)
+    if ranked.order is None:
+        order, lifted = _order(places, ranked.scores, kept_anyway, head)
+    else:
+        order, lifted = _by_model(places, ranked.order, chain, kept_anyway)
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, gathered, order)
         reject(np.array(copies, np.intp), Fate.DUPLICATE)
@@ -97,7 +103,8 @@ def select(
             decided[place] = "round"
             continue
         by_score = not below[place] and place not in lifted
-        decided[place] = "score" if by_score else "chain" if chain[place] else "floor"
+        stage = ranked.stages[place] if ranked.stages else "score"
+        decided[place] = stage if by_score else "chain" if chain[place] else "floor"
     return Selection(chosen, fates, decided)
 
 
@@ -146,6 +153,24 @@ def _order(
     tail = by_score[head:]
     lifted = [p for p in tail if kept_anyway[p]]
     return by_score[:head] + lifted + [p for p in tail if not kept_anyway[p]], set(lifted)
+
+
+def _by_model(
+    places: NDArray[np.intp],
+    model_order: NDArray[np.intp],
+    chain: NDArray[np.bool_],
+    kept_anyway: NDArray[np.bool_],
+) -> tuple[list[int], set[int]]:
+    """The model's order; the chain right after the likeliest links, the floor not after `FLOOR_PLACE`."""
+    left = set(places.tolist())
+    order = [place for place in model_order.tolist() if place in left]
+    order += sorted(left.difference(order), reverse=True)
+    rest = order[FIRST_LINKS:]
+    answered = [place for place in rest if chain[place]]
+    order = order[:FIRST_LINKS] + answered + [place for place in rest if not chain[place]]
+    late = [place for place in order[FLOOR_PLACE:] if kept_anyway[place]]
+    rest = [place for place in order[FLOOR_PLACE:] if not kept_anyway[place]]
+    return order[:FLOOR_PLACE] + late + rest, {*answered, *late}
 
 
 def _floor(not_live: NDArray[np.bool_], profile: Profile) -> NDArray[np.bool_]:

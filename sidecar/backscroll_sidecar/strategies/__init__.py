@@ -9,7 +9,7 @@ from backscroll_sidecar.strategies.base import (
     StrategyQuery,
     StrategyResult,
 )
-from backscroll_sidecar.strategies.builtin import BUILTIN, GivenPreferences
+from backscroll_sidecar.strategies.builtin import BUILTIN, GivenPreferences, Recent
 from backscroll_sidecar.strategies.semantic import Semantic
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "GivenPreferences",
     "Messages",
     "Preferences",
+    "Recent",
     "Semantic",
     "SourceFailed",
     "Strategy",

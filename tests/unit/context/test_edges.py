@@ -68,7 +68,7 @@ def test_chain_and_floor_are_told_apart(threshold):
     decided = {c.message_id: c.decided_by for c in built.explanation.candidates}
     kept = {c.message_id: c.decided_by for c in built.explanation.candidates if c.rank}
     if threshold is None:
-        assert set(kept.values()) <= {"score", "chain", "floor"}
+        assert set(kept.values()) <= {"link", "conversation", "chain", "floor"}
     else:
         assert kept == {"root": "chain", "m28": "floor", "m29": "floor"}
         assert decided["m27"] == "threshold"

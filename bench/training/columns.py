@@ -1,0 +1,137 @@
+"""Chats to columns: what the models are fitted on, computed by the functions that serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring.link_columns import MAX_NAMED
+from backscroll_scoring.link_model import LinkModel
+from backscroll_scoring.links import (
+    LinkArrays, LinkQuestion, ReplyLinks, candidates, chances, conversation_columns, extend_links, first_row,
+    link_columns, new_links, QUIET_PLACE,
+)  # fmt: skip
+from backscroll_sidecar.context.replies import line_cues
+from bench.training.data import Ask, Chat
+
+
+@dataclass
+class Example:
+    """One annotated message: its candidates, their columns, what is right."""
+
+    ask: Ask
+    rows: NDArray[np.int32]
+    n_extra: int
+    x: NDArray[np.float32]
+    start: NDArray[np.float64]
+    gold: NDArray[np.bool_]
+    chat: str
+    more: NDArray[np.float32] | None = None
+    p: NDArray[np.float64] | None = None
+    starts_new: float = 0.0
+
+    @property
+    def both(self) -> NDArray[np.float32]:
+        """The columns of both stages."""
+        assert self.more is not None
+        return np.concatenate([self.x, self.more], axis=1)
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Whether it is known of each candidate if it belongs to the conversation."""
+        if not self.ask.conversation:
+            return np.zeros(len(self.rows), np.bool_)
+        return (self.rows >= self.ask.judged_from) & (np.arange(len(self.rows)) >= self.n_extra)
+
+    @property
+    def belongs(self) -> NDArray[np.bool_]:
+        """Which candidates belong to the conversation."""
+        return np.isin(self.rows, self.ask.conversation or ())
+
+
+def arrays_of(chat: Chat) -> LinkArrays:
+    """A chat's arrays with the cues of all its rows."""
+    view = chat.view
+    k = view.explicit_columns
+    return LinkArrays(
+        k.time_ms, k.author, k.parent, k.mention_offsets, k.mention_ids, k.keyword_offsets, k.keyword_ids,
+        view.message_type, view.token_count, *line_cues(view, 0, view.count),
+    )  # fmt: skip
+
+
+def question_at(arrays: LinkArrays, row: int, seconds_after: float | None = None) -> LinkQuestion:
+    """A stored message as a question; `seconds_after` the line before instead of when it was sent."""
+    author = int(arrays.author[row])
+    named = arrays.mention_ids[
+        arrays.mention_offsets[row] : arrays.mention_offsets[row + 1]
+    ].tolist()
+    named = [] if len(named) > MAX_NAMED else [user for user in named if user != author]
+    parent = int(arrays.parent[row])
+    for user in (int(arrays.called[row]), int(arrays.author[parent]) if 0 <= parent < row else -1):
+        if user not in {-1, author, *named}:
+            named.append(user)
+    time_ms = int(arrays.time_ms[row])
+    if seconds_after is not None and row:
+        time_ms = int(arrays.time_ms[row - 1] + 1000 * seconds_after)
+    return LinkQuestion(
+        time_ms, author, int(arrays.message_type[row]), int(arrays.flags[row]), int(arrays.called[row]),
+        int(arrays.shortened[row]), np.array(named, np.int32),
+        arrays.keyword_ids[arrays.keyword_offsets[row] : arrays.keyword_offsets[row + 1]], int(arrays.tokens[row]),
+    )  # fmt: skip
+
+
+def examples(
+    chat: Chat, arrays: LinkArrays, every: int = 1, seconds_after: float | None = None
+) -> list[Example]:
+    """The first-stage columns of each n-th annotated message."""
+    out = []
+    allowed = np.ones(chat.view.count, np.uint8)
+    for ask in chat.asks[::every]:
+        question = question_at(arrays, ask.row, seconds_after)
+        rows, n_extra = candidates(arrays, ask.row, allowed, 0, question)
+        if len(rows) == 0:
+            continue
+        x, start = link_columns(arrays, question, rows, n_extra)
+        gold = np.isin(rows, ask.gold)
+        out.append(Example(ask, rows.copy(), n_extra, x.astype(np.float32), start, gold, chat.name))
+    return out
+
+
+def add_conversations(arrays: LinkArrays, found: Sequence[Example], model: LinkModel) -> None:
+    """The second-stage columns of a chat's examples, by the first stage of a model."""
+    allowed = np.ones(len(arrays.author), np.uint8)
+    links: ReplyLinks | None = None
+    for one in found:
+        end = one.ask.row
+        if links is None or links.first != first_row(end):
+            links = new_links(first_row(end))
+            done = links.first
+        extend_links(arrays, allowed, 0, links, done, end, model)
+        done, count = end, end - links.first
+        known = ReplyLinks(
+            links.first,
+            links.rows[:count],
+            links.chances[:count],
+            links.starts[:count],
+            links.together[:count],
+        )
+        x = one.x.astype(np.float64)
+        scores = x @ model.first.weights + model.first.intercept
+        one.p, one.starts_new = chances(scores, one.start, model.start)
+        parent = int(arrays.parent[end])
+        if parent in one.rows:
+            one.p, one.starts_new = (one.rows == parent).astype(np.float64), 0.0
+        one.more = conversation_columns(
+            arrays,
+            known,
+            one.rows,
+            one.n_extra,
+            int(arrays.author[end]),
+            x,
+            one.p,
+            one.starts_new,
+            float(one.start[QUIET_PLACE]),
+        ).astype(np.float32)

@@ -1,0 +1,163 @@
+"""Real conversations as the server sees them: analysed, in a hot channel, with variants of clock and names."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.analyze.mentions import StaticRoster
+from backscroll_sidecar.channels import ChannelView, HotChannel
+from backscroll_sidecar.domain import (
+    Author, ChannelKey, Mention, Message, Reply, StoredMessage, TextPart,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One annotated message: its row, the rows it answers (none: it starts something), its conversation."""
+
+    row: int
+    gold: tuple[int, ...]
+    conversation: tuple[int, ...] | None
+    judged_from: int
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is done to a chat before it is read.
+
+    `keep_names`: share of messages that keep the names in them. `clock`: "as_is", "jitter" (moments drawn anew
+    within the minute), "scaled" (jitter, then all pauses times a factor), "even" (no pauses at all). `explicit`:
+    share of the known reply buttons that were pressed; such a message loses the name it begins with.
+    """
+
+    keep_names: float = 1.0
+    clock: str = "as_is"
+    explicit: float = 0.0
+    strip_explicit: bool = False
+
+
+@dataclass
+class Chat:
+    """One conversation file in a hot channel, and its annotated messages."""
+
+    name: str
+    view: ChannelView
+    asks: list[Ask] = field(default_factory=list)
+
+
+class _NoFragments:
+    def encode(self, item: StoredMessage) -> bytes:
+        del item
+        return b""
+
+
+def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a gzipped JSON-lines file."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def load(folder: Path, name: str) -> dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+    """Messages and reply queries of a data set, by group, in file order."""
+    messages: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    queries: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in read_jsonl(folder / f"{name}.messages.jsonl.gz"):
+        messages[row["group_id"]].append(row)
+    for row in read_jsonl(folder / f"{name}.queries.jsonl.gz"):
+        if row["task"] == "reply":
+            queries[row["group_id"]].append(row)
+    return {group: (messages[group], queries[group]) for group in messages}
+
+
+def chat(
+    name: str,
+    messages: Sequence[dict[str, Any]],
+    queries: Sequence[dict[str, Any]],
+    variant: Variant,
+    seed: int,
+) -> Chat:
+    """A chat as the server would hold it. Between the first and the last query every message is annotated."""
+    rng = np.random.default_rng(seed)
+    place = {row["message_id"]: at for at, row in enumerate(messages)}
+    times = _clock([row["timestamp"] for row in messages], variant.clock, rng)
+    analyzer, roster = Analyzer(), StaticRoster()
+    stored = []
+    for at, row in enumerate(messages):
+        text, mentions, reply = _written(row, variant, rng)
+        message = Message(
+            id=row["message_id"],
+            channel=name,
+            author=Author(row["user_id"], row["name"]),
+            parts=(TextPart(text),),
+            sent_at_ms=times[at],
+            reply=Reply(reply) if reply else None,
+            mentions=tuple(Mention(user_id=who, name=who) for who in mentions),
+        )
+        stored.append(StoredMessage(message, analyzer.analyze(message, roster), at + 1, times[at]))
+        roster.note_author(message.author, message.id)
+    view = HotChannel(ChannelKey("t", name), _NoFragments(), stored).view()
+    return Chat(name, view, _asks(queries, place))
+
+
+def _asks(queries: Sequence[dict[str, Any]], place: dict[str, int]) -> list[Ask]:
+    by_row: dict[int, Ask] = {}
+    for row in queries:
+        conversation = row.get("conversation")
+        at = place[row["message_id"]]
+        by_row[at] = Ask(
+            at,
+            tuple(sorted(place[one] for one in row["gold"])),
+            None if conversation is None else tuple(sorted(place[one] for one in conversation)),
+            place[row["judged_from"]],
+        )
+    if not by_row:
+        return []
+    begin = min(ask.judged_from for ask in by_row.values())
+    starts = set(range(begin, max(by_row) + 1)) - set(by_row)
+    asks = [*by_row.values(), *(Ask(at, (), None, begin) for at in starts)]
+    return sorted(asks, key=lambda ask: ask.row)
+
+
+def _clock(times: Sequence[int], how: str, rng: np.random.Generator) -> list[int]:
+    if how == "as_is":
+        return list(times)
+    if how == "even":
+        return [times[0] + 7_000 * at for at in range(len(times))]
+    minutes = np.array(times) // 60_000
+    moments = minutes * 60_000 + rng.integers(0, 60_000, len(times))
+    moments = np.sort(
+        moments
+    )  # within a minute: the order of the messages stays, their moments are new
+    if how == "scaled":
+        moments = moments[0] + (
+            (moments - moments[0]) * float(np.exp(rng.uniform(-1.5, 1.5)))
+        ).astype(np.int64)
+    return [int(one) for one in moments]
+
+
+def _written(
+    row: dict[str, Any], variant: Variant, rng: np.random.Generator
+) -> tuple[str, list[str], str | None]:
+    text, mentions = row["content"], list(row.get("mentions", []))
+    reply = row.get("explicit_reply_to")
+    reply = reply if reply and rng.random() < variant.explicit else None
+    drop = rng.random() >= variant.keep_names
+    if mentions and (drop or (reply and variant.strip_explicit)):
+        names = "|".join(re.escape(one) for one in sorted(mentions, key=len, reverse=True))
+        text = re.sub(
+            rf"^\s*@?(?:{names})\s*[:,;]?\s*|\s*@?(?:{names})(?!\w)", " ", text, flags=re.IGNORECASE
+        ).strip()
+        text = text or "."
+        mentions = []
+    return text, mentions, reply

@@ -1,0 +1,191 @@
+"""Compiled conversations: who belongs together when every message answers one earlier message or starts something.
+
+See `reference_links` for what is computed, `kernels` for who may call.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from .arrays import Float64, Int32
+from .compile import F64, F64_2D, READ_F64, READ_F64_2D, READ_I32, READ_I32_2D, helper, kernel
+from .link_columns import TOP, WINDOW
+
+LEAST = 1e-4
+
+
+@helper
+def _together(band: Float64, band_from: int, one: int, other: int) -> float:
+    """Probability that two rows belong to one conversation; 0 where they are too far apart to be known."""
+    late, early = max(one, other), min(one, other)
+    if early < band_from or late - band_from >= band.shape[0] or late - early > WINDOW:
+        return 0.0
+    return band[late - band_from, late - early]
+
+
+@kernel(nb.void(READ_I32_2D, READ_F64_2D, nb.intp, nb.intp, nb.intp, F64_2D), nogil=True)
+def conversations(
+    link_rows: Int32, link_p: Float64, band_from: int, first: int, last: int, band: Float64
+) -> None:
+    """See `reference_links.conversations`."""
+    for row in range(first, last):
+        at = row - band_from
+        band[at, 0] = 1.0
+        for back in range(1, WINDOW + 1):
+            band[at, back] = 0.0
+        reach = min(WINDOW, at)
+        for k in range(TOP):
+            parent = link_rows[at, k]
+            p = link_p[at, k]
+            gap = row - parent
+            if parent < band_from or gap > WINDOW or p <= 0.0:
+                continue
+            for back in range(1, min(gap, reach + 1)):  # rows after the parent
+                band[at, back] += p * band[row - back - band_from, gap - back]
+            for back in range(gap, reach + 1):  # the parent and the rows before it
+                band[at, back] += p * band[parent - band_from, back - gap]
+
+
+@helper
+def _log_ranks(values: Float64, out: Float64) -> None:
+    """log(1 + place) of each value in descending order, of equal ones the later first."""
+    m = values.shape[0]
+    for j in range(m):
+        before = 0
+        for i in range(j + 1):
+            before += values[i] > values[j]
+        for i in range(j + 1, m):
+            before += values[i] >= values[j]
+        out[j] = np.log1p(before)
+
+
+@kernel(
+    nb.void(
+        READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp,
+        READ_I32_2D, READ_F64_2D, READ_F64, READ_F64_2D, nb.intp, F64_2D, F64,
+    ),
+    nogil=True,
+)  # fmt: skip
+def conversation_columns(
+    rows: Int32, n_extra: int, p: Float64, starts_new: float, quiet: float, author: Int32, me: int, newest_naming_me: int,
+    link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int, x: Float64, together: Float64,
+) -> None:  # fmt: skip
+    """See `reference_links.conversation_columns`."""
+    m = rows.shape[0]
+    top = np.empty(TOP, np.int64)
+    left = p.copy()
+    n_top = min(TOP, m)
+    for k in range(n_top):
+        best = 0
+        for j in range(m):
+            if left[j] >= left[best]:
+                best = j
+        top[k] = best
+        left[best] = -1.0
+    my_newest, mass_mine = -1, 0.0
+    for j in range(m):
+        if me >= 0 and author[rows[j]] == me:
+            my_newest = j
+            mass_mine += p[j]
+    size = 0.0
+    for j in range(m):
+        s = 0.0
+        for k in range(n_top):
+            if top[k] == j:
+                s += p[j]
+            else:
+                s += p[top[k]] * _together(band, band_from, rows[top[k]], rows[j])
+        together[j] = s
+        size += s
+    ranks = np.empty(m, np.float64)
+    _log_ranks(p, ranks)
+    x[:, 2] = ranks
+    _log_ranks(together, ranks)
+    x[:, 4] = ranks
+    x[:, 5] = 0.0
+    x[:, 8] = 0.0
+    for j in range(n_extra, m):  # what is answered, by whom
+        at = rows[j] - band_from
+        if at < 0:
+            continue
+        mine = me >= 0 and author[rows[j]] == me
+        to_me = 0.0
+        for k in range(TOP):
+            parent = link_rows[at, k]
+            if parent < 0:
+                continue
+            if me >= 0 and author[parent] == me:
+                to_me += link_p[at, k]
+            place = n_extra + parent - rows[n_extra]  # right where every row is a candidate
+            if place < 0 or place >= m or rows[place] != parent:
+                place = np.searchsorted(rows, parent)
+            if place < m and rows[place] == parent:
+                x[place, 5] += link_p[at, k]
+                if mine:
+                    x[place, 8] += link_p[at, k]
+        x[j, 7] = to_me
+    members, since = np.zeros(m, np.float64), np.zeros(m, np.float64)
+    for j in range(n_extra, m):  # every pair once
+        at = rows[j] - band_from
+        if at < 0:
+            continue
+        members[j] += 1.0
+        for i in range(j - 1, n_extra - 1, -1):
+            back = rows[j] - rows[i]
+            if back > at or back > WINDOW:
+                break
+            s = band[at, back]
+            members[j] += s
+            members[i] += s
+            since[i] += s
+    for j in range(m):
+        at = rows[j] - band_from
+        known = j >= n_extra and at >= 0
+        x[j, 0] = p[j]
+        x[j, 1] = np.log(max(LEAST, p[j]))
+        x[j, 3] = together[j]
+        x[j, 6] = starts[at] if known else 0.0
+        if not known:
+            x[j, 7] = 0.0
+        x[j, 9] = _together(band, band_from, rows[j], rows[my_newest]) if my_newest >= 0 else 0.0
+        x[j, 10] = (
+            _together(band, band_from, rows[j], rows[newest_naming_me])
+            if newest_naming_me >= 0
+            else 0.0
+        )
+        x[j, 11] = _together(band, band_from, rows[j], rows[m - 1])
+        x[j, 12] = np.log1p(members[j])
+        x[j, 13] = np.log1p(since[j])
+        x[j, 14] = np.log(max(LEAST, together[j]))
+        x[j, 15] = starts_new
+        x[j, 16] = np.log1p(size)
+        x[j, 17] = mass_mine
+        x[j, 18] = starts_new * together[j]
+        x[j, 19] = together[j] / (1e-3 + size)
+        with_author, by_author, link_to_author = 0.0, 0, 0.0
+        before, after = -1, -1
+        for i in range(m):
+            if author[rows[i]] == author[rows[j]]:
+                link_to_author += p[i]
+                with_author += together[i]
+                by_author += 1
+                if i < j:
+                    before = i
+                elif i > j and after < 0:
+                    after = i
+        x[j, 20] = (with_author - together[j]) / max(1, by_author - 1)
+        x[j, 21] = with_author / (1e-3 + size)
+        x[j, 22] = together[before] if before >= 0 else 0.0
+        x[j, 23] = together[after] if after >= 0 else 0.0
+        x[j, 24] = np.log(max(LEAST, link_to_author))
+        x[j, 25] = p[j] / max(LEAST, link_to_author)
+        x[j, 26] = quiet * x[j, 1]
+        x[j, 27] = quiet * x[j, 2]
+        x[j, 28] = quiet * x[j, 14]
+        x[j, 29] = quiet * x[j, 4]
+        x[j, 30] = quiet * x[j, 7]
+        x[j, 31] = quiet * x[j, 9]
+        x[j, 32] = quiet * x[j, 5]
+        x[j, 33] = quiet * x[j, 20]
+        x[j, 34] = quiet * x[j, 21]

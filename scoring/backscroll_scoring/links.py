@@ -1,0 +1,299 @@
+"""Which earlier messages a message answers, and which belong to its conversation. Arrays in, arrays out.
+
+Training and serving both come here, so that a column never means two things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import kernels_conversations, kernels_links
+from .arrays import Float64, Int32, Int64, UInt8
+from .kernels_links import NEWEST_NAMING_ME
+from .kernels_shares import family_shares
+from .link_columns import COLUMNS, CONVERSATION, MAX_EXTRA, REACH, START, TOP, WINDOW
+from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
+
+NOBODY = -1
+BLOCK = 128
+WARM = 200
+LOOK_BACK = 2 * WINDOW
+"""Rows before the first linked one whose cues are known."""
+CAPACITY = BLOCK + WARM
+
+QUIET_PLACE = START.index("quiet")
+
+SHARES: tuple[str, ...] = (*FAMILY_NAMES, "constant")
+"""What the shares of a ranking belong to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkArrays:
+    """A channel as the reply model reads it, one entry a row, in time order.
+
+    Attributes
+    ----------
+    time_ms : int64[n]
+    author : int32[n]
+    parent : int32[n]
+        The row a platform says this one answers; -1 none. Inferred edges do not belong here.
+    mention_offsets, mention_ids, keyword_offsets, keyword_ids
+        As in `ChannelColumns`.
+    message_type : uint8[n]
+    tokens : int32[n]
+    flags, called, shortened : int32[k]
+        Cues of the rows from `cues_from` on: bits, who is called first, whose name is shortened (-1 nobody). Rows
+        before have none.
+    """
+
+    time_ms: Int64
+    author: Int32
+    parent: Int32
+    mention_offsets: Int64
+    mention_ids: Int32
+    keyword_offsets: Int64
+    keyword_ids: Int32
+    message_type: UInt8
+    tokens: Int32
+    flags: Int32
+    called: Int32
+    shortened: Int32
+    cues_from: int = 0
+
+    def positional(self) -> tuple[object, ...]:
+        """The arguments the kernels begin with."""
+        return (
+            self.time_ms, self.author, self.parent, self.mention_offsets, self.mention_ids, self.keyword_offsets,
+            self.keyword_ids, self.message_type, self.tokens, self.flags, self.called, self.shortened, self.cues_from,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkQuestion:
+    """The message that may answer something.
+
+    `names` are the people it names (mentions, who is called first, the author of the message it replies to), without
+    repeats; `words` its keywords, ascending, unknown ones negative; `tokens` counts the text and a newline.
+    """
+
+    time_ms: int
+    author: int
+    message_type: int
+    flags: int
+    called: int
+    shortened: int
+    names: Int32
+    words: Int32
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplyLinks:
+    """Predicted links of the rows from `first` on, and the conversations they make.
+
+    Attributes
+    ----------
+    rows : int32[k, TOP]
+        The likeliest rows each row answers, -1 none.
+    chances : float64[k, TOP]
+        Their probabilities; with `starts` they sum to at most 1.
+    starts : float64[k]
+        Probability that a row answers nothing.
+    together : float64[k, WINDOW + 1]
+        Probability that a row and the one so many rows before it belong to one conversation.
+    """
+
+    first: int
+    rows: Int32
+    chances: Float64
+    starts: Float64
+    together: Float64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """The candidates of a question, entry i for row ``rows[i]``.
+
+    Attributes
+    ----------
+    link_linear, tail_linear : float64[m]
+        Scores of the second stage and of the tail: sums of the shares.
+    link_shares, tail_shares : float64[m, len(SHARES)]
+    link : float64[m]
+        Probability that the question answers the row; they sum to 1 - `starts_new`.
+    together : float64[m]
+        Probability that the row belongs to the question's conversation.
+    starts_new : float
+        Probability that the question answers nothing of this.
+    """
+
+    link_linear: Float64
+    link_shares: Float64
+    link: Float64
+    tail_linear: Float64
+    tail_shares: Float64
+    together: Float64
+    starts_new: float
+
+
+def first_row(end: int) -> int:
+    """Where the links of a question at row ``end`` begin: at least `WARM` rows before it, at a multiple of `BLOCK`.
+
+    A function of the place alone: a channel just loaded and one that grew in memory link the same rows.
+    """
+    return max(0, (end - WARM) // BLOCK * BLOCK)
+
+
+def candidates(
+    arrays: LinkArrays, end: int, allowed: UInt8, allowed_from: int, question: LinkQuestion
+) -> tuple[Int32, int]:
+    """Return the rows that may be answered at row ``end``, ascending, and how many are older than the window.
+
+    `allowed` is uint8 for the rows from `allowed_from` to ``end``; rows before are not looked at.
+    """
+    named = question.names
+    if question.shortened >= 0:
+        named = np.append(named, np.int32(question.shortened))
+    out = np.empty(WINDOW + MAX_EXTRA, np.int32)
+    packed = kernels_links.candidates(
+        end, arrays.author, arrays.parent, arrays.mention_offsets, arrays.mention_ids, allowed, allowed_from,
+        question.author, named, out,
+    )  # fmt: skip
+    return out[: packed // 16], packed % 16
+
+
+def search_from(end: int) -> int:
+    """The first row `candidates` looks at."""
+    return max(0, end - WINDOW - REACH)
+
+
+def link_columns(
+    arrays: LinkArrays, question: LinkQuestion, rows: Int32, n_extra: int
+) -> tuple[Float64, Float64]:
+    """Return float64[m, COLUMNS] of the candidates, and float64[START] but for the scores' part."""
+    x = np.empty((len(rows), len(COLUMNS)), np.float64)
+    start = np.zeros(len(START), np.float64)
+    if len(rows):
+        kernels_links.link_columns(
+            *arrays.positional(), rows, len(rows), n_extra, question.time_ms, question.author, question.message_type,
+            question.flags, question.called, question.shortened, question.names, question.words, question.tokens,
+            x, start,
+        )  # fmt: skip
+    return x, start
+
+
+def chances(scores: Float64, start: Float64, model: Linear) -> tuple[Float64, float]:
+    """Return the softmax of the scores, and the probability that nothing is answered; completes `start`."""
+    p = np.empty(len(scores), np.float64)
+    weights = model.with_intercept
+    return p, float(kernels_links.link_chances(scores, len(scores), start, weights, p))
+
+
+def extend_links(
+    arrays: LinkArrays,
+    allowed: UInt8,
+    allowed_from: int,
+    links: ReplyLinks,
+    done: int,
+    end: int,
+    model: LinkModel,
+) -> None:
+    """Fill in the links of the rows from ``done`` to ``end``; those before ``done`` stay as they are.
+
+    Some 60 microseconds a row. Runs without the interpreter's lock.
+    """
+    at, to = done - links.first, end - links.first
+    kernels_links.reply_links(
+        *arrays.positional(), allowed, allowed_from, done, end,
+        model.first.weights, model.first.intercept, model.start.with_intercept,
+        links.rows[at:to], links.chances[at:to], links.starts[at:to],
+    )  # fmt: skip
+    kernels_conversations.conversations(
+        links.rows, links.chances, links.first, done, end, links.together
+    )
+
+
+def conversation_columns(
+    arrays: LinkArrays, links: ReplyLinks, rows: Int32, n_extra: int, asker: int, x: Float64, p: Float64,
+    starts_new: float, quiet: float,
+) -> Float64:  # fmt: skip
+    """Return float64[m, CONVERSATION]; `p` are the chances by the first stage."""
+    naming = np.flatnonzero(x[:, NEWEST_NAMING_ME])
+    out = np.zeros((len(rows), len(CONVERSATION)), np.float64)
+    kernels_conversations.conversation_columns(
+        rows, n_extra, p, starts_new, quiet, arrays.author, asker, int(naming[0]) if len(naming) else NOBODY,
+        links.rows, links.chances, links.starts, links.together, links.first, out, np.empty(len(rows)),
+    )  # fmt: skip
+    return out
+
+
+def rank(
+    arrays: LinkArrays,
+    links: ReplyLinks,
+    question: LinkQuestion,
+    rows: Int32,
+    n_extra: int,
+    model: LinkModel,
+    *,
+    parent: int = NOBODY,
+) -> Ranking:
+    """Rank candidates for a question: links first, then who belongs to the same conversation.
+
+    Parameters
+    ----------
+    rows : int32[m]
+        Ascending, without repeats; the first ``n_extra`` are older than the window.
+    parent : int
+        The row the question answers for sure, by a platform's own edge; -1: not known.
+    """
+    x, start = link_columns(arrays, question, rows, n_extra)
+    nothing = np.empty((len(rows), 0), np.float64)
+    _, scores = _shares(x, nothing, model.first)
+    if not len(rows):
+        empty, none = np.empty((0, len(SHARES))), scores
+        return Ranking(none, empty, none, none, empty, none, 1.0)
+    p, starts_new = chances(scores, start, model.start)
+    told = rows == parent
+    if told.any():
+        p, starts_new = told.astype(np.float64), 0.0
+    more = conversation_columns(
+        arrays, links, rows, n_extra, question.author, x, p, starts_new, float(start[QUIET_PLACE])
+    )
+    link_shares, link_linear = _shares(x, more, model.second)
+    tail_shares, tail_linear = _shares(x, more, model.tail)
+    likely = np.exp(link_linear - link_linear.max())
+    link = p if told.any() else likely / likely.sum() * (1.0 - starts_new)
+    together = 1.0 / (1.0 + np.exp(-tail_linear))
+    return Ranking(link_linear, link_shares, link, tail_linear, tail_shares, together, starts_new)
+
+
+def _shares(x: Float64, more: Float64, model: Linear) -> tuple[Float64, Float64]:
+    shares = np.empty((len(x), len(SHARES)), np.float64)
+    linear = np.empty(len(x), np.float64)
+    family_shares(
+        x, more, model.weights, model.means, model.constant, FAMILIES_OF_COLUMNS, shares, linear
+    )
+    return shares, linear
+
+
+def new_links(first: int) -> ReplyLinks:
+    """Room for the links of the rows from ``first`` on, `CAPACITY` of them."""
+    return ReplyLinks(
+        first,
+        np.full((CAPACITY, TOP), NOBODY, np.int32),
+        np.zeros((CAPACITY, TOP), np.float64),
+        np.ones(CAPACITY, np.float64),
+        np.zeros((CAPACITY, WINDOW + 1), np.float64),
+    )
+
+
+def carry_links(old: ReplyLinks, new: ReplyLinks, upto: int) -> None:
+    """Copy what is known of the rows from ``new.first`` to ``upto``; their conversations begin anew."""
+    skip, count = new.first - old.first, upto - new.first
+    for name in ("rows", "chances", "starts"):
+        getattr(new, name)[:count] = getattr(old, name)[skip : skip + count]
+    kernels_conversations.conversations(
+        new.rows, new.chances, new.first, new.first, upto, new.together
+    )

@@ -1,0 +1,176 @@
+"""Signs by which a line shows that it answers another one: read off one text, once a message. Pure.
+
+English and Chinese side by side: closed-class words and set phrases of chat, no topics. What needs the channel (who
+is called by the first word, whose name is shortened) is `names_called`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from backscroll_sidecar.analyze.stopwords import STOP_WORDS
+
+NOBODY = -1
+
+MAX_CHARS = 400
+"""A line shows in its beginning what it answers; the rest of a paste is not read."""
+
+FLAGS = (
+    "question_mark", "question_word", "thanks", "yes_no", "greeting", "correction", "link", "version", "you",
+    "first_person", "goes_on", "short", "laugh", "command",
+)  # fmt: skip
+"""The bits of `flags_of`, lowest first."""
+
+_BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
+
+_CALL = re.compile(r"\s*[@\uff20]?([^\s:,;：，；]{2,32})\s?(?:[:;,](?=\s|$)|[：，；])\s*")
+_TOKEN = re.compile(r"[^\W_][\w\-\[\]`^|]{2,31}")
+_OUTER = re.compile(r"^[\W\d_]+|[\W\d_]+$")
+
+_THANKS = re.compile(
+    r"\b(?:thanks|thank you|thx|thnx|thanx|tnx|ty|tyvm|cheers|appreciated?)\b|谢谢|多谢|感谢|谢了|謝謝|3q",
+    re.ASCII,
+)
+_YES_NO = re.compile(
+    r"(?:yes|yep|yup|yeah|yea|ya|no|nope|nah|not|sure|right|correct|true|exactly|indeed|maybe|probably|ok(?:ay)?|k)\b"
+    r"|是[的啊呀，,]|是$|对|不|没|有[的啊呀，,]|好|嗯|当然|可以|知道|行|也许|可能",
+    re.ASCII,
+)
+_GREETING = re.compile(
+    r"(?:hi+|hello|hey+|yo|hiya|greetings|good (?:morning|evening|afternoon)|morning|evening)\b"
+    r"|你好|您好|大家好|早上好|晚上好|早安|嗨|哈[喽啰]",
+    re.ASCII,
+)
+_QUESTION_WORD = re.compile(
+    r"\b(?:what|wat|how|why|where|when|which|who|whose|is there|any(?:one|body)|does|do you|did|can i|can you|could)\b"
+    r"|什么|甚么|什麼|怎[么麼样]|为何|谁|哪|几|多少|如何|吗|嗎|呢|是不是|有没有|能不能|请问",
+    re.ASCII,
+)
+_CORRECTION = re.compile(
+    r"\s*(?:\*+\s?\S+|\S+\s?\*+|s/[^/]*/[^/]*/?g?|i mean\b.*|我是说.*|说错了?.*)\s*$", re.ASCII
+)
+_LINK = re.compile(r"https?://|www\.|(?<!\S)[~.]{0,2}/\w+[/.]\w")
+_VERSION = re.compile(r"\d+\.\d+|\b\d{3,}\b", re.ASCII)
+_YOU = re.compile(r"\b(?:you|your|u|ya|yours|you're|youre)\b|[你您]", re.ASCII)
+_FIRST_PERSON = re.compile(r"\b(?:i|im|i'm|my|me|i've|ive|mine)\b|[我咱]", re.ASCII)
+_GOES_ON = re.compile(
+    r"(?:and|but|so|or|then|also|because|cause|well|which|though|except|it|it's|its|that|that's|they|he|she|same)\b"
+    r"|那|但|所以|而且|因为|还|也|这|他|她|它|不过|然后",
+    re.ASCII,
+)
+_LAUGH = re.compile(
+    r"\b(?:lo+l|lmao|rofl|ha(?:ha)+|he(?:he)+|heh)\b|哈哈|呵呵|嘿嘿|[:;]-?[)dp(]", re.ASCII
+)
+_COMMAND = re.compile(r"\s*(?:[!.]\w|/\w+\s)")
+
+
+def flags_of(text: str) -> int:
+    """The cues of a text as bits, in the order of `FLAGS`; O(`MAX_CHARS`)."""
+    line = text[:MAX_CHARS].lower()
+    called = _CALL.match(line)
+    body = line[called.end() :] if called else line
+    bits = 0
+    if "?" in line or "\uff1f" in line:
+        bits |= _BIT["question_mark"]
+    for name, found in (
+        ("question_word", _QUESTION_WORD.search(body)),
+        ("thanks", _THANKS.search(body)),
+        ("yes_no", _YES_NO.match(body)),
+        ("greeting", _GREETING.match(body)),
+        ("correction", _CORRECTION.match(body)),
+        ("link", _LINK.search(body)),
+        ("version", _VERSION.search(body)),
+        ("you", _YOU.search(body)),
+        ("first_person", _FIRST_PERSON.search(body)),
+        ("goes_on", _GOES_ON.match(body)),
+        ("laugh", _LAUGH.search(body)),
+        ("command", _COMMAND.match(line)),
+    ):
+        if found:
+            bits |= _BIT[name]
+    if len(body) < 16 and body.count(" ") < 3:
+        bits |= _BIT["short"]
+    return bits
+
+
+def names_called(
+    text: str, names: Mapping[str, int], author: int, recent_texts: Sequence[str]
+) -> tuple[int, int]:
+    """Who is called by the first word of a text, and whose name one of its words shortens; -1: nobody.
+
+    Parameters
+    ----------
+    names : case-folded name to user of those who wrote lately.
+    author : who writes; nobody calls himself.
+    recent_texts : the texts a shortened name must be rare in: a word that is said often is just a word.
+    """
+    line = text[:MAX_CHARS].casefold()
+    called = _CALL.match(line)
+    addressee = _who(called.group(1), names, author) if called else NOBODY
+    body = line[called.end() :] if called and addressee >= 0 else line
+    tokens = set(_TOKEN.findall(body)) - STOP_WORDS
+    if tokens:
+        heads = {token[:3] for token in tokens}
+        for name, user in names.items():
+            if _head(name) not in heads or user in {addressee, author}:
+                continue
+            if any(_is_rare(token, recent_texts) for token in tokens & _prefixes(name)):
+                return addressee, user
+    return addressee, NOBODY
+
+
+def _who(word: str, names: Mapping[str, int], author: int) -> int:
+    """The user a calling word means: by name, by its core, by a prefix of three letters, by one typo."""
+    user = names.get(word, author)
+    if user != author:
+        return user
+    core = _OUTER.sub("", word) or word
+    if len(core) < 3 or core in STOP_WORDS:
+        return NOBODY
+    others = [(_core(name), user) for name, user in names.items() if user != author]
+    for name, user in others:
+        if len(name) >= 3 and (name.startswith(core) or core.startswith(name)):
+            return user
+    for name, user in others:
+        if len(core) >= 5 and _is_one_edit(core, name):
+            return user
+    return NOBODY
+
+
+def _is_rare(token: str, texts: Iterable[str]) -> bool:
+    return sum(token in text.casefold() for text in texts) <= 6
+
+
+@lru_cache(maxsize=4096)
+def _core(name: str) -> str:
+    return _OUTER.sub("", name) or name
+
+
+@lru_cache(maxsize=4096)
+def _head(name: str) -> str:
+    return _core(name)[:3]
+
+
+@lru_cache(maxsize=4096)
+def _prefixes(name: str) -> frozenset[str]:
+    """What a name may be shortened to, its core included."""
+    core = _core(name)
+    return frozenset(core[:end] for end in range(3, len(core) + 1))
+
+
+def _is_one_edit(one: str, other: str) -> bool:
+    """Whether two words of the same first letter differ by one letter put in, left out, changed or swapped."""
+    if abs(len(one) - len(other)) > 1 or not other or one[0] != other[0]:
+        return False
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    left, right = one[start:], other[start:]
+    return (
+        left[1:] == right[1:]
+        or left[1:] == right
+        or left == right[1:]
+        or (left[:2] == right[:2][::-1] and left[2:] == right[2:])
+    )

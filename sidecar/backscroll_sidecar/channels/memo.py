@@ -1,0 +1,78 @@
+"""What the reply model found out about the newest rows of a channel. A cache: dropped and computed again at will."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring.links import CAPACITY, LOOK_BACK, ReplyLinks, carry_links, new_links
+
+
+@dataclass(slots=True, eq=False)
+class LinkState:
+    """Cues of the rows from `cues_from` on and links of those from `links.first` on, both known up to row `upto`.
+
+    Rows are filled in behind `upto`, never changed before it: whoever reads rows below an `upto` it has seen needs no
+    lock. One `LinkState` has room for `CAPACITY` linked rows; beyond, another one begins.
+    """
+
+    links: ReplyLinks
+    cues_from: int
+    upto: int
+    flags: NDArray[np.int32]
+    called: NDArray[np.int32]
+    shortened: NDArray[np.int32]
+
+    @classmethod
+    def begun(cls, first: int, old: LinkState | None) -> LinkState:
+        """A state whose links begin at row `first`, with what an older one knows already."""
+        cues_from = max(0, first - LOOK_BACK)
+        room = first - cues_from + CAPACITY
+        nobody = np.full(room, -1, np.int32)
+        state = cls(
+            new_links(first), cues_from, cues_from, np.zeros(room, np.int32), nobody, nobody.copy()
+        )
+        if old is not None and old.reaches(first):
+            skip, count = cues_from - old.cues_from, old.upto - cues_from
+            for name in ("flags", "called", "shortened"):
+                getattr(state, name)[:count] = getattr(old, name)[skip : skip + count]
+            carry_links(old.links, state.links, old.upto)
+            state.upto = old.upto
+        return state
+
+    def reaches(self, first: int) -> bool:
+        """Whether a state that begins at row `first` can go on from this one."""
+        return self.links.first <= first < self.upto and self.cues_from <= max(0, first - LOOK_BACK)
+
+    def copied(self, upto: int) -> LinkState:
+        """The same with arrays of its own, known up to row `upto` at most."""
+        links = self.links
+        own = ReplyLinks(
+            links.first,
+            links.rows.copy(),
+            links.chances.copy(),
+            links.starts.copy(),
+            links.together.copy(),
+        )
+        return replace(
+            self, links=own, upto=min(upto, self.upto),
+            flags=self.flags.copy(), called=self.called.copy(), shortened=self.shortened.copy(),
+        )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class ReplyMemo:
+    """The `LinkState` of one generation of a channel, if there is one, and the work that is extending it."""
+
+    state: LinkState | None = None
+    work: asyncio.Future[LinkState] | None = field(default=None, repr=False)
+
+    def before(self, row: int) -> ReplyMemo:
+        """The memo of a generation whose rows from `row` on are others."""
+        state = self.state
+        if state is None or row <= state.cues_from:
+            return ReplyMemo()
+        return ReplyMemo(state.copied(row))

@@ -1,0 +1,200 @@
+"""Which messages a question answers and which belong to its conversation: the reply model over a channel's view.
+
+Links of the rows before a question are worked out once and kept in the view's memo (`channels.memo`). They depend on
+the rows before them alone, so a channel that grew in memory, one just loaded and one that was edited give the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring.link_columns import MAX_NAMED
+from backscroll_scoring.link_model import shipped
+from backscroll_scoring.links import (
+    NOBODY, LinkArrays, LinkQuestion, Ranking, ReplyLinks, candidates, extend_links, first_row, rank, search_from,
+)  # fmt: skip
+from backscroll_sidecar.analyze.reply_cues import flags_of, names_called
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels.memo import LinkState
+from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.domain import MessageState
+
+CALLED_AMONG = 100
+"""Rows before a message whose authors it may call by name."""
+MOST_ROWS = 256
+"""The cost of a ranking grows with the square of its candidates."""
+INLINE_ROWS = 3
+"""So many missing rows are linked at once, some 100 microseconds each; more go to a thread (law 9)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replies:
+    """The ranking of a question's candidates.
+
+    Attributes
+    ----------
+    rows : int32[m]
+        Ascending.
+    older : int32[]
+        Those among them that were looked for beyond the window.
+    ranking : Ranking
+        Scores, shares and probabilities, parallel to `rows`.
+    """
+
+    rows: NDArray[np.int32]
+    older: NDArray[np.int32]
+    ranking: Ranking
+
+
+def missing_rows(view: ChannelView, end: int) -> int:
+    """How many rows must be linked before a question at row `end` can be ranked."""
+    state = view.replies.state
+    first = first_row(end)
+    if state is None or not state.reaches(first):
+        return end - first
+    return max(0, end - state.upto)
+
+
+async def catch_up(view: ChannelView, end: int) -> LinkState:
+    """The link state for a question at row `end`: a few missing rows are linked at once, more by a thread.
+
+    Linking goes on when the caller gives up; who comes meanwhile waits for it.
+    """
+    memo = view.replies
+    while memo.work is not None and not memo.work.done():
+        await asyncio.shield(memo.work)
+    if missing_rows(view, end) > INLINE_ROWS:
+        memo.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
+        return await asyncio.shield(memo.work)
+    return linked(view, end)
+
+
+def linked(view: ChannelView, end: int) -> LinkState:
+    """The link state for a question at row `end`, kept in the view's memo unless the question looks far back.
+
+    Not to be called while another thread does for the same memo (`catch_up` sees to that).
+    """
+    memo, first = view.replies, first_row(end)
+    state = memo.state
+    if state is None or state.links.first != first:
+        state = LinkState.begun(first, state)
+        if memo.state is None or first > memo.state.links.first:
+            memo.state = state
+    if state.upto < end:
+        _extend(view, state, end)
+    return state
+
+
+def _extend(view: ChannelView, state: LinkState, end: int) -> None:
+    done, at = state.upto, state.upto - state.cues_from
+    flags, called, shortened = line_cues(view, done, end)
+    to = end - state.cues_from
+    state.flags[at:to], state.called[at:to], state.shortened[at:to] = flags, called, shortened
+    done = max(done, state.links.first)
+    if done < end:
+        seen_from = search_from(done)
+        live = (view.state[seen_from:end] == MessageState.LIVE).astype(np.uint8)
+        extend_links(_arrays(view, state), live, seen_from, state.links, done, end, shipped())
+    state.upto = end
+
+
+def line_cues(
+    view: ChannelView, first: int, last: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Cues of the rows from `first` to `last`: bits, who is called first, whose name is shortened. 30 to 60 us a row."""
+    flags = np.zeros(last - first, np.int32)
+    called = np.full(last - first, NOBODY, np.int32)
+    shortened = called.copy()
+    lowest = max(0, first - CALLED_AMONG)
+    written_as = [view.names[i] for i in view.name[lowest:last].tolist()]
+    authors = view.columns.author[lowest:last].tolist()
+    texts = view.texts[lowest:last]
+    for row in range(first, last):
+        at, since = row - lowest, max(0, row - CALLED_AMONG) - lowest
+        flags[row - first] = flags_of(texts[at])
+        called[row - first], shortened[row - first] = names_called(
+            texts[at], dict(zip(written_as[since:at], authors[since:at], strict=True)), authors[at], texts[since:at]
+        )  # fmt: skip
+    return flags, called, shortened
+
+
+def rank_replies(
+    view: ChannelView,
+    question: Question,
+    eligible: NDArray[np.bool_],
+    more: NDArray[np.int32],
+    state: LinkState,
+) -> Replies:
+    """Rank what a question may answer: the newest eligible rows, a few older ones of the people concerned, and `more`.
+
+    `state` is what `catch_up` gave for the question's end. At most `MOST_ROWS`, the newest. Pure.
+    """
+    end, links = question.end, state.links
+    arrays, asked = _arrays(view, state), link_question(view, question)
+    seen_from = search_from(end)
+    allowed = eligible[seen_from:end]
+    if not view.all_live:
+        allowed = allowed & (view.state[seen_from:end] == MessageState.LIVE)
+        more = more[view.state[more] == MessageState.LIVE]
+    rows, n_extra = candidates(arrays, end, allowed.astype(np.uint8), seen_from, asked)
+    older, window = rows[:n_extra], rows[n_extra] if n_extra < len(rows) else end
+    rows = np.union1d(rows, more)[-MOST_ROWS:].astype(np.int32)
+    count = end - links.first
+    known = ReplyLinks(
+        links.first,
+        links.rows[:count],
+        links.chances[:count],
+        links.starts[:count],
+        links.together[:count],
+    )
+    n_extra = int(np.searchsorted(rows, window))
+    return Replies(
+        rows,
+        older,
+        rank(arrays, known, asked, rows, n_extra, shipped(), parent=question.explicit_parent_row),
+    )
+
+
+def link_question(view: ChannelView, question: Question) -> LinkQuestion:
+    """A question as the reply model sees it: the same that it sees of a stored message."""
+    people, columns, end = view.people.index, view.columns, question.end
+    asker = people.get(question.asker.id, NOBODY) if question.asker else NOBODY
+    since = max(0, end - CALLED_AMONG)
+    written_as = [view.names[i] for i in view.name[since:end].tolist()]
+    called, shortened = names_called(
+        question.text,
+        dict(zip(written_as, columns.author[since:end].tolist(), strict=True)),
+        asker,
+        view.texts[since:end],
+    )
+    named = [people.get(user, NOBODY - 1) for user in question.mentioned]
+    named = [] if len(named) > MAX_NAMED else [user for user in named if user != asker]
+    parent = question.explicit_parent_row
+    for user in (called, int(columns.author[parent]) if 0 <= parent < end else NOBODY):
+        if user not in {NOBODY, asker, *named}:
+            named.append(user)
+    words = question.features(view, follow_inferred=False).keyword_ids
+    return LinkQuestion(
+        time_ms=question.asked_at_ms,
+        author=asker,
+        message_type=int(question.message_type),
+        flags=flags_of(question.text),
+        called=called,
+        shortened=shortened,
+        names=np.array(named, np.int32),
+        words=words,
+        tokens=question.token_count,
+    )
+
+
+def _arrays(view: ChannelView, state: LinkState) -> LinkArrays:
+    columns = view.explicit_columns
+    return LinkArrays(
+        columns.time_ms, columns.author, columns.parent, columns.mention_offsets, columns.mention_ids,
+        columns.keyword_offsets, columns.keyword_ids, view.message_type, view.token_count,
+        state.flags, state.called, state.shortened, state.cues_from,
+    )  # fmt: skip

@@ -1,0 +1,251 @@
+"""The reply model's kernels against their plain twins; its weights file; shares that add up (law 7, issue 4)."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from backscroll_scoring import reference_links as plain
+from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
+from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
+from backscroll_scoring.links import (
+    SHARES, LinkArrays, LinkQuestion, ReplyLinks, candidates, chances, conversation_columns, extend_links, link_columns,
+    new_links, rank,
+)  # fmt: skip
+
+
+def csr(lists):
+    offsets = np.cumsum([0] + [len(one) for one in lists]).astype(np.int64)
+    return offsets, np.array([i for one in lists for i in one], np.int32)
+
+
+def room(seed, n=150, people=9, cues_from=0, named=0.3):
+    """A chat with everything in it: names, edges, pauses, equal times, cues, words said often and once."""
+    rng = np.random.default_rng(seed)
+    some = lambda most, k: np.sort(rng.choice(most, rng.integers(0, k), replace=False)).tolist()  # noqa: E731
+    mentions = [some(people, 4) if rng.random() < named else [] for _ in range(n)]
+    words = [some(40, 8) for _ in range(n)]
+    parent = np.where(rng.random(n) < 0.1, np.arange(n) - rng.integers(1, 120, n), -1)
+    nobody = rng.random((2, n)) < 0.8
+    users = np.where(nobody, -1, rng.integers(0, people, (2, n))).astype(np.int32)[:, cues_from:]
+    return LinkArrays(
+        np.cumsum(rng.integers(0, 90_000, n) * (rng.random(n) < 0.8)).astype(np.int64),
+        rng.integers(0, people, n).astype(np.int32),
+        np.maximum(parent, -1).astype(np.int32),
+        *csr(mentions),
+        *csr(words),
+        rng.integers(1, 6, n).astype(np.uint8),
+        rng.integers(1, 60, n).astype(np.int32),
+        rng.integers(0, 2**14, n - cues_from).astype(np.int32),
+        users[0].copy(), users[1].copy(), cues_from,
+    )  # fmt: skip
+
+
+def asked(seed, people=9):
+    rng = np.random.default_rng(seed + 1000)
+    users = np.sort(rng.choice(people + 2, rng.integers(0, 3), replace=False)).astype(np.int32)
+    words = np.sort(rng.choice(np.arange(-3, 40), rng.integers(0, 8), replace=False)).astype(
+        np.int32
+    )
+    return LinkQuestion(
+        10_000_000 if seed % 3 else 0, int(rng.integers(-1, people)), int(rng.integers(1, 6)),
+        int(rng.integers(0, 2**14)), int(users[0]) if len(users) else -1, int(rng.integers(-1, people)),
+        users, words, int(rng.integers(1, 80)),
+    )  # fmt: skip
+
+
+def allowed_rows(seed, n):
+    return (np.random.default_rng(seed).random(n) < (0.9 if seed % 2 else 1.0)).astype(np.uint8)
+
+
+SEEDS = range(12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_candidates_and_columns_are_those_of_the_twin(seed):
+    n = (1, 2, 40, 150, 400)[seed % 5]
+    arrays, question = (
+        room(seed, n, cues_from=n // 4 if seed % 4 == 0 else 0, named=(0.0, 0.05, 0.5)[seed % 3]),
+        asked(seed),
+    )
+    allowed = allowed_rows(seed, n)
+    rows, n_extra = candidates(arrays, n, allowed, 0, question)
+    expected = plain.candidates(arrays, n, lambda row: bool(allowed[row]), question)
+    assert (rows.tolist(), n_extra) == expected
+    if not len(rows):
+        return
+    x, start = link_columns(arrays, question, rows, n_extra)
+    columns, starts = plain.link_columns(arrays, question, rows.tolist(), n_extra)
+    for j, one in enumerate(columns):
+        got = dict(zip(COLUMNS, x[j].tolist(), strict=True))
+        assert got == pytest.approx(one, abs=1e-9), rows[j]
+    for name, value in starts.items():
+        assert start[START.index(name)] == pytest.approx(value, abs=1e-9), name
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_links_and_conversations_are_those_of_the_twin(seed):
+    """The recursion against the exact slow one; each row's links against columns, scores and softmax of the twins."""
+    n, model = 130, shipped()
+    arrays, allowed = room(seed, n), allowed_rows(seed, n)
+    first = 20 if seed % 2 else 0
+    links = new_links(first)
+    for done, end in ((first, first + 7), (first + 7, n)):
+        extend_links(arrays, allowed, 0, links, done, end, model)
+    listed = []
+    for row in range(first, n):
+        at = row - first
+        listed.append(
+            [
+                (r, p)
+                for r, p in zip(links.rows[at].tolist(), links.chances[at].tolist(), strict=True)
+                if r >= 0
+            ]
+        )
+        assert sum(p for _, p in listed[-1]) + links.starts[at] <= 1 + 1e-9
+    for row in range(first, n, 13):
+        expected = expected_links(arrays, allowed, row, model)
+        assert [r for r, _ in listed[row - first]] == [r for r, _ in expected]
+        assert [p for _, p in listed[row - first]] == pytest.approx(
+            [p for _, p in expected], abs=1e-9
+        )
+    together = plain.conversations(listed, first)
+    for late in range(first, n):
+        for early in range(max(first, late - WINDOW), late + 1):
+            assert links.together[late - first, late - early] == pytest.approx(
+                together(late, early), abs=1e-9
+            )
+    question = asked(seed)
+    rows, n_extra = candidates(arrays, n, allowed, 0, question)
+    x, start = link_columns(arrays, question, rows, n_extra)
+    p, starts_new = chances(x @ model.first.weights + model.first.intercept, start, model.start)
+    known = ReplyLinks(
+        first,
+        links.rows[: n - first],
+        links.chances[: n - first],
+        links.starts[: n - first],
+        links.together[: n - first],
+    )
+    more = conversation_columns(
+        arrays, known, rows, n_extra, question.author, x, p, starts_new, 0.4
+    )
+    naming = np.flatnonzero(x[:, BASE.index("newest_naming_me")])
+    expected = plain.conversation_columns(
+        arrays, question, rows.tolist(), n_extra, p.tolist(), starts_new, 0.4, listed, known.starts.tolist(), first,
+        int(naming[0]) if len(naming) else -1,
+    )  # fmt: skip
+    for j, one in enumerate(expected):
+        assert dict(zip(CONVERSATION, more[j].tolist(), strict=True)) == pytest.approx(
+            one, abs=1e-9
+        ), rows[j]
+
+
+def expected_links(arrays, allowed, row, model):
+    if not allowed[row]:
+        return []
+    if 0 <= arrays.parent[row] < row:
+        return [(int(arrays.parent[row]), 1.0)]
+    named = plain.people_named(arrays, row, int(arrays.called[row]))
+    words = arrays.keyword_ids[arrays.keyword_offsets[row] : arrays.keyword_offsets[row + 1]]
+    question = LinkQuestion(
+        int(arrays.time_ms[row]), int(arrays.author[row]), int(arrays.message_type[row]), int(arrays.flags[row]),
+        int(arrays.called[row]), int(arrays.shortened[row]), np.array(sorted(named), np.int32), words,
+        int(arrays.tokens[row]),
+    )  # fmt: skip
+    rows, n_extra = plain.candidates(arrays, row, lambda r: bool(allowed[r]), question)
+    if not rows:
+        return []
+    columns, start = plain.link_columns(arrays, question, rows, n_extra)
+    weights = model.first.weights.tolist()
+    scores = [
+        model.first.intercept + sum(w * c[name] for w, name in zip(weights, COLUMNS, strict=True))
+        for c in columns
+    ]
+    p, starts_new = plain.link_chances(scores, model.start.with_intercept.tolist(), start)
+    return plain.top_links(p, rows, starts_new)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_shares_add_up_and_chances_are_chances(seed):
+    """Law 7: a candidate's shares sum to its score, in both models; what is called a probability is one."""
+    arrays, question, n = room(seed), asked(seed), 150
+    allowed, links = np.ones(n, np.uint8), new_links(0)
+    extend_links(arrays, allowed, 0, links, 0, n, shipped())
+    rows, n_extra = candidates(arrays, n, allowed, 0, question)
+    known = ReplyLinks(0, links.rows[:n], links.chances[:n], links.starts[:n], links.together[:n])
+    ranking = rank(arrays, known, question, rows, n_extra, shipped())
+    np.testing.assert_array_equal(_sum(ranking.link_shares), ranking.link_linear)
+    np.testing.assert_array_equal(_sum(ranking.tail_shares), ranking.tail_linear)
+    assert ranking.link_shares.shape == (len(rows), len(SHARES))
+    assert ranking.link.sum() + ranking.starts_new == pytest.approx(1.0)
+    assert ((ranking.together >= 0) & (ranking.together <= 1)).all()
+    told = rank(arrays, known, question, rows, n_extra, shipped(), parent=int(rows[3]))
+    assert (told.starts_new, told.link[3], told.link.sum()) == (0.0, 1.0, 1.0)
+    x, start = link_columns(arrays, question, rows, n_extra)
+    p, starts_new = chances(
+        x @ shipped().first.weights + shipped().first.intercept, start, shipped().start
+    )
+    more = conversation_columns(
+        arrays, known, rows, n_extra, question.author, x, p, starts_new, start[START.index("quiet")]
+    )
+    second = shipped().second
+    for j in (0, len(rows) - 1):
+        expected = plain.family_shares(
+            [*x[j], *more[j]],
+            second.weights,
+            second.means,
+            FAMILIES_OF_COLUMNS.tolist(),
+            second.constant,
+        )
+        assert ranking.link_shares[j].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def _sum(shares):
+    out = np.zeros(len(shares))
+    for column in shares.T:
+        out += column
+    return out
+
+
+def test_nothing_to_answer_starts_something():
+    arrays = room(1, 1)
+    none = np.empty(0, np.int32)
+    assert rank(arrays, new_links(0), asked(1), none, 0, shipped()).starts_new == 1.0
+
+
+def test_the_weights_file_is_sane(tmp_path):
+    """Every column has its mean, scale and weight, all finite; another version's file is refused."""
+    data = json.loads(WEIGHTS_FILE.read_text(encoding="utf-8"))
+    assert "CC BY 4.0" in data["about"]
+    assert "Apache-2.0" in data["about"]
+    for model in data["models"].values():
+        for row in model["columns"].values():
+            assert all(map(math.isfinite, row.values()))
+            assert row["scale"] > 0
+    assert len(set(COLUMNS + CONVERSATION)) == len(COLUMNS) + len(CONVERSATION)
+    assert set(FAMILIES_OF_COLUMNS.tolist()) == set(range(len(FAMILIES) + 1))
+    del data["models"]["first"]["columns"]["named"]
+    (tmp_path / "old.json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(ValueError, match="first"):
+        load(tmp_path / "old.json")
+
+
+def test_what_an_answer_looks_like():
+    """The likeliest row is the one whose author is named, and, where nobody is, the last question of another one."""
+    quiet = room(3, 6, people=3)
+    n = 6
+    plainly = LinkArrays(
+        np.arange(n, dtype=np.int64) * 20_000, np.array([0, 1, 2, 0, 1, 2], np.int32), np.full(n, -1, np.int32),
+        *csr([[]] * n), *csr([[]] * n), np.array([3, 3, 1, 3, 3, 3], np.uint8), quiet.tokens,
+        np.array([0, 0, 1, 0, 0, 0], np.int32), np.full(n, -1, np.int32), np.full(n, -1, np.int32),
+    )  # fmt: skip
+    question = LinkQuestion(
+        130_000, 0, 3, 0, 1, -1, np.array([1], np.int32), np.empty(0, np.int32), 8
+    )
+    rows, n_extra = candidates(plainly, n, np.ones(n, np.uint8), 0, question)
+    links = new_links(0)
+    extend_links(plainly, np.ones(n, np.uint8), 0, links, 0, n, shipped())
+    known = ReplyLinks(0, links.rows[:n], links.chances[:n], links.starts[:n], links.together[:n])
+    ranking = rank(plainly, known, question, rows, n_extra, shipped())
+    assert plainly.author[rows[int(np.argmax(ranking.link))]] == 1
