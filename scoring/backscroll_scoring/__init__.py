@@ -9,6 +9,8 @@ from __future__ import annotations
 from .decay import decay_per_hour
 from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
+from .lexical import GONE, MAX_QUERY_TERMS, Matches, Postings, PostingsView, bm25, rows_with
+from .memory import MEMORY_FACTORS, MEMORY_WEIGHTS, MemoryCues, MemoryScores, score_memory
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_rows
 from .top_k import top_order
@@ -18,16 +20,28 @@ from .weights import CLASSIC, ScoreParameters
 __all__ = [
     "CLASSIC",
     "CLASSIC_FACTORS",
+    "GONE",
+    "MAX_QUERY_TERMS",
+    "MEMORY_FACTORS",
+    "MEMORY_WEIGHTS",
     "ChannelColumns",
     "Engine",
     "EngineChoice",
+    "Matches",
+    "MemoryCues",
+    "MemoryScores",
+    "Postings",
+    "PostingsView",
     "QueryFeatures",
     "ScoreParameters",
     "Scored",
     "ancestors",
+    "bm25",
     "decay_per_hour",
     "reply_tree",
     "roots",
+    "rows_with",
+    "score_memory",
     "score_only",
     "score_rows",
     "top_order",

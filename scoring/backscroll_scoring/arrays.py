@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Int32: TypeAlias = NDArray[np.int32]
 Int64: TypeAlias = NDArray[np.int64]
 Float64: TypeAlias = NDArray[np.float64]
+Float32: TypeAlias = NDArray[np.float32]
+UInt64: TypeAlias = NDArray[np.uint64]
 UInt8: TypeAlias = NDArray[np.uint8]
 
 

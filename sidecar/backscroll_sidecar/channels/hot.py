@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import ChannelColumns
+from backscroll_scoring import GONE, ChannelColumns
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
+from backscroll_sidecar.channels.lexicon import Lexicon
 from backscroll_sidecar.channels.links import Links
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.view import ChannelView
@@ -52,6 +53,7 @@ class HotChannel:
         self._scalars = {name: Column(dtype) for name, dtype in SCALARS.items()}
         self._keywords = RaggedColumn()
         self._mentions = RaggedColumn()
+        self._lexicon = Lexicon()
         self._ids: list[str] = []
         self._texts: list[str] = []
         self._fragments: list[bytes] = []
@@ -80,6 +82,7 @@ class HotChannel:
             sum(c.nbytes for c in self._scalars.values())
             + self._keywords.nbytes
             + self._mentions.nbytes
+            + self._lexicon.nbytes
         )
         return arrays + self._text_bytes + len(self._ids) * ROW_OVERHEAD_BYTES
 
@@ -134,6 +137,7 @@ class HotChannel:
             people=self.people,
             rows=self._rows,
             keyword_ids=self._keyword_ids,
+            lexicon=self._lexicon.view(),
             thread_ids=self._thread_ids,
             all_live=not (scalar["state"] != MessageState.LIVE).any(),
         )
@@ -149,6 +153,9 @@ class HotChannel:
             column.extend([v[name] for v in values])
         self._keywords.extend([self._keyword_run(item) for item in stored])
         self._mentions.extend([self._mention_run(item) for item in stored])
+        self._lexicon.append(
+            first, ((item.analysis.text, item.analysis.keywords) for item in stored)
+        )
         late_parent = self._links.append(
             self._ids[first:], [_edge(item) for item in stored], self._rows
         )
@@ -169,6 +176,7 @@ class HotChannel:
                     self._scalars[name] = self._scalars[name].replace(row, value)
             self._keywords = self._keywords.replace(row, self._keyword_run(item))
             self._mentions = self._mentions.replace(row, self._mention_run(item))
+            self._lexicon.replace(row, item.analysis.text, item.analysis.keywords)
             self._links = self._links.with_edge(
                 row, _edge(item), self._ids, self._scalars["seq"].view()
             )
@@ -199,6 +207,9 @@ class HotChannel:
         self._scalars = {name: column.take(order) for name, column in self._scalars.items()}
         self._keywords, self._mentions = self._keywords.take(order), self._mentions.take(order)
         places = order[start:].tolist()
+        new_rows = np.full(len(self._ids), GONE, np.int32)
+        new_rows[order] = np.arange(len(order), dtype=np.int32)
+        self._lexicon.renumber(new_rows)
         if len(order) == len(self._ids):
             self._links = self._links.take(order, start)
         self._ids = self._ids[:start] + [self._ids[i] for i in places]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns
+from backscroll_sidecar.channels.lexicon import LexiconView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.domain import ChannelKey
 
@@ -52,6 +53,7 @@ class ChannelView:
     people: People
     rows: Mapping[str, int]
     keyword_ids: Mapping[str, int]
+    lexicon: LexiconView
     thread_ids: Mapping[str, int]
     all_live: bool
 

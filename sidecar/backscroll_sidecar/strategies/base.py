@@ -49,6 +49,7 @@ class StrategyQuery:
     window_hours: int
     thread_limit: int
     semantic_limit: int
+    recall_limit: int
     follow_inferred: bool
 
     @property
