@@ -10,7 +10,7 @@ from .decay import decay_per_hour
 from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .lexical import GONE, MAX_QUERY_TERMS, Matches, Postings, PostingsView, bm25, rows_with
-from .memory import MEMORY_FACTORS, MEMORY_WEIGHTS, MemoryCues, MemoryScores, score_memory
+from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_rows
 from .top_k import top_order
@@ -23,7 +23,6 @@ __all__ = [
     "GONE",
     "MAX_QUERY_TERMS",
     "MEMORY_FACTORS",
-    "MEMORY_WEIGHTS",
     "ChannelColumns",
     "Engine",
     "EngineChoice",

@@ -67,7 +67,7 @@ def mark_rows(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt
     for i in range(terms.shape[0]):
         if terms[i] < 0 or terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
-        place = np.int64(tail[terms[i]])
+        place: int = tail[terms[i]]
         while 0 < place < pool.shape[0]:
             row = pool[place]
             if 0 <= row < n and eligible[row] != 0:
@@ -111,7 +111,7 @@ def bm25(
         if terms[i] < 0 or terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
         count = 0
-        place = np.int64(tail[terms[i]])
+        place: int = tail[terms[i]]
         while 0 < place < pool.shape[0]:
             row = pool[place]
             if 0 <= row < n and eligible[row] != 0:
@@ -122,7 +122,7 @@ def bm25(
         weight = np.float32(math.log(1.0 + (total - count + 0.5) / (count + 0.5))) * boosts[i]
         idf[i] = weight
         bit = np.uint64(1) << np.uint64(i)
-        place = np.int64(tail[terms[i]])
+        place: int = tail[terms[i]]
         while 0 < place < pool.shape[0]:
             row = pool[place]
             if 0 <= row < n and eligible[row] != 0:

@@ -14,6 +14,7 @@ from .compile import (
     READ_I64,
     READ_U8,
     READ_U64,
+    U8,
     helper,
     kernel,
 )
@@ -22,111 +23,140 @@ from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 NEAR = np.float32(0.2)
 FAR = np.float32(0.1)
 DENSE_NEAR = np.float32(0.25)
-WORDS, PASSAGE, WIDE_PASSAGE, MEANING, SPEAKER, DATE, QUESTION, ASKER, TIME_WORD, NUMBER = range(10)
+TENTH = np.float32(0.1)
+ZERO = np.float32(0.0)
+WORDS, PASSAGE, WIDE_PASSAGE, MEANING, DATE = range(5)
+SPEAKER, QUESTION, ASKER, TIME_WORD, NUMBER = 1, 2, 4, 8, 16
+PAD = 4  # rows before the first and after the last one that belong to nothing: no test at the ends
 
 
 @helper
-def _joined(time_ms: Int64, n: int, sitting_ms: int) -> Float32:
-    """1 where row i - 1 and row i are of one sitting; entries 0 and n are 0."""
-    joined = np.zeros(n + 1, np.float32)
-    for i in range(1, n):
-        if time_ms[i] - time_ms[i - 1] < sitting_ms:
-            joined[i] = np.float32(1.0)
+def _sittings(time_ms: Int64, n: int, sitting_ms: int) -> Float32:
+    """1 where row i - 1 and row i are of one sitting, at place PAD + i."""
+    joined = np.zeros(n + 2 * PAD, np.float32)
+    inner, before, after = joined[PAD + 1 :], time_ms[: max(0, n - 1)], time_ms[1 : max(1, n)]
+    for i in range(before.shape[0]):
+        inner[i] = np.float32(after[i] - before[i] < sitting_ms)
     return joined
+
+
+@helper
+def _padded(values: Float32) -> Float32:
+    out = np.zeros(values.shape[0] + 2 * PAD, np.float32)
+    out[PAD : PAD + values.shape[0]] = values
+    return out
 
 
 @helper
 def _words(
     scores: Float32, joined: Float32, weight: float, saturation: float, out: Float32
-) -> float:
-    """Column WORDS. Returns r / (r + saturation) for r, the best score / 10."""
+) -> np.float32:
+    """Part WORDS. Returns r / (r + saturation)."""
     n = scores.shape[0]
-    best = np.float32(0.0)
+    best = ZERO
     for i in range(n):
         best = max(best, scores[i])
-    r = best * np.float32(0.1)
-    factor = np.float32(weight) * np.float32(0.1) / (r + np.float32(saturation))
+    r = best * TENTH
+    factor = np.float32(weight) * TENTH / (r + np.float32(saturation))
+    s = _padded(scores)
+    back2, back1, next1, next2 = s[PAD - 2 :], s[PAD - 1 :], s[PAD + 1 :], s[PAD + 2 :]
+    j0, j1, j2, j3 = joined[PAD - 1 :], joined[PAD:], joined[PAD + 1 :], joined[PAD + 2 :]
     for i in range(n):
-        out[i] = scores[i]
-    for i in range(1, n):
-        out[i] += NEAR * (joined[i] * scores[i - 1])
-        out[i - 1] += NEAR * (joined[i] * scores[i])
-    for i in range(2, n):
-        both = joined[i] * joined[i - 1]
-        out[i] += FAR * (both * scores[i - 2])
-        out[i - 2] += FAR * (both * scores[i])
-    for i in range(n):
-        out[i] *= factor
+        near = j1[i] * back1[i] + j2[i] * next1[i]
+        far = j1[i] * j0[i] * back2[i] + j2[i] * j3[i] * next2[i]
+        out[i] = factor * (scores[i] + NEAR * near + FAR * far)
     return r / (r + np.float32(saturation))
 
 
 @helper
-def _spread(cover: UInt64, side: int) -> UInt64:
-    """The terms of every row and `side` rows on each side."""
-    n = cover.shape[0]
-    out = cover.copy()
-    for step in range(1, side + 1):
-        for i in range(step, n):
-            out[i] |= cover[i - step]
-            out[i - step] |= cover[i]
-    return out
-
-
-@helper
-def _passages(cover: UInt64, side: int, idf: Float32, scale: float, out: Float32) -> None:
-    """`scale` times the share of the best passage's weight that the passage around each row has."""
-    spread = _spread(cover, side)
+def _weigh(spread: UInt64, idf: Float32, scale: float, out: Float32) -> None:
+    """Part PASSAGE or WIDE_PASSAGE of rows whose passages have these terms."""
     last = np.uint64(0)
-    value = np.float32(0.0)
-    best = np.float32(0.0)
-    for i in range(spread.shape[0]):
-        if spread[i] != last:
-            last = spread[i]
-            value = np.float32(0.0)
+    value = ZERO
+    best = ZERO
+    for i in range(out.shape[0]):
+        terms = spread[i]
+        if terms != last:
+            last = terms
+            value = ZERO
             for j in range(idf.shape[0]):
-                if (last >> np.uint64(j)) & np.uint64(1):
+                if (terms >> np.uint64(j)) & np.uint64(1):
                     value += idf[j]
             best = max(best, value)
         out[i] = value
-    if best > np.float32(0.0):
-        factor = np.float32(scale) / best
-        for i in range(out.shape[0]):
-            out[i] *= factor
+    factor = np.float32(scale) / best if best > ZERO else ZERO
+    for i in range(out.shape[0]):
+        out[i] *= factor
+
+
+@helper
+def _passages(
+    cover: UInt64, idf: Float32, near_scale: float, wide_scale: float, near: Float32, wide: Float32
+) -> None:
+    n = cover.shape[0]
+    c = np.zeros(n + 2 * PAD, np.uint64)
+    c[PAD : PAD + n] = cover
+    five = np.empty(n + PAD, np.uint64)  # of rows -2 to n + 1
+    c1, c2, c3, c4 = c[1:], c[2:], c[3:], c[4:]
+    for i in range(n + PAD):
+        five[i] = c[i] | c1[i] | c2[i] | c3[i] | c4[i]
+    _weigh(five[2:], idf, near_scale, near)
+    nine, five4 = c[:n], five[4:]
+    for i in range(n):
+        nine[i] = five[i] | five4[i]
+    _weigh(nine, idf, wide_scale, wide)
 
 
 @helper
 def _meaning(dense: Float32, joined: Float32, eligible: UInt8, weight: float, out: Float32) -> None:
     n = eligible.shape[0]
-    known = np.empty(n, np.float32)
+    d = np.zeros(n + 2 * PAD, np.float32)
+    here, before, after = d[PAD:], d[PAD - 1 :], d[PAD + 1 :]
     for i in range(n):
-        known[i] = dense[i] if dense[i] == dense[i] else np.float32(0.0)
-    for i in range(n):
-        out[i] = known[i]
-    for i in range(1, n):
-        out[i] += DENSE_NEAR * (joined[i] * known[i - 1])
-        out[i - 1] += DENSE_NEAR * (joined[i] * known[i])
+        here[i] = dense[i] if dense[i] == dense[i] else ZERO
+    j1, j2 = joined[PAD:], joined[PAD + 1 :]
     low, high = np.float32(np.inf), np.float32(-np.inf)
+    known = 0
+    total = 0.0
+    for i in range(n):
+        out[i] = here[i] + DENSE_NEAR * (j1[i] * before[i] + j2[i] * after[i])
     for i in range(n):
         if eligible[i] != 0 and dense[i] == dense[i]:
             low = min(low, out[i])
             high = max(high, out[i])
-    factor = np.float32(weight) / (high - low) if high > low else np.float32(0.0)
+            total += out[i]
+            known += 1
+    if not high > low:
+        out[:] = ZERO
+        return
+    factor = np.float32(weight) / (high - low)
+    mean = np.float32(total / known)
     for i in range(n):
-        if factor > np.float32(0.0) and eligible[i] != 0 and dense[i] == dense[i]:
-            out[i] = (out[i] - low) * factor
-        else:
-            out[i] = np.float32(0.0)
+        value = out[i] if dense[i] == dense[i] else mean
+        out[i] = (value - low) * factor
+
+
+@helper
+def _flag_authors(author: Int32, user: int, flag: int, flags: UInt8) -> None:
+    for i in range(flags.shape[0]):
+        flags[i] |= np.uint8(flag) if author[i] == user else np.uint8(0)
+
+
+@helper
+def _flag_rows(marked: UInt8, flag: int, flags: UInt8) -> None:
+    for i in range(marked.shape[0]):
+        flags[i] |= np.uint8(flag) if marked[i] != 0 else np.uint8(0)
 
 
 @kernel(
     nb.intp(
         *(READ_F32, READ_U64, READ_F32, READ_I64, READ_I32, READ_U8, READ_U8, READ_F32),
         *(READ_I32, nb.int32, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8),
-        *(READ_F32, nb.float64, nb.intp, F32_2D, F64),
+        *(READ_F32, nb.float64, nb.intp, F32_2D, U8, F64),
     ),
     nogil=True,
 )
-def memory_shares(
+def memory_totals(
     scores: Float32,
     cover: UInt64,
     idf: Float32,
@@ -145,54 +175,51 @@ def memory_shares(
     weights: Float32,
     saturation: float,
     sitting_ms: int,
-    shares: Float32,
+    parts: Float32,
+    flags: UInt8,
     totals: Float64,
 ) -> int:
-    """See `reference_memory.memory_shares`."""
+    """See `reference_memory.memory_totals`."""
     n = eligible.shape[0]
     if scores.shape[0] != n or cover.shape[0] != n or time_ms.shape[0] < n or author.shape[0] < n:
         return ROW_OUT_OF_RANGE
-    if asks.shape[0] < n or shares.shape[1] != n or totals.shape[0] != n:
+    if asks.shape[0] < n or flags.shape[0] != n or totals.shape[0] != n or parts.shape[1] != n:
         return ROW_OUT_OF_RANGE
-    if date_spans.shape[0] != 2 * date_values.shape[0]:
+    for marked in (names_asker, has_time, has_number):
+        if marked.shape[0] > n:
+            return ROW_OUT_OF_RANGE
+    if date_spans.shape[0] != 2 * date_values.shape[0] or weights.shape[0] != 10:
         return BAD_OFFSETS
-    shares[:] = 0.0
-    joined = _joined(time_ms, n, sitting_ms)
-    sure = _words(scores, joined, weights[WORDS], saturation, shares[WORDS])
-    _passages(cover, 2, idf, weights[PASSAGE] * sure, shares[PASSAGE])
-    _passages(cover, 4, idf, weights[WIDE_PASSAGE] * sure, shares[WIDE_PASSAGE])
+    joined = _sittings(time_ms, n, sitting_ms)
+    sure = _words(scores, joined, weights[0], saturation, parts[WORDS])
+    _passages(
+        *(cover, idf, weights[1] * sure, weights[2] * sure),
+        *(parts[PASSAGE], parts[WIDE_PASSAGE]),
+    )
+    parts[MEANING:] = ZERO
     if dense.shape[0] == n:
-        _meaning(dense, joined, eligible, weights[MEANING], shares[MEANING])
-    for j in range(speakers.shape[0]):
-        for i in range(n):
-            if author[i] == speakers[j]:
-                shares[SPEAKER, i] = weights[SPEAKER]
+        _meaning(dense, joined, eligible, weights[3], parts[MEANING])
     for d in range(date_values.shape[0]):
         for i in range(max(0, date_spans[2 * d]), min(n, date_spans[2 * d + 1])):
-            shares[DATE, i] += weights[DATE] * date_values[d]
-    for i in range(n):
-        shares[QUESTION, i] = weights[QUESTION] * np.float32(asks[i])
+            parts[DATE, i] += weights[4] * date_values[d]
+    flags[:] = 0
+    for user in speakers:
+        _flag_authors(author, user, SPEAKER, flags)
+    _flag_rows(asks[:n], QUESTION, flags)
     if asker >= 0:
-        for i in range(n):
-            if author[i] == asker:
-                shares[ASKER, i] = weights[ASKER]
-    if names_asker.shape[0] == n:
-        for i in range(n):
-            if names_asker[i] != 0:
-                shares[ASKER, i] = weights[ASKER]
-    if has_time.shape[0] == n:
-        for i in range(n):
-            if has_time[i] != 0:
-                shares[TIME_WORD, i] = weights[TIME_WORD]
-    if has_number.shape[0] == n:
-        for i in range(n):
-            if has_number[i] != 0:
-                shares[NUMBER, i] = weights[NUMBER]
-    totals[:] = 0.0
-    for f in range(shares.shape[0]):
-        for i in range(n):
-            totals[i] += np.float64(shares[f, i])
+        _flag_authors(author, asker, ASKER, flags)
+    _flag_rows(names_asker, ASKER, flags)
+    _flag_rows(has_time, TIME_WORD, flags)
+    _flag_rows(has_number, NUMBER, flags)
+    of_flags = np.zeros(32, np.float64)
+    for combination in range(32):
+        for bit in range(5):
+            if (combination >> bit) & 1:
+                of_flags[combination] += weights[5 + bit]
+    words, passage, wide = parts[WORDS], parts[PASSAGE], parts[WIDE_PASSAGE]
+    meaning, date = parts[MEANING], parts[DATE]
     for i in range(n):
-        if eligible[i] == 0:
-            totals[i] = -np.inf
+        total = np.float64(words[i]) + np.float64(passage[i]) + np.float64(wide[i])
+        total += np.float64(meaning[i]) + np.float64(date[i]) + of_flags[flags[i] & 31]
+        totals[i] = total if eligible[i] != 0 else -np.inf
     return OK

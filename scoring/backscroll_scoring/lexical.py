@@ -84,21 +84,22 @@ class Postings:
 
     def renumbered(self, new_rows: Int32) -> Postings:
         """The same with other row numbers: row r becomes ``new_rows[r]``, `GONE` leaves."""
-        out = self._copy()
-        check(kernels_lexical.renumber_postings(out._pool[: int(out._used[0])], new_rows))
-        return out
+        pool = self._pool.copy()
+        check(kernels_lexical.renumber_postings(pool, new_rows))
+        return self._with_pool(pool)
 
     def without(self, row: int) -> Postings:
         """The same without one row."""
-        out = self._copy()
-        out._pool[out._pool == row] = GONE
+        return self._with_pool(np.where(self._pool == row, GONE, self._pool))
+
+    def _with_pool(self, pool: Int32) -> Postings:
+        out = Postings()
+        tables = (self._tail, self._room, self._size, self._used)
+        out._restore(pool, *(table.copy() for table in tables))
         return out
 
-    def _copy(self) -> Postings:
-        out = Postings()
-        for name in self.__slots__:
-            setattr(out, name, getattr(self, name).copy())
-        return out
+    def _restore(self, pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32) -> None:
+        self._pool, self._tail, self._room, self._size, self._used = pool, tail, room, size, used
 
     def _reserve_terms(self, count: int) -> None:
         if count > len(self._tail):

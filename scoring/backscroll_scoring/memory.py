@@ -21,8 +21,8 @@ MEMORY_FACTORS = (
     "passage",
     "wide_passage",
     "meaning",
-    "speaker",
     "date",
+    "speaker",
     "question",
     "asker",
     "time_word",
@@ -30,12 +30,17 @@ MEMORY_FACTORS = (
 )
 """The columns of the score, in the order of every factor axis."""
 
-MEMORY_WEIGHTS = (1.0, 0.3, 0.2, 0.6, 0.25, 0.5, -0.15, 0.6, 0.1, 0.1)
+MEMORY_WEIGHTS = (1.0, 0.3, 0.2, 0.6, 0.5, 0.25, -0.15, 0.6, 0.1, 0.1)
+LEXICAL_WEIGHTS = (1.6, 0.48, 0.32, 0.0, *MEMORY_WEIGHTS[4:])
+"""Without an embedder the words get what `meaning` would have had."""
+
 SATURATION = 1.0
 SITTING_MS = 3_600_000
 """Lines an hour or more apart do not belong together."""
 
 _WEIGHTS = np.array(MEMORY_WEIGHTS, np.float32)
+_LEXICAL_WEIGHTS = np.array(LEXICAL_WEIGHTS, np.float32)
+_FLAGS = 5
 _NONE_F32 = np.empty(0, np.float32)
 _NONE_I32 = np.empty(0, np.int32)
 _NONE_U8 = np.empty(0, np.uint8)
@@ -77,15 +82,27 @@ class MemoryScores:
 
     Attributes
     ----------
-    shares : float32[10, n]
-        Weight times factor, in the order of `MEMORY_FACTORS`.
     totals : float64[n]
-        The shares of a row added in that order; minus infinity where the row is not eligible. Usual best scores lie
-        between 1 and 2.5, rows that have nothing to do with the question near 0.
+        The sum of a row's shares; minus infinity where the row is not eligible. Usual best scores lie between
+        1 and 2.5, rows that have nothing to do with the question near 0.
+    parts : float32[5, n]
+        The first five shares.
+    flags : uint8[n]
+        Which of the other five factors are 1: bit i is factor 5 + i.
+    weights : float32[10]
     """
 
-    shares: Float32
     totals: Float64
+    parts: Float32
+    flags: UInt8
+    weights: Float32
+
+    def shares(self, rows: Int32) -> Float64:
+        """float64[m, 10]: weight times factor of m rows, in the order of `MEMORY_FACTORS`."""
+        set_bits = self.flags[rows, None] >> np.arange(_FLAGS, dtype=np.uint8) & 1
+        return np.hstack(
+            [self.parts[:, rows].T, set_bits * self.weights[_FLAGS:]], dtype=np.float64
+        )
 
 
 def score_memory(
@@ -98,7 +115,7 @@ def score_memory(
     *,
     kernels: ModuleType = kernels_memory,
 ) -> MemoryScores:
-    """Score all rows below ``len(eligible)``; see `reference_memory.memory_shares` for the formula.
+    """Score all rows below ``len(eligible)``; see `reference_memory.memory_totals` for the formula.
 
     Parameters
     ----------
@@ -116,13 +133,16 @@ def score_memory(
     dense = require("dense", cues.dense, np.float32)
     if len(dense) not in {0, n}:
         raise ValueError(f"dense must have one entry a row, or none: {n}")
-    out = MemoryScores(np.empty((len(MEMORY_FACTORS), n), np.float32), np.empty(n, np.float64))
+    weights = _WEIGHTS if len(dense) else _LEXICAL_WEIGHTS
+    out = MemoryScores(
+        np.empty(n, np.float64), np.empty((_FLAGS, n), np.float32), np.empty(n, np.uint8), weights
+    )
     check(
-        kernels.memory_shares(
+        kernels.memory_totals(
             *(matches.scores, matches.cover, matches.idf, time_ms, author, asks, eligible, dense),
             *(cues.speakers, cues.asker, cues.names_asker, cues.date_spans, cues.date_values),
-            *(cues.has_time, cues.has_number, _WEIGHTS, SATURATION, SITTING_MS),
-            *(out.shares, out.totals),
+            *(cues.has_time, cues.has_number, weights, SATURATION, SITTING_MS),
+            *(out.parts, out.flags, out.totals),
         )
     )
     return out

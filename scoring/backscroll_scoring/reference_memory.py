@@ -44,8 +44,8 @@ def with_neighbours(
 
 
 def passages(cover: UInt64, side: int, idf: Float32) -> list[float]:
-    """For the passage of each row and `side` rows around it: the weight of the terms it has, each once, over that of the
-    best passage; 0 when no passage has any.
+    """For the passage of each row and `side` rows around it: the weight of the terms it has, each once, over that of
+    the best passage; 0 when no passage has any.
     """
     found = []
     for row in range(len(cover)):
@@ -58,8 +58,8 @@ def passages(cover: UInt64, side: int, idf: Float32) -> list[float]:
 
 
 def meaning(dense: Float32, time_ms: Int64, eligible: UInt8, sitting_ms: int) -> list[float]:
-    """Similarity with .25 of both neighbours', scaled from 0, the least eligible row, to 1, the best; 0 where a row has
-    none.
+    """Similarity with .25 of both neighbours', scaled from 0, the least eligible row, to 1, the best; where a row has
+    none, the mean of those that have one.
     """
     own = [0.0 if math.isnan(value) else value for value in dense.tolist()]
     mixed = with_neighbours(own, time_ms, sitting_ms, (0.25,))
@@ -68,13 +68,14 @@ def meaning(dense: Float32, time_ms: Int64, eligible: UInt8, sitting_ms: int) ->
     low, high = min(there, default=0.0), max(there, default=0.0)
     if high <= low:
         return [0.0] * len(own)
+    mean = sum(there) / len(there)
     return [
-        (value - low) / (high - low) if is_known else 0.0
-        for value, is_known in zip(mixed, known, strict=True)
+        ((mean if math.isnan(raw) else value) - low) / (high - low)
+        for value, raw in zip(mixed, dense.tolist(), strict=True)
     ]
 
 
-def memory_shares(
+def memory_totals(
     scores: Float32,
     cover: UInt64,
     idf: Float32,
@@ -93,30 +94,31 @@ def memory_shares(
     weights: Float32,
     saturation: float,
     sitting_ms: int,
-    shares: Float32,
+    parts: Float32,
+    flags: UInt8,
     totals: Float64,
 ) -> int:
-    """The shares and the score of n rows. With B = BM25 / 10 of a row, r the largest B, sure = r / (r + saturation):
+    """The score of n rows and what it is made of.
 
-    ========== ================================================================================================
-    words      B / (r + saturation), with .2 of the next and .1 of the second rows in the same sitting. Absolute: a
-               question whose words hit nothing rare gets little.
-    passage    `passages` of 2 rows on each side, times sure; wide_passage: of 4.
-    meaning    `meaning`
-    speaker    1 if the question names the author
-    date       the sum of the values of the spans the row is in
-    question   1 if the row asks: answers are wanted
-    asker      1 if the question may be about the asker and the row is by the asker or names the asker
-    time_word  1 if the question asks when and the row has a word of time
-    number     1 if the question asks how many and the row has a number
-    ========== ================================================================================================
+    With B = BM25 / 10 of a row, r the largest B, sure = r / (r + saturation):
+
+    - words: B / (r + saturation), with .2 of the next and .1 of the second rows in the same sitting. Absolute: a
+      question whose words hit nothing rare gets little.
+    - passage: `passages` of 2 rows on each side, times sure; wide_passage: of 4.
+    - meaning: `meaning`.
+    - date: the sum of the values of the spans the row is in.
+    - speaker: 1 if the question names the author.
+    - question: 1 if the row asks: answers are wanted.
+    - asker: 1 if the question may be about the asker and the row is by the asker or names the asker.
+    - time_word: 1 if the question asks when and the row has a word of time.
+    - number: 1 if the question asks how many and the row has a number.
 
     Parameters
     ----------
     scores, cover, idf
         Of `lexical.Matches`. The rest: `memory.MemoryCues`, `memory.score_memory`.
     weights : float32[10]
-    shares : float32[10, n], totals : float64[n], written
+    parts : float32[5, n], flags : uint8[n], totals : float64[n], written
         See `memory.MemoryScores`.
 
     Returns
@@ -127,9 +129,11 @@ def memory_shares(
     n = len(eligible)
     if len(scores) != n or len(cover) != n or min(len(time_ms), len(author), len(asks)) < n:
         return ROW_OUT_OF_RANGE
-    if shares.shape[1] != n or len(totals) != n:
+    if parts.shape[1] != n or len(flags) != n or len(totals) != n:
         return ROW_OUT_OF_RANGE
-    if len(date_spans) != 2 * len(date_values):
+    if max(len(names_asker), len(has_time), len(has_number)) > n:
+        return ROW_OUT_OF_RANGE
+    if len(date_spans) != 2 * len(date_values) or len(weights) != 10:
         return BAD_OFFSETS
     r = float(scores.max(initial=0)) / 10
     sure = r / (r + saturation)
@@ -139,18 +143,23 @@ def memory_shares(
     for row in range(n):
         spans = zip(date_spans[::2].tolist(), date_spans[1::2].tolist(), date_values, strict=True)
         by_asker = asker >= 0 and author[row] == asker
-        factors = (
+        values = (
             words[row] / 10 / (r + saturation),
             near[row] * sure,
             wide[row] * sure,
             similar[row],
-            author[row] in speakers,
             sum(value for start, end, value in spans if start <= row < end),
-            asks[row],
-            by_asker or (len(names_asker) == n and names_asker[row] > 0),
-            len(has_time) == n and has_time[row] > 0,
-            len(has_number) == n and has_number[row] > 0,
         )
-        shares[:, row] = np.array(factors, np.float32) * weights
-        totals[row] = shares[:, row].astype(np.float64).sum() if eligible[row] else -np.inf
+        signs = (
+            author[row] in speakers,
+            asks[row] != 0,
+            by_asker or names_asker[row : row + 1].any(),
+            has_time[row : row + 1].any(),
+            has_number[row : row + 1].any(),
+        )
+        parts[:, row] = np.array(values, np.float32) * weights[:5]
+        flags[row] = sum(bool(sign) << bit for bit, sign in enumerate(signs))
+        total = float(parts[:, row].astype(np.float64).sum())
+        total += sum(float(w) for w, sign in zip(weights[5:], signs, strict=True) if sign)
+        totals[row] = total if eligible[row] else -np.inf
     return OK

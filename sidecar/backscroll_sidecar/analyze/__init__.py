@@ -6,6 +6,7 @@ from backscroll_sidecar.analyze.analyzer import Analyzer, is_addressed
 from backscroll_sidecar.analyze.asking import (
     NUMBER_WORDS,
     TIME_WORDS,
+    RecallSigns,
     asks_how_many,
     asks_when,
     recall_signs,
@@ -24,6 +25,7 @@ __all__ = [
     "TIME_WORDS",
     "Analyzer",
     "DateSpan",
+    "RecallSigns",
     "Roster",
     "StaticRoster",
     "TokenCounter",

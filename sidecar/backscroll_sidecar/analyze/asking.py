@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from backscroll_sidecar.analyze.keywords import keywords
 
@@ -25,6 +26,10 @@ _PAST_WORD = re.compile(
 _DEICTIC = re.compile(
     r"\b(?:you|your|ya|u|it|its|it's|this|that|that's|these|those|here|now|yes|yeah|yep|no|nope|ok|okay|thanks|thank|thx)\b"
     r"|[你您它这這那]|谢谢|謝謝|好的|是的|嗯|现在|刚才"
+)
+_OPENING = re.compile(
+    r"(?:so|and|but|hey|ok|btw|also)?[,\s]*(?:what|which|who|whom|whose|where|when|why|how|did|was|were|has|have|had|does|is)\b"
+    r"|.{0,6}?(?:什么|什麼|谁|誰|哪|怎么|怎麼|几|多少|为啥|何时)"
 )
 _MARK = re.compile(r"[?？]")
 
@@ -51,9 +56,29 @@ def asks_how_many(text: str) -> bool:
     return _HOW_MANY.search(text) is not None
 
 
-def recall_signs(text: str) -> tuple[bool, int, bool]:
-    """Signs of a question about long ago in `text` (lower case): a question mark; how many question and past words;
-    whether it points at what is before everybody's eyes ("you", "it", "this", "thanks", 你, 这).
+@dataclass(frozen=True, slots=True)
+class RecallSigns:
+    """Signs of a question about long ago in its own words.
+
+    Attributes
+    ----------
+    has_mark : a question mark.
+    opens : it begins with a question word or a verb that asks.
+    words : how many question words and words of the past it has.
+    points_here : it has words that need what is before everybody's eyes: "you", "it", "thanks", 你, 这.
     """
-    words = len(_QUESTION_WORD.findall(text)) + len(_PAST_WORD.findall(text))
-    return _MARK.search(text) is not None, words, _DEICTIC.search(text) is not None
+
+    has_mark: bool
+    opens: bool
+    words: int
+    points_here: bool
+
+
+def recall_signs(text: str) -> RecallSigns:
+    """The signs in `text`, which is in lower case. O(n)."""
+    return RecallSigns(
+        has_mark=_MARK.search(text) is not None,
+        opens=_OPENING.match(text) is not None,
+        words=len(_QUESTION_WORD.findall(text)) + len(_PAST_WORD.findall(text)),
+        points_here=_DEICTIC.search(text) is not None,
+    )

@@ -112,10 +112,10 @@ def _parts(found: re.Match[str], first_year: int, last_year: int) -> Iterator[Da
     value = 1.0 / sum(part is not None for part in (year, month, day))
     if year is not None:
         yield _span(date(year, 1, 1), date(year + 1, 1, 1), value)
-    years = (
-        [year] if year is not None else range(max(first_year, last_year - MAX_YEARS), last_year + 1)
-    )
-    for each in years if month is not None else ():
+    if month is None:
+        return
+    first = max(first_year, last_year - MAX_YEARS)
+    for each in [year] if year is not None else range(first, last_year + 1):
         yield _span(date(each, month, 1), _next_month(each, month), value)
         if day is not None and (month, day) != (2, 29):
             start = date(each, month, day)

@@ -24,9 +24,9 @@ class Profile:
     """How context is picked.
 
     `sources` run in this order. `recent_limit` (messages) and `window_limit`, `window_hours`, `thread_limit` bound
-    them, `recall_limit` the sources that look through the whole history. `parameters` None means recency decides, or with
-    `by_memory` the score for long memory. `threshold` is compared with the score; `recent_floor` newest and,
-    with `keep_chain`, the question's ancestors are kept whatever their score. `max_messages` and
+    them, `recall_limit` those that look through the whole history. `parameters` None means recency decides, or the
+    score for long memory with `by_memory`. `threshold` is compared with the score; `recent_floor` newest and, with
+    `keep_chain`, the question's ancestors are kept whatever their score. `max_messages` and
     `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
     """
 

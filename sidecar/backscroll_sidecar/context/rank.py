@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import CLASSIC_FACTORS, MEMORY_WEIGHTS, score_rows
+from backscroll_scoring import CLASSIC_FACTORS, score_rows
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.memory_ranking import rank_rows_by_memory
 from backscroll_sidecar.context.profiles import Profile
@@ -45,9 +45,13 @@ def rank(
     """Score the candidate rows by the profile's scorer, or by recency if it has none."""
     if profile.by_memory:
         memory = rank_rows_by_memory(view, question, rows)
-        shares = memory.shares.astype(np.float64)
         return Ranked(
-            link(memory.scores), memory.scores, shares, memory.factors, MEMORY_WEIGHTS, "logistic"
+            link(memory.scores),
+            memory.scores,
+            memory.shares,
+            memory.factors,
+            memory.weights,
+            "logistic",
         )
     if profile.parameters is None:
         return rank_by_recency(rows)

@@ -88,13 +88,15 @@ class Memory:
         Best first; of equal scores the later row first.
     scores : float64[m]
         Sum of the shares; about -.15 to 3. `link` makes 0 to 1 of it.
-    shares : float32[m, f]
+    shares : float64[m, f]
         Weight times factor, in the order of `factors`.
+    weights : f numbers
     """
 
     rows: NDArray[np.int32]
     scores: NDArray[np.float64]
-    shares: NDArray[np.float32]
+    shares: NDArray[np.float64]
+    weights: tuple[float, ...]
     factors: tuple[str, ...] = MEMORY_FACTORS
 
 
@@ -147,7 +149,7 @@ def rank_memory(
     if rows is None:
         rows = top_order(scored.totals, limit=limit)
         rows = rows[np.isfinite(scored.totals[rows])]
-    return Memory(rows, scored.totals[rows], np.ascontiguousarray(scored.shares[:, rows].T))
+    return Memory(rows, scored.totals[rows], scored.shares(rows), tuple(scored.weights.tolist()))
 
 
 def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
@@ -212,7 +214,8 @@ def _naming(view: ChannelView, sought: Sought) -> NDArray[np.uint8]:
     if not words or len(terms) < len(words):
         return np.zeros(len(sought.eligible), np.uint8)
     found = rows_with(view.lexicon.postings, terms, sought.eligible)
-    return (found == len(terms)).view(np.uint8)
+    names: NDArray[np.uint8] = (found == len(terms)).view(np.uint8)
+    return names
 
 
 def _spans(view: ChannelView, sought: Sought) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

@@ -16,15 +16,23 @@ _TOKEN = re.compile(
     rf"[{HAN}{UNSPACED}]+|[^\W{HAN}{UNSPACED}](?:[^\W{HAN}{UNSPACED}]|[-.|\[\]^`](?=\w))*"
 )
 _UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
+_CLOSING = " \t\n.!?~\u3002\uff01\uff1f\u2026)"
+_ADDRESSED = tuple(":\uff1a,\uff0c")
+_POSSESSIVE = re.compile(r"(?:^|(?<=\s))['\u2019]s(?=\s)")
 _INNER = re.compile(r"[-.|\[\]^`_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The users a text names, and the text without those names."""
+    """The users a text names, and the text without those names.
+
+    `speaks_of`: a name stands inside the text, so somebody is spoken of; at either end, or after ``@``, somebody is
+    called.
+    """
 
     users: frozenset[int]
     rest: str
+    speaks_of: bool = False
 
 
 def named_in(text: str, by_name_part: Mapping[str, set[int]]) -> Named:
@@ -35,15 +43,20 @@ def named_in(text: str, by_name_part: Mapping[str, set[int]]) -> Named:
     users: set[int] = set()
     kept: list[str] = []
     end = 0
+    speaks_of = False
+    last = len(text.rstrip(_CLOSING))
     for found in _TOKEN.finditer(text):
         token = found.group()
         for start, stop, who in _spans(token, found.start() > 0, by_name_part):
             users |= who
             kept.append(text[end : found.start() + start])
-            end = found.start() + stop
+            begin, end = found.start() + start, found.start() + stop
+            called = begin == 0 or text[begin - 1] in "@\uff20" or text[end : end + 1] in _ADDRESSED
+            speaks_of |= not called and end < last
     if not users:
         return Named(frozenset(), text)
-    return Named(frozenset(users), " ".join([*kept, text[end:]]).replace(" 's ", " "))
+    rest = " ".join([*kept, text[end:]])
+    return Named(frozenset(users), _POSSESSIVE.sub(" ", rest), speaks_of)
 
 
 def _spans(
