@@ -122,7 +122,7 @@ def bm25(
         weight = np.float32(math.log(1.0 + (total - count + 0.5) / (count + 0.5))) * boosts[i]
         idf[i] = weight
         bit = np.uint64(1) << np.uint64(i)
-        place: int = tail[terms[i]]
+        place = tail[terms[i]]
         while 0 < place < pool.shape[0]:
             row = pool[place]
             if 0 <= row < n and eligible[row] != 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -57,22 +57,24 @@ class Postings:
         """What is there now."""
         return PostingsView(self._pool, self._tail)
 
-    def append(self, rows: Iterable[int], terms_of_rows: Sequence[Sequence[int]]) -> None:
-        """Add one row after the other with its distinct terms. Amortised O(number of terms).
+    def append(self, first: int, terms_of_rows: Sequence[Sequence[int]]) -> None:
+        """Add rows from `first` on, each with its distinct terms. Amortised O(number of terms).
 
         Raises
         ------
         ValueError
             A negative term.
         """
-        lengths = [len(terms) for terms in terms_of_rows]
-        terms = np.array([t for run in terms_of_rows for t in run], np.int32)
-        if not len(terms):
+        flat = [term for terms in terms_of_rows for term in terms]
+        if not flat:
             return
-        if terms.min() < 0:
+        if min(flat) < 0:
             raise ValueError("terms are numbered from 0")
-        row_of_term = np.repeat(np.array(list(rows), np.int32), lengths)
-        self._reserve_terms(int(terms.max()) + 1)
+        terms = np.array(flat, np.int32)
+        row_of_term = np.array(
+            [row for row, run in enumerate(terms_of_rows, first) for _ in run], np.int32
+        )
+        self._reserve_terms(max(flat) + 1)
         done = 0
         while done < len(terms):
             done += kernels_lexical.append_postings(

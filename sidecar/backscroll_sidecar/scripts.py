@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
+from operator import add
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 HIRAGANA = "\u3041-\u3096\u309d\u309e"
@@ -19,7 +19,10 @@ OTHER_UNSPACED = (
 UNSPACED = HIRAGANA + KATAKANA + OTHER_UNSPACED
 
 _RUN = re.compile(rf"[{HAN}{UNSPACED}]+")
-_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]+")
+_ANY_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}\uff66-\uff9d]")
+_KANA = frozenset(
+    chr(c) for c in range(0x3041, 0x3200) if re.fullmatch(rf"[{HIRAGANA}{KATAKANA}]", chr(c))
+)
 
 
 def grams(text: str) -> tuple[str, ...]:
@@ -32,9 +35,10 @@ def grams(text: str) -> tuple[str, ...]:
         return ()
     found: dict[str, None] = {}
     for run in _RUN.findall(unicodedata.normalize("NFKC", text).lower()):
-        for pair in pairwise(run):
-            found["".join(pair)] = None
-        found.update(dict.fromkeys(_KANA.sub("", run)))
+        found.update(dict.fromkeys(map(add, run, run[1:])))
+        found.update(dict.fromkeys(run))
+    if _ANY_KANA.search(text):
+        return tuple(gram for gram in found if gram not in _KANA)
     return tuple(found)
 
 

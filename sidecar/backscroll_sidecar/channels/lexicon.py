@@ -56,13 +56,12 @@ class Lexicon:
 
     def append(self, first: int, rows: Iterable[tuple[str, Sequence[str]]]) -> None:
         """Add the rows from `first` on, given as text and keywords."""
-        terms = [self._terms(text, words) for text, words in rows]
-        self._postings.append(range(first, first + len(terms)), terms)
+        self._postings.append(first, [self._terms(text, words) for text, words in rows])
 
     def replace(self, row: int, text: str, words: Sequence[str]) -> None:
         """Another text in the place of the one that was there."""
         self._postings = self._postings.without(row)
-        self._postings.append([row], [self._terms(text, words)])
+        self._postings.append(row, [self._terms(text, words)])
 
     def renumber(self, new_rows: NDArray[np.int32]) -> None:
         """Row r is now ``new_rows[r]``; see `Postings.renumbered`."""
