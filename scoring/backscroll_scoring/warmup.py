@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .features import ChannelColumns, QueryFeatures
+from .lexical import Postings, bm25, rows_with
+from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
 from .top_k import top_order
@@ -27,5 +29,12 @@ def warm() -> None:
     for parameters in (CLASSIC, ScoreParameters(link="logistic")):
         score_rows(columns, query, rows, parameters)
     top_order(score_only(columns, query, rows), rows, limit=1)
+    eligible = np.ones(2, np.uint8)
+    postings = Postings()
+    postings.append(0, [[0], [0]])
+    postings.renumbered(rows)
+    rows_with(postings.view(), ids[:1], eligible)
+    matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
+    score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)

@@ -27,8 +27,9 @@ _ABSOLUTE = (
         rf"(?:{_YEAR}\s*年\s*)?(?P<numeral>十[一二]|[一二三四五六七八九十])月(?![亮光球色])(?:份)?"
     ),
     re.compile(
-        r"\b(?P<name>January|February|March|April|May|June|July|August|September|October|November|December)\b"
+        r"\b(?P<name>January|February|April|June|July|August|September|October|November|December)\b"
     ),
+    re.compile(r"\b(?:in|of|since|during|until|by|last|this|early|late|mid) (?P<name>March|May)\b"),
     re.compile(rf"(?<!\d){_YEAR}(?!\d)"),
 )
 _WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

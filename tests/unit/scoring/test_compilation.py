@@ -11,9 +11,22 @@ import numpy as np
 import pytest
 
 import backscroll_scoring
-from backscroll_scoring import ScoreParameters, ancestors, kernels, score_rows, top_order, warm
+from backscroll_scoring import (
+    ScoreParameters,
+    ancestors,
+    kernels,
+    kernels_lexical,
+    kernels_memory,
+    score_rows,
+    top_order,
+    warm,
+)
 
-KERNELS = [getattr(kernels, name) for name in kernels.__all__]
+KERNELS = [
+    *(getattr(kernels, name) for name in kernels.__all__),
+    *(kernels_lexical.append_postings, kernels_lexical.renumber_postings),
+    *(kernels_lexical.mark_rows, kernels_lexical.bm25, kernels_memory.memory_totals),
+]
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 
 
@@ -69,7 +82,10 @@ def test_without_the_compiler():
     """The kernels' Python, not compiled, equals the reference too: so coverage means something."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--no-header"]
-        + [str(Path(__file__).with_name(name)) for name in ("test_twins.py", "test_factors.py")],
+        + [
+            str(Path(__file__).with_name(name))
+            for name in ("test_twins.py", "test_factors.py", "test_lexical.py", "test_memory.py")
+        ],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=Path(__file__).parent,
         capture_output=True,
