@@ -22,6 +22,7 @@ from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 NEAR = np.float32(0.2)
 FAR = np.float32(0.1)
+ANSWER = np.float32(0.3)
 DENSE_NEAR = np.float32(0.25)
 TENTH = np.float32(0.1)
 ZERO = np.float32(0.0)
@@ -48,8 +49,24 @@ def _padded(values: Float32) -> Float32:
 
 
 @helper
+def _answers(author: Int32, asks: UInt8, joined: Float32, n: int) -> Float32:
+    """What of the row before a row takes beside NEAR: it asked and somebody else answers."""
+    out = np.zeros(n, np.float32)
+    rest, j1 = out[1:], joined[PAD + 1 :]
+    before, after, asked = author[: max(0, n - 1)], author[1 : max(1, n)], asks[:n]
+    for i in range(rest.shape[0]):
+        rest[i] = ANSWER * j1[i] * np.float32(after[i] != before[i]) * np.float32(asked[i] != 0)
+    return out
+
+
+@helper
 def _words(
-    scores: Float32, joined: Float32, weight: float, saturation: float, out: Float32
+    scores: Float32,
+    joined: Float32,
+    answers: Float32,
+    weight: float,
+    saturation: float,
+    out: Float32,
 ) -> np.float32:
     """Part WORDS. Returns r / (r + saturation)."""
     n = scores.shape[0]
@@ -64,7 +81,7 @@ def _words(
     for i in range(n):
         near = j1[i] * back1[i] + j2[i] * next1[i]
         far = j1[i] * j0[i] * back2[i] + j2[i] * j3[i] * next2[i]
-        out[i] = factor * (scores[i] + NEAR * near + FAR * far)
+        out[i] = factor * (scores[i] + NEAR * near + FAR * far + answers[i] * back1[i])
     return r / (r + np.float32(saturation))
 
 
@@ -191,7 +208,8 @@ def memory_totals(
     if date_spans.shape[0] != 2 * date_values.shape[0] or weights.shape[0] != 10:
         return BAD_OFFSETS
     joined = _sittings(time_ms, n, sitting_ms)
-    sure = _words(scores, joined, weights[0], saturation, parts[WORDS])
+    answers = _answers(author, asks, joined, n)
+    sure = _words(scores, joined, answers, weights[0], saturation, parts[WORDS])
     _passages(
         *(cover, idf, weights[1] * sure, weights[2] * sure),
         *(parts[PASSAGE], parts[WIDE_PASSAGE]),

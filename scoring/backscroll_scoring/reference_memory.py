@@ -102,8 +102,8 @@ def memory_totals(
 
     With B = BM25 / 10 of a row, r the largest B, sure = r / (r + saturation):
 
-    - words: B / (r + saturation), with .2 of the next and .1 of the second rows in the same sitting. Absolute: a
-      question whose words hit nothing rare gets little.
+    - words: B / (r + saturation), with .2 of the next and .1 of the second rows in the same sitting, and .3 of the row
+      before if that asks and this is somebody else's. Absolute: a question whose words hit nothing rare gets little.
     - passage: `passages` of 2 rows on each side, times sure; wide_passage: of 4.
     - meaning: `meaning`.
     - date: the sum of the values of the spans the row is in.
@@ -138,6 +138,10 @@ def memory_totals(
     r = float(scores.max(initial=0)) / 10
     sure = r / (r + saturation)
     words = with_neighbours(scores.tolist(), time_ms, sitting_ms, (0.2, 0.1))
+    for row in range(1, n):
+        together = int(time_ms[row]) - int(time_ms[row - 1]) < sitting_ms
+        if together and asks[row - 1] and author[row] != author[row - 1]:
+            words[row] += 0.3 * float(scores[row - 1])
     near, wide = passages(cover, 2, idf), passages(cover, 4, idf)
     similar = meaning(dense, time_ms, eligible, sitting_ms) if len(dense) == n else [0.0] * n
     for row in range(n):

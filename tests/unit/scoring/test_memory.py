@@ -90,6 +90,13 @@ class TestFactors:
         apart = score(7, kernels, scores=[0, 0, 0, 8], gap_ms=HOUR).parts[0]
         assert np.flatnonzero(apart).tolist() == [3]
 
+    def test_what_follows_a_matching_question(self, kernels):
+        """The answer repeats no word of the question it answers."""
+        statement, question = (
+            score(3, kernels, scores=[8], asks=a).parts[0, 1] for a in ((), (0,))
+        )
+        assert question == pytest.approx(2.5 * statement)
+
     def test_words_are_absolute(self, kernels):
         """A weak best hit gets less than a strong one: nothing is stretched to 1."""
         weak, strong = (score(3, kernels, scores=[s]).totals[0] for s in (1, 20))
