@@ -202,8 +202,9 @@ def _having(
 ) -> NDArray[np.uint8]:
     terms = view.lexicon.term_ids(words)
     if more:
-        known = [number for number in more if number < len(view.lexicon.postings.tail)]
-        terms = np.concatenate([terms, np.array(known, np.int32)])
+        others = np.array(more, np.int32)
+        known = others < len(view.lexicon.postings.tail)  # later ones are no rows' of this view
+        terms = np.concatenate([terms, others[known]])
     return rows_with(view.lexicon.postings, terms, sought.eligible)
 
 
