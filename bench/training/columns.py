@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from backscroll_scoring.link_columns import MAX_NAMED
 from backscroll_scoring.link_model import LinkModel
 from backscroll_scoring.links import (
-    LinkArrays, LinkQuestion, ReplyLinks, candidates, chances, conversation_columns, extend_links, first_row,
-    link_columns, new_links, QUIET_PLACE,
+    QUIET_PLACE,
+    LinkArrays,
+    LinkQuestion,
+    ReplyLinks,
+    candidates,
+    chances,
+    conversation_columns,
+    extend_links,
+    first_row,
+    link_columns,
+    new_links,
 )  # fmt: skip
 from backscroll_sidecar.context.replies import line_cues
 from bench.training.data import Ask, Chat

@@ -17,7 +17,13 @@ from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.analyze.mentions import StaticRoster
 from backscroll_sidecar.channels import ChannelView, HotChannel
 from backscroll_sidecar.domain import (
-    Author, ChannelKey, Mention, Message, Reply, StoredMessage, TextPart,
+    Author,
+    ChannelKey,
+    Mention,
+    Message,
+    Reply,
+    StoredMessage,
+    TextPart,
 )  # fmt: skip
 
 

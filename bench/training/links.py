@@ -198,7 +198,7 @@ def _second(found: list[Example], steps: int) -> Fitted:
 
 
 def _tail(found: list[Example], second: Fitted, steps: int) -> Fitted:
-    """Order by a listwise fit and a little of the link, then scale and constant by logistic regression: a probability."""
+    """Order by a listwise fit and a little of the link; scale and constant by a logistic fit: a probability."""
     parts = [one.both[one.judged] for one in found]
     x = np.concatenate(parts)
     means, scales = _standardised(x)
@@ -266,7 +266,7 @@ def as_json(fitted: dict[str, Fitted]) -> str:
 
 
 def judge(name: str, chats: Loaded, model: LinkModel) -> None:
-    """Print hit@1, 5, 10 and the capped conversation recall@20 of the final list, and how the chances are calibrated."""
+    """Print hit@1, 5, 10 and the capped conversation recall@20 of the final list, and how starts are told."""
     hits: dict[int, list[bool]] = {1: [], 5: [], 10: []}
     recall, starts, said = [], [], []
     for arrays, found in chats:

@@ -18,6 +18,8 @@ from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .fusion import Fused, interleave, linear_fusion, reciprocal_rank_fusion, turns
 from .graph import NEAR, GraphParameters, GraphScores, graph_scores
+from .lexical import GONE, MAX_QUERY_TERMS, Matches, Postings, PostingsView, bm25, rows_with
+from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_rows
@@ -29,6 +31,9 @@ from .weights import CLASSIC, ScoreParameters
 __all__ = [
     "CLASSIC",
     "CLASSIC_FACTORS",
+    "GONE",
+    "MAX_QUERY_TERMS",
+    "MEMORY_FACTORS",
     "NEAR",
     "ChannelColumns",
     "Engine",
@@ -37,11 +42,17 @@ __all__ = [
     "Fused",
     "GraphParameters",
     "GraphScores",
+    "Matches",
+    "MemoryCues",
+    "MemoryScores",
+    "Postings",
+    "PostingsView",
     "QueryFeatures",
     "ScoreParameters",
     "Scored",
     "Similarity",
     "ancestors",
+    "bm25",
     "decay_per_hour",
     "graph_scores",
     "interleave",
@@ -52,6 +63,8 @@ __all__ = [
     "reciprocal_rank_fusion",
     "reply_tree",
     "roots",
+    "rows_with",
+    "score_memory",
     "score_only",
     "score_rows",
     "set_similarity",

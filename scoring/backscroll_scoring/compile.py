@@ -30,6 +30,7 @@ READ_U64_2D = nb.types.Array(nb.uint64, 2, "C", readonly=True)
 READ_U8 = nb.types.Array(nb.uint8, 1, "C", readonly=True)
 READ_I32_2D = nb.types.Array(nb.int32, 2, "C", readonly=True)
 READ_F64_2D = nb.types.Array(nb.float64, 2, "C", readonly=True)
+READ_F32 = nb.types.Array(nb.float32, 1, "C", readonly=True)
 # What we write.
 I16 = nb.types.Array(nb.int16, 1, "C")
 F32 = nb.types.Array(nb.float32, 1, "C")
@@ -37,6 +38,9 @@ I32 = nb.types.Array(nb.int32, 1, "C")
 I64 = nb.types.Array(nb.int64, 1, "C")
 I32_2D = nb.types.Array(nb.int32, 2, "C")
 F64 = nb.types.Array(nb.float64, 1, "C")
+F32_2D = nb.types.Array(nb.float32, 2, "C")
+U8 = nb.types.Array(nb.uint8, 1, "C")
+U64 = nb.types.Array(nb.uint64, 1, "C")
 F64_2D = nb.types.Array(nb.float64, 2, "C")
 
 

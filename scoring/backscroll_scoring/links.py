@@ -6,6 +6,7 @@ Training and serving both come here, so that a column never means two things.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,6 +28,10 @@ QUIET_PLACE = START.index("quiet")
 
 SHARES: tuple[str, ...] = (*FAMILY_NAMES, "constant")
 """What the shares of a ranking belong to."""
+
+Positional: TypeAlias = tuple[
+    Int64, Int32, Int32, Int64, Int32, Int64, Int32, UInt8, Int32, Int32, Int32, Int32, int
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +67,7 @@ class LinkArrays:
     shortened: Int32
     cues_from: int = 0
 
-    def positional(self) -> tuple[object, ...]:
+    def positional(self) -> Positional:
         """The arguments the kernels begin with."""
         return (
             self.time_ms, self.author, self.parent, self.mention_offsets, self.mention_ids, self.keyword_offsets,

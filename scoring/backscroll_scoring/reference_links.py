@@ -99,7 +99,7 @@ def link_columns(
     short = [int(a.shortened[rows[j] - a.cues_from]) if seen[j] else -1 for j in range(m)]
     who = [int(a.author[row]) for row in rows]
     naming = [people_named(a, row, call[j]) for j, row in enumerate(rows)]
-    q_names = {user for user in q.names.tolist()}
+    q_names = set(q.names.tolist())
     me = q.author
     mine = [me >= 0 and author == me for author in who]
     names_me = [me >= 0 and not mine[j] and me in naming[j] for j in range(m)]
@@ -162,7 +162,8 @@ def link_columns(
             last_naming_me=naming_me, last_naming_me_newest=naming_me and newest, newest_not_mine=j == newest_not_mine,
             names_me_since_mine=names_me[j] and j > my_newest, first_naming_me_since=j == first_since,
             others_unnamed_since=first_since < 0 and not mine[j], named_later=named_later > 0,
-            named_later_count=math.log1p(named_later), i_named_later=any(mine[i] and author in naming[i] for i in since),
+            named_later_count=math.log1p(named_later),
+            i_named_later=any(mine[i] and author in naming[i] for i in since),
             addressee_spoke_since=any(who[i] in naming[j] for i in since),
             unanswered_question=question[j] and newest and not named_later, author_first=who.index(author) == j,
             author_first_question=who.index(author) == j and question[j], after_mine=0 <= my_newest < j,
@@ -194,7 +195,8 @@ def link_columns(
         )  # fmt: skip
         both = asked & cue[j]
         c.update(
-            question=question[j], question_by_mark="question_mark" in cue[j], question_question=question[j] and q_question,
+            question=question[j], question_by_mark="question_mark" in cue[j],
+            question_question=question[j] and q_question,
             question_statement=question[j] and not q_question, greets="greeting" in cue[j],
             greets_both="greeting" in both, thanks="thanks" in cue[j],
             thanked_named_me="thanks" in asked and names_me[j], thanks_mine="thanks" in asked and mine[j],
@@ -216,7 +218,8 @@ def link_columns(
         "new_asker": float(not any(mine)), "names_nobody": no_name, "absent_named": float(absent),
         "greets": float("greeting" in asked), "question": float(q_question), "length": math.log1p(max(0, q.tokens)),
         "quiet": quiet, "yes_no": float("yes_no" in asked),
-        "since_mine": math.log1p(m - my_newest if my_newest >= 0 else 2 * WINDOW), "named_since": float(first_since >= 0),
+        "since_mine": math.log1p(m - my_newest if my_newest >= 0 else 2 * WINDOW),
+        "named_since": float(first_since >= 0),
         "closes": float(bool(asked & {"thanks", "laugh", "correction"})),
     }  # fmt: skip
     return out, start
@@ -240,7 +243,8 @@ def link_chances(
     p = [one / sum(mass) for one in mass]
     start.update(
         best_score=best, log_sum=best + math.log(sum(mass)), best_chance=max(p),
-        entropy=-sum(one * math.log(one) for one in p if one > 0.0), lead=min(10.0, best - max(others, default=-math.inf)),
+        entropy=-sum(one * math.log(one) for one in p if one > 0.0),
+        lead=min(10.0, best - max(others, default=-math.inf)),
     )  # fmt: skip
     z = weights[-1] + sum(
         w * value for w, value in zip(weights, (start[name] for name in START), strict=False)

@@ -5,12 +5,14 @@ ROW_OUT_OF_RANGE = 1
 BAD_OFFSETS = 2
 QUERY_NOT_SORTED = 3
 NOT_A_NUMBER = 4
+BAD_POSTINGS = 5
 
 MESSAGES = {
     ROW_OUT_OF_RANGE: "rows holds an index outside the channel",
     BAD_OFFSETS: "offsets are not ascending, or point outside the ids they index",
     QUERY_NOT_SORTED: "the query's keyword_ids and mention_ids must be ascending and unique",
     NOT_A_NUMBER: "scores hold NaN: there is no order to return",
+    BAD_POSTINGS: "postings point outside their pool, or the pool is too small",
 }
 
 

@@ -8,8 +8,10 @@ from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .graph import graph_scores
 from .index import ExactIndex, SignIndex, VectorRows, query_blocks, sign_bits
+from .lexical import Postings, bm25, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank
+from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
 from .texts import shingle_sets
@@ -33,6 +35,13 @@ def warm() -> None:
     for parameters in (CLASSIC, ScoreParameters(link="logistic")):
         score_rows(columns, query, rows, parameters)
     top_order(score_only(columns, query, rows), rows, limit=1)
+    eligible = np.ones(2, np.uint8)
+    postings = Postings()
+    postings.append(0, [[0], [0]])
+    postings.renumbered(rows)
+    rows_with(postings.view(), ids[:1], eligible)
+    matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
+    score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])

@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backscroll_scoring.reference_lexical import places_of
 from backscroll_sidecar.channels import ChannelView, HotChannel
 from backscroll_sidecar.domain import (
     Analysis,
@@ -32,6 +33,7 @@ def rows_of(view: ChannelView) -> list[dict]:
     words = {number: word for word, number in view.keyword_ids.items()}
     threads = {number: thread for thread, number in view.thread_ids.items()}
     columns = view.columns
+    lexicon = words_in(view)
     out = []
     for row in range(view.count):
         keywords = columns.keyword_ids[slice(*columns.keyword_offsets[row : row + 2])].tolist()
@@ -45,12 +47,25 @@ def rows_of(view: ChannelView) -> list[dict]:
             "text": view.texts[row],
             "fragment": view.fragments[row],
             "parents": [view.message_ids[parent] if parent >= 0 else None for parent in edges],
+            "lexicon": lexicon[row],
             "keywords": sorted(words[k] for k in keywords),
             "mentions": sorted(users[m] for m in mentions),
             "thread": threads[int(view.thread[row])],
             "numbers": [int(column[row]) for column in
                         (view.state, view.role, view.kind, view.message_type, view.token_count)],
         })  # fmt: skip
+    return out
+
+
+def words_in(view: ChannelView) -> list[set[str]]:
+    """What the inverted index has of each row."""
+    postings = view.lexicon.postings
+    out: list[set[str]] = [set() for _ in range(view.count)]
+    for word, number in view.lexicon.ids.items():
+        if number < len(postings.tail):
+            for row in postings.pool[places_of(postings.pool, postings.tail, number)].tolist():
+                if row < view.count:
+                    out[row].add(word)
     return out
 
 
@@ -102,7 +117,7 @@ class Truth:
         target = draw(st.one_of(st.none(), st.integers(0, self.used + 3)))
         reply = None if target is None else Reply(f"m{target}", inferred=draw(st.booleans()))
         return Analysis(
-            text=f"{id} says {draw(st.integers(0, 9))}",
+            text=f"{id} says {draw(st.sampled_from(['1', '小猫', 'ねこ']))}",
             message_type=draw(st.sampled_from(MessageType)),
             mention_ids=tuple(
                 draw(st.lists(st.sampled_from([*USERS, "u9"]), max_size=2, unique=True))

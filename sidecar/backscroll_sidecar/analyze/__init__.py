@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 from backscroll_sidecar.analyze.analyzer import Analyzer, is_addressed
+from backscroll_sidecar.analyze.asking import (
+    NUMBER_WORDS,
+    TIME_WORDS,
+    RecallSigns,
+    asks_how_many,
+    asks_when,
+    recall_signs,
+)
+from backscroll_sidecar.analyze.dates import DateSpan, date_spans
 from backscroll_sidecar.analyze.keywords import keywords, segmenter_name
 from backscroll_sidecar.analyze.mentions import Roster, StaticRoster, mention_ids
 from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
+from backscroll_sidecar.analyze.stopwords import is_stop_word
 from backscroll_sidecar.analyze.tokens import TokenCounter, token_counter
 from backscroll_sidecar.analyze.types import classify
 from backscroll_sidecar.domain import AuthorKind
 
 __all__ = [
+    "NUMBER_WORDS",
+    "TIME_WORDS",
     "Analyzer",
+    "DateSpan",
+    "RecallSigns",
     "Roster",
     "StaticRoster",
     "TokenCounter",
+    "asks_how_many",
+    "asks_when",
     "classify",
     "clean_text",
+    "date_spans",
     "has_nul",
     "is_addressed",
+    "is_stop_word",
     "keywords",
     "mention_ids",
+    "recall_signs",
     "segmenter_name",
     "token_counter",
     "warm",

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import Stemmer
 
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
+from backscroll_sidecar.scripts import HAN, HIRAGANA, KATAKANA, OTHER_UNSPACED, UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,33 +33,25 @@ MAX_KEYWORD_CHARS = 64
 _CACHED_TOKENS = 65_536
 _CACHED_TOKEN_CHARS = 24
 
-_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
-_HIRAGANA = "\u3041-\u3096\u309d\u309e"
-_KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff"
-_OTHER_UNSPACED = (
-    "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"  # Hangul
-    "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u109f\u1780-\u17d3"  # Thai, Lao, Myanmar, Khmer
-)
-_UNSPACED = _HIRAGANA + _KATAKANA + _OTHER_UNSPACED
 _MARKS = "".join(chr(c) for c in range(0x300, 0xE00) if unicodedata.category(chr(c))[0] == "M")
 """Combining marks of the spaced scripts: letters' parts that ``\\w`` leaves out (Hindi vowels, Arabic harakat)."""
 
 _URL = r"(?:https?|ftp)://[!-~]+|www\.[!-~]+"
 _PATH = r"(?<![\w/.])(?:~/[\w.+@-]+|(?:~|\.{1,2})?/[\w.+@-]+/[\w.+@-]+)(?:/[\w.+@-]+)*"
 _DOTTED_TAIL = r"(?:\.[a-z0-9][a-z0-9_+\-]*)*\#?"
-_LETTER = rf"[^\W_{_HAN}{_UNSPACED}]"
+_LETTER = rf"[^\W_{HAN}{UNSPACED}]"
 
 _ASCII_TOKEN = re.compile(rf"{_URL}|{_PATH}|[a-z0-9][a-z0-9_'+\-]*{_DOTTED_TAIL}", re.ASCII)
 _TOKEN = re.compile(
     rf"{_URL}|{_PATH}"
-    rf"|{_LETTER}(?:[^\W{_HAN}{_UNSPACED}]+|['+\-{_MARKS}]+)*{_DOTTED_TAIL}"
-    rf"|[{_HAN}]+|[{_HIRAGANA}]+|[{_KATAKANA}]+|[{_OTHER_UNSPACED}]+"
+    rf"|{_LETTER}(?:[^\W{HAN}{UNSPACED}]+|['+\-{_MARKS}]+)*{_DOTTED_TAIL}"
+    rf"|[{HAN}]+|[{HIRAGANA}]+|[{KATAKANA}]+|[{OTHER_UNSPACED}]+"
 )
 """What `_ASCII_TOKEN` finds, in every script: two to three times slower, so ASCII texts go without it."""
 
-_STARTS_HAN = re.compile(rf"[{_HAN}]")
-_STARTS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
-_IS_KANA = re.compile(rf"[{_HIRAGANA}{_KATAKANA}]")
+_STARTS_HAN = re.compile(rf"[{HAN}]")
+_STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
+_IS_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}]")
 _IS_VERSION = re.compile(r"v?\d[\w+\-]*(?:\.\d[\w+\-]*)+")
 _HOST_END = re.compile(r"[/?#:]")
 _PART = re.compile(r"[^\W_](?:\w|['+\-])*")

@@ -43,3 +43,8 @@ _CHINESE = """
 """
 
 STOP_WORDS: frozenset[str] = frozenset((_ENGLISH + _CHINESE).split())
+
+
+def is_stop_word(word: str) -> bool:
+    """Whether a word, in lower case, is one of `STOP_WORDS`."""
+    return word in STOP_WORDS

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
+from backscroll_sidecar.channels.lexicon import Lexicon
 from backscroll_sidecar.channels.links import Links
 from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
@@ -55,6 +56,7 @@ class HotChannel:
         self._scalars = {name: Column(dtype) for name, dtype in SCALARS.items()}
         self._keywords = RaggedColumn()
         self._mentions = RaggedColumn()
+        self._lexicon = Lexicon()
         self._ids: list[str] = []
         self._texts: list[str] = []
         self._fragments: list[bytes] = []
@@ -87,6 +89,7 @@ class HotChannel:
             sum(c.nbytes for c in self._scalars.values())
             + self._keywords.nbytes
             + self._mentions.nbytes
+            + self._lexicon.nbytes
         )
         return arrays + self._text_bytes + len(self._ids) * ROW_OVERHEAD_BYTES
 
@@ -142,6 +145,7 @@ class HotChannel:
             tool_rounds=self._tool_rounds,
             rows=self._rows,
             keyword_ids=self._keyword_ids,
+            lexicon=self._lexicon.view(),
             thread_ids=self._thread_ids,
             names=self._names,
             replies=self._replies,
@@ -159,6 +163,9 @@ class HotChannel:
             column.extend([v[name] for v in values])
         self._keywords.extend([self._keyword_run(item) for item in stored])
         self._mentions.extend([self._mention_run(item) for item in stored])
+        self._lexicon.append(
+            first, ((item.analysis.text, item.analysis.keywords) for item in stored)
+        )
         late_parent = self._links.append(
             self._ids[first:], [_edge(item) for item in stored], self._rows
         )
@@ -182,6 +189,7 @@ class HotChannel:
                     self._scalars[name] = self._scalars[name].replace(row, value)
             self._keywords = self._keywords.replace(row, self._keyword_run(item))
             self._mentions = self._mentions.replace(row, self._mention_run(item))
+            self._lexicon.replace(row, item.analysis.text, item.analysis.keywords)
             self._links = self._links.with_edge(
                 row, _edge(item), self._ids, self._scalars["seq"].view()
             )
@@ -204,6 +212,9 @@ class HotChannel:
         self._scalars = {name: column.take(order) for name, column in self._scalars.items()}
         self._keywords, self._mentions = self._keywords.take(order), self._mentions.take(order)
         places = order[start:].tolist()
+        new_rows = np.empty(len(order), np.int32)
+        new_rows[order] = np.arange(len(order), dtype=np.int32)
+        self._lexicon.renumber(new_rows)
         self._links = self._links.take(order, start)
         self._ids = self._ids[:start] + [self._ids[i] for i in places]
         self._texts = self._texts[:start] + [self._texts[i] for i in places]

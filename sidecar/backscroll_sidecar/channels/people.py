@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from backscroll_sidecar.domain import Author, Member
 
 AMBIGUOUS: Final = None
+_NAME_PART = re.compile(r"[^\W_]+")
 
 
 class People:
     """Users of one channel by index. Grows only; owned by the event loop, read by builds between awaits.
 
     A name that two users go by, or went by, resolves to nobody: a name never stands in for an id.
+
+    `by_name_part` holds the users by whole case-folded name and by each word of it, of two characters or more: for
+    ranking, where several may be meant, never for identity.
     """
 
     def __init__(self) -> None:
@@ -24,6 +29,7 @@ class People:
         self.left_at_ms: dict[int, int] = {}
         self.longest_name_chars = 0
         self._by_name: dict[str, str | None] = {}
+        self.by_name_part: dict[str, set[int]] = {}
         self._member_names: dict[int, tuple[str, ...]] = {}
 
     def intern(self, user_id: str) -> int:
@@ -79,6 +85,7 @@ class People:
     def _forget_names(self) -> None:
         """An alias was taken away: what is known by name is what the members say."""
         self._by_name.clear()
+        self.by_name_part.clear()
         self.longest_name_chars = 0
         for index, names in self._member_names.items():
             for name in names:
@@ -91,6 +98,9 @@ class People:
         known = self._by_name.get(folded, user_id)
         self._by_name[folded] = user_id if known == user_id else AMBIGUOUS
         self.longest_name_chars = max(self.longest_name_chars, len(folded))
+        for part in {folded, *_NAME_PART.findall(folded)}:
+            if len(part) > 1:
+                self.by_name_part.setdefault(part, set()).add(self.index[user_id])
 
 
 def _set_or_drop(table: dict[int, int], index: int, value: int | None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns
+from backscroll_sidecar.channels.lexicon import LexiconView
 from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
@@ -63,6 +64,7 @@ class ChannelView:
     tool_rounds: ToolRounds
     rows: Mapping[str, int]
     keyword_ids: Mapping[str, int]
+    lexicon: LexiconView
     thread_ids: Mapping[str, int]
     names: Sequence[str]
     replies: ReplyMemo

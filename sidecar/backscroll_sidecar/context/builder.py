@@ -236,6 +236,7 @@ class ContextBuilder:
             window_hours=profile.window_hours,
             thread_limit=profile.thread_limit,
             semantic_limit=profile.semantic_limit,
+            recall_limit=profile.recall_limit,
             follow_inferred=profile.follow_inferred,
             query_embedding=request.query_embedding,
         )

@@ -27,8 +27,9 @@ class Profile:
     """How context is picked.
 
     `sources` run in this order. `recent_limit` (messages) and `window_limit`, `window_hours`, `thread_limit` bound
-    them. `parameters` None means recency decides. `threshold` is compared with the score; `recent_floor` newest and,
-    with `keep_chain`, the question's ancestors are kept whatever their score. `replies`: the reply model ranks.
+    them, `recall_limit` those that look through the whole history. `parameters` None means recency decides, with
+    `replies` the reply model, with `by_memory` the score for long memory. `threshold` is compared with the score;
+    `recent_floor` newest and, with `keep_chain`, the question's ancestors are kept whatever their score.
     `diversity` says what happens to references that are alike: of near-duplicates the best ranked stays, or all are
     ranked by MMR. `max_messages` and
     `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
@@ -37,6 +38,7 @@ class Profile:
     name: str
     sources: tuple[str, ...]
     parameters: ScoreParameters | None = None
+    by_memory: bool = False
     threshold: float = 0.0
     max_context: int = 20
     token_budget: int = 4_096
@@ -45,6 +47,7 @@ class Profile:
     window_hours: int = 24
     thread_limit: int = 15
     semantic_limit: int = 5
+    recall_limit: int = 64
     recent_floor: int = 0
     allows_floor: bool = True
     keep_chain: bool = False
@@ -79,6 +82,9 @@ PROFILES: Mapping[str, Profile] = {
         Profile(
             "naive", ("recent",), None,
             max_context=500, recent_limit=12, max_messages=12, max_chars_per_message=4_000, token_budget=16_384,
+        ),
+        Profile(
+            "memory", ("lexical", "recall", "preferences"), by_memory=True, collapse_duplicates=True,
         ),
         Profile("room", ("recent", "preferences"), None, max_context=20, recent_limit=20),
     )

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from backscroll_scoring import CLASSIC_FACTORS, score_rows
 from backscroll_scoring.links import SHARES
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.memory_ranking import rank_rows_by_memory
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.replies import Replies
+from backscroll_sidecar.strategies.memory import link
 
 RECENCY_FACTORS = ("recency",)
 FIRST_LINKS = 8
@@ -57,6 +59,16 @@ def rank(
     view: ChannelView, question: Question, rows: NDArray[np.int32], profile: Profile
 ) -> Ranked:
     """Score the candidate rows by the profile's scorer, or by recency if it has none."""
+    if profile.by_memory:
+        memory = rank_rows_by_memory(view, question, rows)
+        return Ranked(
+            link(memory.scores),
+            memory.scores,
+            memory.shares,
+            memory.factors,
+            memory.weights,
+            "logistic",
+        )
     if profile.parameters is None:
         return rank_by_recency(rows)
     columns = view.columns if profile.follow_inferred else view.explicit_columns

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from backscroll_scoring.link_columns import MAX_NAMED
 from backscroll_scoring.link_model import shipped
 from backscroll_scoring.links import (
-    NOBODY, LinkArrays, LinkQuestion, Ranking, ReplyLinks, candidates, extend_links, first_row, rank, search_from,
+    NOBODY,
+    LinkArrays,
+    LinkQuestion,
+    Ranking,
+    ReplyLinks,
+    candidates,
+    extend_links,
+    first_row,
+    rank,
+    search_from,
 )  # fmt: skip
 from backscroll_sidecar.analyze.reply_cues import flags_of, names_called
 from backscroll_sidecar.channels import ChannelView

@@ -53,6 +53,7 @@ class StrategyQuery:
     window_hours: int
     thread_limit: int
     semantic_limit: int
+    recall_limit: int
     follow_inferred: bool
     query_embedding: Embedding | None = None
     notes: dict[str, Any] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from backscroll_sidecar.strategies.base import (
     StrategyQuery,
     StrategyResult,
 )
+from backscroll_sidecar.strategies.recall import Lexical, Recall
 
 MS_PER_HOUR = 3_600_000
 
@@ -80,7 +81,8 @@ class GivenPreferences:
 
 
 BUILTIN: Mapping[str, Strategy] = {
-    s.name: s for s in (Recent(), Window(), Chain(), Thread(), GivenPreferences())
+    s.name: s
+    for s in (Recent(), Window(), Chain(), Thread(), Lexical(), Recall(), GivenPreferences())
 }
 
 

@@ -22,7 +22,7 @@ PEOPLE = [
     Author("u3", "小黑"),
     Author("bot", "Helper", "bot"),
 ]
-PROFILES = ["balanced", "classic", "chain_recent", "retrieval", "naive", "room"]
+PROFILES = ["balanced", "classic", "chain_recent", "retrieval", "naive", "room", "memory"]
 
 
 def chat(count: int = 60) -> list[Message]:

@@ -32,7 +32,7 @@ from tests.kit.chats import (
     say,
     stored_in_order,
 )
-from tests.kit.rooms import Room, ids, ids_by_rank
+from tests.kit.rooms import Room, ids_by_rank
 
 LINES = [
     "did anybody get the scanner to work?", "Ann: yes, with the new driver", "which one?", "猫吃什么？", "它们吃鱼。",

@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 import backscroll_scoring
-from backscroll_scoring import ScoreParameters, ancestors, kernels, score_rows, top_order, warm
+from backscroll_scoring import (
+    ScoreParameters,
+    ancestors,
+    kernels,
+    kernels_lexical,
+    kernels_memory,
+    score_rows,
+    top_order,
+    warm,
+)
 
 TWIN_TESTS = (
     "test_twins.py",
@@ -19,8 +28,14 @@ TWIN_TESTS = (
     "test_twins_diversity.py",
     "test_twins_graph.py",
     "test_vector_twins.py",
+    "test_lexical.py",
+    "test_memory.py",
 )
-KERNELS = [getattr(kernels, name) for name in kernels.__all__]
+KERNELS = [
+    *(getattr(kernels, name) for name in kernels.__all__),
+    *(kernels_lexical.append_postings, kernels_lexical.renumber_postings),
+    *(kernels_lexical.mark_rows, kernels_lexical.bm25, kernels_memory.memory_totals),
+]
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 
 
@@ -100,6 +115,7 @@ def test_imports():
         "dataclasses",
         "functools",
         "typing",
+        "types",
         "collections",
         "__future__",
     }

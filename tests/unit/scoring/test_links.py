@@ -10,8 +10,17 @@ from backscroll_scoring import reference_links as plain
 from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
 from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
 from backscroll_scoring.links import (
-    SHARES, LinkArrays, LinkQuestion, ReplyLinks, candidates, chances, conversation_columns, extend_links, link_columns,
-    new_links, rank,
+    SHARES,
+    LinkArrays,
+    LinkQuestion,
+    ReplyLinks,
+    candidates,
+    chances,
+    conversation_columns,
+    extend_links,
+    link_columns,
+    new_links,
+    rank,
 )  # fmt: skip
 
 

@@ -1,0 +1,133 @@
+"""The compiled inverted index. See `reference_lexical` for what is computed."""
+
+from __future__ import annotations
+
+import math
+
+import numba as nb
+import numpy as np
+
+from .arrays import Float32, Int32, Int64, UInt8, UInt64
+from .compile import F32, I32, READ_F32, READ_I32, READ_I64, READ_U8, U8, U64, helper, kernel
+from .status import BAD_POSTINGS, OK
+
+FIRST_CHUNK = 2
+LARGEST_CHUNK = 512
+HEADER = -2
+"""A header holds ``HEADER - place`` of the chunk before it, ``HEADER`` + 1 when there is none: always negative."""
+
+
+@kernel(nb.intp(I32, I32, I32, I32, I32, READ_I32, READ_I32), nogil=True)
+def append_postings(
+    pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32, terms: Int32, rows: Int32
+) -> int:
+    """See `reference_lexical.append_postings`."""
+    for i in range(terms.shape[0]):
+        term = terms[i]
+        if term < 0 or term >= tail.shape[0]:
+            return i
+        place = tail[term] + 1
+        if room[term] == 0:
+            grown = min(LARGEST_CHUNK, max(FIRST_CHUNK, 2 * size[term]))
+            if used[0] + grown + 1 > pool.shape[0]:
+                return i
+            pool[used[0]] = HEADER - tail[term]
+            place = used[0] + 1
+            used[0] += grown + 1
+            room[term] = size[term] = grown
+        pool[place] = rows[i]
+        room[term] -= 1
+        tail[term] = place  # last: a reader that sees it sees the posting
+    return terms.shape[0]
+
+
+@helper
+def _before(pool: Int32, place: int) -> int:
+    """The place of the posting before `place`, -1 when there is none. Bounded: never outside the pool."""
+    place -= 1
+    if pool[place] < 0:
+        place = HEADER - pool[place]
+    return place
+
+
+@kernel(nb.intp(I32, READ_I32), nogil=True)
+def renumber_postings(pool: Int32, new_rows: Int32) -> int:
+    """See `reference_lexical.renumber_postings`."""
+    for place in range(pool.shape[0]):
+        row = pool[place]
+        if 0 <= row < new_rows.shape[0]:
+            pool[place] = new_rows[row]
+    return OK
+
+
+@kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_U8, U8), nogil=True)
+def mark_rows(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt8) -> int:
+    """See `reference_lexical.mark_rows`."""
+    n = eligible.shape[0]
+    for i in range(terms.shape[0]):
+        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        place: int = tail[terms[i]]
+        while 0 < place < pool.shape[0]:
+            row = pool[place]
+            if 0 <= row < n and eligible[row] != 0:
+                out[row] += 1
+            place = _before(pool, place)
+    return OK
+
+
+@kernel(
+    nb.intp(
+        *(READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
+        *(nb.intp, nb.float64, nb.float64, F32, F32, U64),
+    ),
+    nogil=True,
+)
+def bm25(
+    pool: Int32,
+    tail: Int32,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    total: int,
+    k1: float,
+    b: float,
+    idf: Float32,
+    scores: Float32,
+    cover: UInt64,
+) -> int:
+    """See `reference_lexical.bm25`."""
+    n = eligible.shape[0]
+    scores[:] = 0.0
+    cover[:] = 0
+    if n == 0 or offsets.shape[0] <= n:
+        return OK if n == 0 else BAD_POSTINGS
+    flat = np.float32(1.0 + k1 * (1.0 - b))
+    steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
+    one = np.float32(1.0)
+    for i in range(terms.shape[0]):
+        idf[i] = 0.0
+        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        count = 0
+        place: int = tail[terms[i]]
+        while 0 < place < pool.shape[0]:
+            row = pool[place]
+            if 0 <= row < n and eligible[row] != 0:
+                count += 1
+            place = _before(pool, place)
+        if count == 0:
+            continue
+        weight = np.float32(math.log(1.0 + (total - count + 0.5) / (count + 0.5))) * boosts[i]
+        idf[i] = weight
+        bit = np.uint64(1) << np.uint64(i)
+        place = tail[terms[i]]
+        while 0 < place < pool.shape[0]:
+            row = pool[place]
+            if 0 <= row < n and eligible[row] != 0:
+                words = np.float32(offsets[row + 1] - offsets[row])
+                scores[row] += weight * (one / (flat + steep * words))
+                cover[row] |= bit
+            place = _before(pool, place)
+    return OK

@@ -1,0 +1,243 @@
+"""The compiled score for long memory. See `reference_memory` for what is computed."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from .arrays import Float32, Float64, Int32, Int64, UInt8, UInt64
+from .compile import (
+    F32_2D,
+    F64,
+    READ_F32,
+    READ_I32,
+    READ_I64,
+    READ_U8,
+    READ_U64,
+    U8,
+    helper,
+    kernel,
+)
+from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
+
+NEAR = np.float32(0.2)
+FAR = np.float32(0.1)
+ANSWER = np.float32(0.3)
+DENSE_NEAR = np.float32(0.25)
+TENTH = np.float32(0.1)
+ZERO = np.float32(0.0)
+WORDS, PASSAGE, WIDE_PASSAGE, MEANING, DATE = range(5)
+SPEAKER, QUESTION, ASKER, TIME_WORD, NUMBER = 1, 2, 4, 8, 16
+PAD = 4  # rows before the first and after the last one that belong to nothing: no test at the ends
+
+
+@helper
+def _sittings(time_ms: Int64, n: int, sitting_ms: int) -> Float32:
+    """1 where row i - 1 and row i are of one sitting, at place PAD + i."""
+    joined = np.zeros(n + 2 * PAD, np.float32)
+    inner, before, after = joined[PAD + 1 :], time_ms[: max(0, n - 1)], time_ms[1 : max(1, n)]
+    for i in range(before.shape[0]):
+        inner[i] = np.float32(after[i] - before[i] < sitting_ms)
+    return joined
+
+
+@helper
+def _padded(values: Float32) -> Float32:
+    out = np.zeros(values.shape[0] + 2 * PAD, np.float32)
+    out[PAD : PAD + values.shape[0]] = values
+    return out
+
+
+@helper
+def _answers(author: Int32, asks: UInt8, joined: Float32, n: int) -> Float32:
+    """What of the row before a row takes beside NEAR: it asked and somebody else answers."""
+    out = np.zeros(n, np.float32)
+    rest, j1 = out[1:], joined[PAD + 1 :]
+    before, after, asked = author[: max(0, n - 1)], author[1 : max(1, n)], asks[:n]
+    for i in range(rest.shape[0]):
+        rest[i] = ANSWER * j1[i] * np.float32(after[i] != before[i]) * np.float32(asked[i] != 0)
+    return out
+
+
+@helper
+def _words(
+    scores: Float32,
+    joined: Float32,
+    answers: Float32,
+    weight: float,
+    saturation: float,
+    out: Float32,
+) -> np.float32:
+    """Part WORDS. Returns r / (r + saturation)."""
+    n = scores.shape[0]
+    best = ZERO
+    for i in range(n):
+        best = max(best, scores[i])
+    r = best * TENTH
+    factor = np.float32(weight) * TENTH / (r + np.float32(saturation))
+    s = _padded(scores)
+    back2, back1, next1, next2 = s[PAD - 2 :], s[PAD - 1 :], s[PAD + 1 :], s[PAD + 2 :]
+    j0, j1, j2, j3 = joined[PAD - 1 :], joined[PAD:], joined[PAD + 1 :], joined[PAD + 2 :]
+    for i in range(n):
+        near = j1[i] * back1[i] + j2[i] * next1[i]
+        far = j1[i] * j0[i] * back2[i] + j2[i] * j3[i] * next2[i]
+        out[i] = factor * (scores[i] + NEAR * near + FAR * far + answers[i] * back1[i])
+    return r / (r + np.float32(saturation))
+
+
+@helper
+def _weigh(spread: UInt64, idf: Float32, scale: float, out: Float32) -> None:
+    """Part PASSAGE or WIDE_PASSAGE of rows whose passages have these terms."""
+    last = np.uint64(0)
+    value = ZERO
+    best = ZERO
+    for i in range(out.shape[0]):
+        terms = spread[i]
+        if terms != last:
+            last = terms
+            value = ZERO
+            for j in range(idf.shape[0]):
+                if (terms >> np.uint64(j)) & np.uint64(1):
+                    value += idf[j]
+            best = max(best, value)
+        out[i] = value
+    factor = np.float32(scale) / best if best > ZERO else ZERO
+    for i in range(out.shape[0]):
+        out[i] *= factor
+
+
+@helper
+def _passages(
+    cover: UInt64, idf: Float32, near_scale: float, wide_scale: float, near: Float32, wide: Float32
+) -> None:
+    n = cover.shape[0]
+    c = np.zeros(n + 2 * PAD, np.uint64)
+    c[PAD : PAD + n] = cover
+    five = np.empty(n + PAD, np.uint64)  # of rows -2 to n + 1
+    c1, c2, c3, c4 = c[1:], c[2:], c[3:], c[4:]
+    for i in range(n + PAD):
+        five[i] = c[i] | c1[i] | c2[i] | c3[i] | c4[i]
+    _weigh(five[2:], idf, near_scale, near)
+    nine, five4 = c[:n], five[4:]
+    for i in range(n):
+        nine[i] = five[i] | five4[i]
+    _weigh(nine, idf, wide_scale, wide)
+
+
+@helper
+def _meaning(dense: Float32, joined: Float32, eligible: UInt8, weight: float, out: Float32) -> None:
+    n = eligible.shape[0]
+    d = np.zeros(n + 2 * PAD, np.float32)
+    here, before, after = d[PAD:], d[PAD - 1 :], d[PAD + 1 :]
+    for i in range(n):
+        here[i] = dense[i] if dense[i] == dense[i] else ZERO
+    j1, j2 = joined[PAD:], joined[PAD + 1 :]
+    low, high = np.float32(np.inf), np.float32(-np.inf)
+    known = 0
+    total = 0.0
+    for i in range(n):
+        out[i] = here[i] + DENSE_NEAR * (j1[i] * before[i] + j2[i] * after[i])
+    for i in range(n):
+        if eligible[i] != 0 and dense[i] == dense[i]:
+            low = min(low, out[i])
+            high = max(high, out[i])
+            total += out[i]
+            known += 1
+    if not high > low:
+        out[:] = ZERO
+        return
+    factor = np.float32(weight) / (high - low)
+    mean = np.float32(total / known)
+    for i in range(n):
+        value = out[i] if dense[i] == dense[i] else mean
+        out[i] = (value - low) * factor
+
+
+@helper
+def _flag_authors(author: Int32, user: int, flag: int, flags: UInt8) -> None:
+    for i in range(flags.shape[0]):
+        flags[i] |= np.uint8(flag) if author[i] == user else np.uint8(0)
+
+
+@helper
+def _flag_rows(marked: UInt8, flag: int, flags: UInt8) -> None:
+    for i in range(marked.shape[0]):
+        flags[i] |= np.uint8(flag) if marked[i] != 0 else np.uint8(0)
+
+
+@kernel(
+    nb.intp(
+        *(READ_F32, READ_U64, READ_F32, READ_I64, READ_I32, READ_U8, READ_U8, READ_F32),
+        *(READ_I32, nb.int32, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8),
+        *(READ_F32, nb.float64, nb.intp, F32_2D, U8, F64),
+    ),
+    nogil=True,
+)
+def memory_totals(
+    scores: Float32,
+    cover: UInt64,
+    idf: Float32,
+    time_ms: Int64,
+    author: Int32,
+    asks: UInt8,
+    eligible: UInt8,
+    dense: Float32,
+    speakers: Int32,
+    asker: int,
+    names_asker: UInt8,
+    date_spans: Int32,
+    date_values: Float32,
+    has_time: UInt8,
+    has_number: UInt8,
+    weights: Float32,
+    saturation: float,
+    sitting_ms: int,
+    parts: Float32,
+    flags: UInt8,
+    totals: Float64,
+) -> int:
+    """See `reference_memory.memory_totals`."""
+    n = eligible.shape[0]
+    if scores.shape[0] != n or cover.shape[0] != n or time_ms.shape[0] < n or author.shape[0] < n:
+        return ROW_OUT_OF_RANGE
+    if asks.shape[0] < n or flags.shape[0] != n or totals.shape[0] != n or parts.shape[1] != n:
+        return ROW_OUT_OF_RANGE
+    for marked in (names_asker, has_time, has_number):
+        if marked.shape[0] > n:
+            return ROW_OUT_OF_RANGE
+    if date_spans.shape[0] != 2 * date_values.shape[0] or weights.shape[0] != 10:
+        return BAD_OFFSETS
+    joined = _sittings(time_ms, n, sitting_ms)
+    answers = _answers(author, asks, joined, n)
+    sure = _words(scores, joined, answers, weights[0], saturation, parts[WORDS])
+    _passages(
+        *(cover, idf, weights[1] * sure, weights[2] * sure),
+        *(parts[PASSAGE], parts[WIDE_PASSAGE]),
+    )
+    parts[MEANING:] = ZERO
+    if dense.shape[0] == n:
+        _meaning(dense, joined, eligible, weights[3], parts[MEANING])
+    for d in range(date_values.shape[0]):
+        for i in range(max(0, date_spans[2 * d]), min(n, date_spans[2 * d + 1])):
+            parts[DATE, i] += weights[4] * date_values[d]
+    flags[:] = 0
+    for user in speakers:
+        _flag_authors(author, user, SPEAKER, flags)
+    _flag_rows(asks[:n], QUESTION, flags)
+    if asker >= 0:
+        _flag_authors(author, asker, ASKER, flags)
+    _flag_rows(names_asker, ASKER, flags)
+    _flag_rows(has_time, TIME_WORD, flags)
+    _flag_rows(has_number, NUMBER, flags)
+    of_flags = np.zeros(32, np.float64)
+    for combination in range(32):
+        for bit in range(5):
+            if (combination >> bit) & 1:
+                of_flags[combination] += weights[5 + bit]
+    words, passage, wide = parts[WORDS], parts[PASSAGE], parts[WIDE_PASSAGE]
+    meaning, date = parts[MEANING], parts[DATE]
+    for i in range(n):
+        total = np.float64(words[i]) + np.float64(passage[i]) + np.float64(wide[i])
+        total += np.float64(meaning[i]) + np.float64(date[i]) + of_flags[flags[i] & 31]
+        totals[i] = total if eligible[i] != 0 else -np.inf
+    return OK

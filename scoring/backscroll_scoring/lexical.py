@@ -1,0 +1,191 @@
+"""An inverted index that is appended to while it is read, and BM25 over it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from . import kernels_lexical
+from .arrays import Float32, Int32, Int64, UInt8, UInt64, require
+from .status import check
+
+K1 = 1.5
+B = 0.75
+MAX_QUERY_TERMS = 64
+"""A row's matches are the bits of one number. The rarest of more terms are not sought: the first ones count."""
+
+GONE = np.iinfo(np.int32).max
+"""Stands where a posting was taken out: a row no view has."""
+
+_MIN_CAPACITY = 1_024
+"""Above the largest chunk, so that a pool that grew has room for one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PostingsView:
+    """Postings as a reader holds them. Appends after it was taken may show: rows not below the reader's own count."""
+
+    pool: Int32
+    tail: Int32
+
+
+class Postings:
+    """Rows by term, terms numbered from 0. One writer, any number of readers, no lock (see `reference_lexical`).
+
+    Growing moves everything to larger arrays; `renumbered` and `without` return new postings. What readers hold stays
+    as it was.
+    """
+
+    __slots__ = ("_pool", "_room", "_size", "_tail", "_used")
+
+    def __init__(self) -> None:
+        self._pool = np.zeros(_MIN_CAPACITY, np.int32)
+        self._tail = np.full(_MIN_CAPACITY, -1, np.int32)
+        self._room = np.zeros(_MIN_CAPACITY, np.int32)
+        self._size = np.zeros(_MIN_CAPACITY, np.int32)
+        self._used = np.zeros(1, np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, spare capacity included."""
+        return sum(a.nbytes for a in (self._pool, self._tail, self._room, self._size))
+
+    def view(self) -> PostingsView:
+        """What is there now."""
+        return PostingsView(self._pool, self._tail)
+
+    def append(self, first: int, terms_of_rows: Sequence[Sequence[int]]) -> None:
+        """Add rows from `first` on, each with its distinct terms. Amortised O(number of terms).
+
+        Raises
+        ------
+        ValueError
+            A negative term.
+        """
+        flat = [term for terms in terms_of_rows for term in terms]
+        if not flat:
+            return
+        if min(flat) < 0:
+            raise ValueError("terms are numbered from 0")
+        terms = np.array(flat, np.int32)
+        row_of_term = np.array(
+            [row for row, run in enumerate(terms_of_rows, first) for _ in run], np.int32
+        )
+        self._reserve_terms(max(flat) + 1)
+        done = 0
+        while done < len(terms):
+            done += kernels_lexical.append_postings(
+                *(self._pool, self._tail, self._room, self._size, self._used),
+                *(terms[done:], row_of_term[done:]),
+            )
+            if done < len(terms):
+                self._grow_pool()
+
+    def renumbered(self, new_rows: Int32) -> Postings:
+        """The same with other row numbers: row r becomes ``new_rows[r]``, `GONE` leaves."""
+        pool = self._pool.copy()
+        check(kernels_lexical.renumber_postings(pool, new_rows))
+        return self._with_pool(pool)
+
+    def without(self, row: int) -> Postings:
+        """The same without one row."""
+        return self._with_pool(np.where(self._pool == row, GONE, self._pool))
+
+    def _with_pool(self, pool: Int32) -> Postings:
+        out = Postings()
+        tables = (self._tail, self._room, self._size, self._used)
+        out._restore(pool, *(table.copy() for table in tables))
+        return out
+
+    def _restore(self, pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32) -> None:
+        self._pool, self._tail, self._room, self._size, self._used = pool, tail, room, size, used
+
+    def _reserve_terms(self, count: int) -> None:
+        if count > len(self._tail):
+            capacity = count + count // 2
+            self._tail = _grown(self._tail, capacity, -1)
+            self._room = _grown(self._room, capacity, 0)
+            self._size = _grown(self._size, capacity, 0)
+
+    def _grow_pool(self) -> None:
+        """Pool and tails move together: a reader that holds one pair never meets a place of the other."""
+        self._pool = _grown(self._pool, len(self._pool) + len(self._pool) // 2 + _MIN_CAPACITY, 0)
+        self._tail = self._tail.copy()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """How n rows match a question's terms.
+
+    Attributes
+    ----------
+    scores : float32[n]
+        BM25, 0 where nothing matches.
+    cover : uint64[n]
+        Bit i: the row has term i.
+    idf : float32[k]
+        The weight of each term.
+    """
+
+    scores: Float32
+    cover: UInt64
+    idf: Float32
+
+
+def bm25(
+    postings: PostingsView,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    *,
+    kernels: ModuleType = kernels_lexical,
+) -> Matches:
+    """BM25 of every row below ``len(eligible)``; see `reference_lexical.bm25` for arguments and formula.
+
+    Raises
+    ------
+    ValueError
+        More than `MAX_QUERY_TERMS` terms, arrays of wrong lengths, terms outside the postings.
+    """
+    n, k = len(require("eligible", eligible, np.uint8)), len(require("terms", terms, np.int32))
+    require("offsets", offsets, np.int64)
+    if k > MAX_QUERY_TERMS or len(require("boosts", boosts, np.float32)) != k:
+        raise ValueError(f"at most {MAX_QUERY_TERMS} terms, each with a boost: {k}, {len(boosts)}")
+    found = Matches(np.empty(n, np.float32), np.empty(n, np.uint64), np.zeros(k, np.float32))
+    check(
+        kernels.bm25(
+            *(postings.pool, postings.tail, offsets, terms, boosts, eligible),
+            *(int(np.count_nonzero(eligible)), K1, B, found.idf, found.scores, found.cover),
+        )
+    )
+    return found
+
+
+def rows_with(
+    postings: PostingsView,
+    terms: Int32,
+    eligible: UInt8,
+    *,
+    kernels: ModuleType = kernels_lexical,
+) -> UInt8:
+    """uint8[n]: how many of the terms each eligible row has (modulo 256).
+
+    Raises
+    ------
+    ValueError
+        A term outside the postings.
+    """
+    out = np.zeros(len(require("eligible", eligible, np.uint8)), np.uint8)
+    terms = require("terms", terms, np.int32)
+    check(kernels.mark_rows(postings.pool, postings.tail, terms, eligible, out))
+    return out
+
+
+def _grown(old: Int32, capacity: int, fill: int) -> Int32:
+    out = np.full(capacity, fill, np.int32)
+    out[: len(old)] = old
+    return out

@@ -1,0 +1,148 @@
+"""How well each message answers a question about long ago: a hand-set linear score over the whole history.
+
+Nothing here is fitted. The weights are round numbers, chosen on the development sets by hand; halving or doubling any
+one of them changes little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import numpy as np
+
+from . import kernels_memory
+from .arrays import Float32, Float64, Int32, Int64, UInt8, require
+from .lexical import Matches
+from .status import check
+
+MEMORY_FACTORS = (
+    "words",
+    "passage",
+    "wide_passage",
+    "meaning",
+    "date",
+    "speaker",
+    "question",
+    "asker",
+    "time_word",
+    "number",
+)
+"""The columns of the score, in the order of every factor axis."""
+
+MEMORY_WEIGHTS = (1.0, 0.3, 0.2, 0.6, 0.5, 0.25, -0.15, 0.6, 0.1, 0.1)
+LEXICAL_WEIGHTS = (1.6, 0.48, 0.32, 0.0, *MEMORY_WEIGHTS[4:])
+"""Without an embedder the words get what `meaning` would have had."""
+
+SATURATION = 1.0
+SITTING_MS = 3_600_000
+"""Lines an hour or more apart do not belong together."""
+
+_WEIGHTS = np.array(MEMORY_WEIGHTS, np.float32)
+_LEXICAL_WEIGHTS = np.array(LEXICAL_WEIGHTS, np.float32)
+_FLAGS = 5
+_NONE_F32 = np.empty(0, np.float32)
+_NONE_I32 = np.empty(0, np.int32)
+_NONE_U8 = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryCues:
+    """What a question says beside its words. The defaults say nothing.
+
+    Attributes
+    ----------
+    dense : float32[n]
+        Similarity of each row to the question, on any scale, NaN where a row has none; empty without an embedder.
+    speakers : int32[]
+        Users the question names, each once.
+    asker : int
+        The asker if the question may be about the asker, else -1.
+    names_asker : uint8[n]
+        Rows that name the asker; empty: as `asker` -1.
+    date_spans : int32[2d], date_values : float32[d]
+        First row and end of each span of time the question names, and what a row in it gets; spans add up.
+    has_time, has_number : uint8[n]
+        Rows with a word of time, with a number; empty when the question asks for neither.
+    """
+
+    dense: Float32 = field(default_factory=lambda: _NONE_F32)
+    speakers: Int32 = field(default_factory=lambda: _NONE_I32)
+    asker: int = -1
+    names_asker: UInt8 = field(default_factory=lambda: _NONE_U8)
+    date_spans: Int32 = field(default_factory=lambda: _NONE_I32)
+    date_values: Float32 = field(default_factory=lambda: _NONE_F32)
+    has_time: UInt8 = field(default_factory=lambda: _NONE_U8)
+    has_number: UInt8 = field(default_factory=lambda: _NONE_U8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryScores:
+    """Scores of n rows.
+
+    Attributes
+    ----------
+    totals : float64[n]
+        The sum of a row's shares; minus infinity where the row is not eligible. Usual best scores lie between
+        1 and 2.5, rows that have nothing to do with the question near 0.
+    parts : float32[5, n]
+        The first five shares.
+    flags : uint8[n]
+        Which of the other five factors are 1: bit i is factor 5 + i.
+    weights : float32[10]
+    """
+
+    totals: Float64
+    parts: Float32
+    flags: UInt8
+    weights: Float32
+
+    def shares(self, rows: Int32) -> Float64:
+        """float64[m, 10]: weight times factor of m rows, in the order of `MEMORY_FACTORS`."""
+        set_bits = self.flags[rows, None] >> np.arange(_FLAGS, dtype=np.uint8) & 1
+        return np.hstack(
+            [self.parts[:, rows].T, set_bits * self.weights[_FLAGS:]], dtype=np.float64
+        )
+
+
+def score_memory(
+    matches: Matches,
+    time_ms: Int64,
+    author: Int32,
+    asks: UInt8,
+    eligible: UInt8,
+    cues: MemoryCues,
+    *,
+    kernels: ModuleType = kernels_memory,
+) -> MemoryScores:
+    """Score all rows below ``len(eligible)``; see `reference_memory.memory_totals` for the formula.
+
+    Parameters
+    ----------
+    time_ms, author : [>= n]
+        As in `ChannelColumns`.
+    asks : uint8[>= n]
+        1 where the row is a question.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        Arrays of other types, layouts or lengths.
+    """
+    n = len(require("eligible", eligible, np.uint8))
+    dense = require("dense", cues.dense, np.float32)
+    if len(dense) not in {0, n}:
+        raise ValueError(f"dense must have one entry a row, or none: {n}")
+    weights = _WEIGHTS if len(dense) else _LEXICAL_WEIGHTS
+    out = MemoryScores(
+        np.empty(n, np.float64), np.empty((_FLAGS, n), np.float32), np.empty(n, np.uint8), weights
+    )
+    check(
+        kernels.memory_totals(
+            *(matches.scores, matches.cover, matches.idf, time_ms, author, asks, eligible, dense),
+            *(cues.speakers, cues.asker, cues.names_asker, cues.date_spans, cues.date_values),
+            *(cues.has_time, cues.has_number, weights, SATURATION, SITTING_MS),
+            *(out.parts, out.flags, out.totals),
+        )
+    )
+    return out

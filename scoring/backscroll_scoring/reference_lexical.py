@@ -1,0 +1,145 @@
+"""The inverted index in plain Python: what the kernels of `kernels_lexical` compute, written to be read.
+
+Postings live in one pool of int32. A term's postings stand in chunks; a chunk is a header and then rows. The header
+holds ``-2 - place`` of the last posting of the chunk before (``-1`` when there is none), so it is negative and a row is
+not. ``tail[term]`` is the place of the term's newest posting, -1 without any. Reading goes backwards from it. A writer
+writes the posting first and the tail last, and a reader passes over rows its view does not have: no lock.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .arrays import Float32, Int32, Int64, UInt8, UInt64
+from .status import BAD_POSTINGS, OK
+
+FIRST_CHUNK = 2
+LARGEST_CHUNK = 512
+NO_PLACE = -1
+
+
+def places_of(pool: Int32, tail: Int32, term: int) -> list[int]:
+    """The places of a term's postings in the pool, newest first."""
+    out = []
+    place = int(tail[term])
+    while 0 < place < len(pool):
+        out.append(place)
+        place -= 1
+        if pool[place] < 0:
+            place = -2 - int(pool[place])
+    return out
+
+
+def append_postings(
+    pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32, terms: Int32, rows: Int32
+) -> int:
+    """Add posting ``rows[i]`` to the list of ``terms[i]``, in this order.
+
+    Parameters
+    ----------
+    room, size : int32[T], written
+        Free places in a term's newest chunk; the length of that chunk.
+    used : int32[1], written
+        Places of the pool in use. A new chunk is twice the last one, `FIRST_CHUNK` to `LARGEST_CHUNK` postings.
+
+    Returns
+    -------
+    int
+        How many were added: fewer than there are where the pool is full, or a term is outside the tables.
+    """
+    for i, (term, row) in enumerate(zip(terms.tolist(), rows.tolist(), strict=True)):
+        if not 0 <= term < len(tail):
+            return i
+        if room[term] == 0:
+            length = min(LARGEST_CHUNK, max(FIRST_CHUNK, 2 * int(size[term])))
+            if used[0] + length + 1 > len(pool):
+                return i
+            size[term] = room[term] = length
+            pool[used[0]] = -2 - int(tail[term])
+            tail[term] = used[0]
+            used[0] += length + 1
+        pool[tail[term] + 1] = row
+        tail[term] += 1
+        room[term] -= 1
+    return len(terms)
+
+
+def renumber_postings(pool: Int32, new_rows: Int32) -> int:
+    """Replace every row by ``new_rows[row]``; rows outside that table stay."""
+    for place, row in enumerate(pool.tolist()):
+        if 0 <= row < len(new_rows):
+            pool[place] = new_rows[row]
+    return OK
+
+
+def mark_rows(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt8) -> int:
+    """Add 1 (modulo 256) to ``out[row]`` for each of `terms` an eligible row below ``len(eligible)`` has."""
+    for term in terms.tolist():
+        if not 0 <= term < len(tail):
+            return BAD_POSTINGS
+        for row in pool[places_of(pool, tail, term)].tolist():
+            if 0 <= row < len(eligible) and eligible[row]:
+                out[row] = (int(out[row]) + 1) % 256
+    return OK
+
+
+def bm25(
+    pool: Int32,
+    tail: Int32,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    total: int,
+    k1: float,
+    b: float,
+    idf: Float32,
+    scores: Float32,
+    cover: UInt64,
+) -> int:
+    """BM25 of n rows, a term counted once a row (Robertson and Zaragoza 2009; the idf is Lucene's).
+
+    Parameters
+    ----------
+    offsets : int64[>= n + 1]
+        Prefix sums of the rows' lengths in words.
+    terms : int32[k], boosts : float32[k]
+        At most 64 different terms, and a factor for each one's idf.
+    eligible : uint8[n]
+        Other rows count nowhere and get 0.
+    total : int
+        How many rows are eligible.
+    k1, b : float
+        Saturation and length normalisation; the mean length is that of all n rows.
+    idf : float32[k], scores : float32[n], cover : uint64[n], written
+        ``boost * log(1 + (total - df + .5) / (df + .5))``, 0 when no row has the term; the sum over a row's terms of
+        ``idf / (1 + k1 * (1 - b + b * length / mean length))``; bit i: the row has ``terms[i]``.
+
+    Returns
+    -------
+    int
+        OK; BAD_POSTINGS when a term or the offsets are out of range.
+    """
+    n = len(eligible)
+    scores[:], cover[:] = 0, 0
+    if n == 0:
+        return OK
+    if len(offsets) <= n:
+        return BAD_POSTINGS
+    mean = max(1.0, float(offsets[n])) / n
+    for i, (term, boost) in enumerate(zip(terms.tolist(), boosts.tolist(), strict=True)):
+        if not 0 <= term < len(tail):
+            return BAD_POSTINGS
+        rows = [
+            row
+            for row in pool[places_of(pool, tail, term)].tolist()
+            if 0 <= row < n and eligible[row]
+        ]
+        idf[i] = boost * math.log(1 + (total - len(rows) + 0.5) / (len(rows) + 0.5)) if rows else 0
+        for row in rows:
+            words = float(offsets[row + 1] - offsets[row])
+            scores[row] += idf[i] / np.float32(1 + k1 * (1 - b + b * words / mean))
+            cover[row] |= np.uint64(1 << i)
+    return OK

@@ -1,0 +1,84 @@
+"""What kind of answer a question wants, told by its closed-class words. English and Chinese. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from backscroll_sidecar.analyze.keywords import keywords
+
+_WHEN = re.compile(
+    r"\bwhen\b|\b(?:what|which) (?:day|date|month|year|time|week)\b|\bhow long ago\b"
+    r"|什么时候|什麼時候|啥时候|何时|几号|几月|几点|哪[一]?[天年月周]|多久(?:之|以)?前"
+)
+_HOW_MANY = re.compile(
+    r"\bhow (?:many|much|often|long|old|far|big|tall)\b"
+    r"|多少|几[个個次岁歲天年本只条张位人名号月周点]|多[久长大远高重]"
+)
+_QUESTION_WORD = re.compile(
+    r"\b(?:what|which|who|whom|whose|where|when|why|how)\b|什么|什麼|哪|谁|誰|为啥|怎么|怎麼|几|多少|何时|多久"
+)
+_PAST_WORD = re.compile(
+    r"\b(?:did|was|were|had|said|told|mentioned|talked|discussed|decided|agreed|remember|recall|ago|yesterday"
+    r"|last (?:week|month|year|time|night|summer|spring|fall|winter)|earlier|previously|back then|used to|ever)\b"
+    r"|之前|以前|上次|那次|那天|那时|当时|昨|前天|上周|上个|去年|曾|过[吗么没]?[？?]|说过|提过|提到过|聊过|讲过|讨论过|记得|来着"
+)
+_DEICTIC = re.compile(
+    r"\b(?:you|your|ya|u|it|its|it's|this|that|that's|these|those|here|now|yes|yeah|yep|no|nope|ok|okay|thanks|thank|thx)\b"
+    r"|[你您它这這那]|谢谢|謝謝|好的|是的|嗯|现在|刚才"
+)
+_OPENING = re.compile(
+    r"(?:so|and|but|hey|ok|btw|also)?[,\s]*(?:what|which|who|whom|whose|where|when|why|how|did|was|were|has|have|had|does|is)\b"
+    r"|.{0,6}?(?:什么|什麼|谁|誰|哪|怎么|怎麼|几|多少|为啥|何时)"
+)
+_MARK = re.compile(r"[?？]")
+
+_TIME_TEXT = """
+yesterday today tomorrow tonight ago last next recently soon week weekend month year day morning afternoon evening
+night monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+september october november december
+昨天 今天 明天 前天 后天 昨晚 今晚 上周 下周 本周 这周 上个月 下个月 周末 星期 去年 今年 明年 早上 晚上 下午 上午
+"""
+_NUMBER_TEXT = "two three four five six seven eight nine ten eleven twelve twenty hundred thousand couple several dozen"
+
+TIME_WORDS: tuple[str, ...] = keywords(_TIME_TEXT)
+NUMBER_WORDS: tuple[str, ...] = keywords(_NUMBER_TEXT)
+"""Keywords that tell a time, and a number: what a "when" and a "how many" ask for."""
+
+
+def asks_when(text: str) -> bool:
+    """Whether a point in time is asked for. `text` in lower case."""
+    return _WHEN.search(text) is not None
+
+
+def asks_how_many(text: str) -> bool:
+    """Whether a number is asked for. `text` in lower case."""
+    return _HOW_MANY.search(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RecallSigns:
+    """Signs of a question about long ago in its own words.
+
+    Attributes
+    ----------
+    has_mark : a question mark.
+    opens : it begins with a question word or a verb that asks.
+    words : how many question words and words of the past it has.
+    points_here : it has words that need what is before everybody's eyes: "you", "it", "thanks", 你, 这.
+    """
+
+    has_mark: bool
+    opens: bool
+    words: int
+    points_here: bool
+
+
+def recall_signs(text: str) -> RecallSigns:
+    """The signs in `text`, which is in lower case. O(n)."""
+    return RecallSigns(
+        has_mark=_MARK.search(text) is not None,
+        opens=_OPENING.match(text) is not None,
+        words=len(_QUESTION_WORD.findall(text)) + len(_PAST_WORD.findall(text)),
+        points_here=_DEICTIC.search(text) is not None,
+    )

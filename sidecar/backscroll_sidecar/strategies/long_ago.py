@@ -1,0 +1,74 @@
+"""How much a question sounds as if it were about long ago, told by text alone (the clock is not asked). Pure.
+
+One of several signs for the gate between "the last lines" and "the whole history": a speaker in the middle of a talk
+who asks about long ago pauses for nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from backscroll_sidecar.analyze import RecallSigns, recall_signs
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.strategies.memory import Sought
+
+NEAR_ROWS = 30
+"""The last lines: what a question in the middle of a talk is usually about."""
+
+NO_PAUSE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LongAgo:
+    """The signs and the score they make.
+
+    Attributes
+    ----------
+    far, near : float
+        Best BM25 / 10 before and among the last `NEAR_ROWS` rows; usually 0 to 1, 2 at most.
+    signs : RecallSigns
+        Of the question's own words.
+    speaks_of : bool
+        It speaks of somebody of the channel (and does not call them).
+    pause_ms : int
+        From the last line to the question; -1 when there is no line before it. Not part of the score.
+    """
+
+    far: float
+    near: float
+    signs: RecallSigns
+    speaks_of: bool
+    pause_ms: int
+
+    @property
+    def score(self) -> float:
+        """0 to 1, hand-set; from .5 on the question is more likely about long ago.
+
+        (far - .7 near + .3 question mark + .2 opens + .3 two words of asking or of the past + .3 speaks of somebody
+        - .3 points here) / 1.2, where `far` counts up to 1: more rarity says nothing more.
+        """
+        signs = self.signs
+        value = min(1.0, self.far) - 0.7 * self.near
+        value += 0.3 * signs.has_mark + 0.2 * signs.opens + 0.3 * (signs.words >= 2)
+        value += 0.3 * self.speaks_of - 0.3 * signs.points_here
+        return min(1.0, max(0.0, value / 1.2))
+
+
+def long_ago(view: ChannelView, sought: Sought) -> LongAgo:
+    """Read the signs of a question that `memory.seek` has looked up."""
+    scores = sought.matches.scores
+    cut = max(0, len(scores) - NEAR_ROWS)
+    before = np.flatnonzero(sought.eligible)
+    pause_ms = NO_PAUSE
+    if len(before):
+        last_ms = int(view.columns.time_ms[before[-1]])
+        pause_ms = max(0, sought.question.asked_at_ms - last_ms)
+    return LongAgo(
+        far=float(scores[:cut].max(initial=0.0)) / 10,
+        near=float(scores[cut:].max(initial=0.0)) / 10,
+        signs=recall_signs(sought.question.text.lower()),
+        speaks_of=sought.named.speaks_of,
+        pause_ms=pause_ms,
+    )

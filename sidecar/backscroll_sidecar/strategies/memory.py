@@ -1,0 +1,230 @@
+"""Long memory: what of the whole history of a channel answers a question (N-03, N-06). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import (
+    MAX_QUERY_TERMS,
+    MEMORY_FACTORS,
+    Matches,
+    MemoryCues,
+    bm25,
+    rows_with,
+    score_memory,
+    top_order,
+)
+from backscroll_sidecar.analyze import (
+    NUMBER_WORDS,
+    TIME_WORDS,
+    asks_how_many,
+    asks_when,
+    date_spans,
+    is_stop_word,
+    keywords,
+)
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.domain import MessageState, MessageType
+from backscroll_sidecar.scripts import is_unspaced
+from backscroll_sidecar.strategies.names import Named, named_in
+
+CHARACTER_BOOST = 0.5
+"""A word the channel does not have is sought by its characters, each at half its weight."""
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryQuestion:
+    """A question to the history.
+
+    Attributes
+    ----------
+    text : trimmed.
+    asker_id, asker_name : empty when unknown.
+    """
+
+    text: str
+    asked_at_ms: int
+    asker_id: str = ""
+    asker_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sought:
+    """A question as one channel understands it.
+
+    Attributes
+    ----------
+    named : Named
+        The people it names, and its text without their names: what is best embedded.
+    terms : int32[k], boosts : float32[k]
+        The words of that text the channel has.
+    matches : Matches
+        How the rows match them.
+    eligible : uint8[n]
+        Rows that count.
+    """
+
+    question: MemoryQuestion
+    named: Named
+    terms: NDArray[np.int32]
+    boosts: NDArray[np.float32]
+    matches: Matches
+    eligible: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """The best rows for a question.
+
+    Attributes
+    ----------
+    rows : int32[m]
+        Best first; of equal scores the later row first.
+    scores : float64[m]
+        Sum of the shares; about -.15 to 3. `link` makes 0 to 1 of it.
+    shares : float64[m, f]
+        Weight times factor, in the order of `factors`.
+    weights : f numbers
+    """
+
+    rows: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    weights: tuple[float, ...]
+    factors: tuple[str, ...] = MEMORY_FACTORS
+
+
+def link(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logistic function: a monotone map of scores to 0..1. Not a probability."""
+    return 1.0 / (1.0 + np.exp(-scores))
+
+
+def seek(view: ChannelView, question: MemoryQuestion, eligible: Bools) -> Sought:
+    """Find the question's words in the rows below ``len(eligible)``. Recalled and partial rows do not count."""
+    end = len(eligible)
+    if not view.all_live:
+        eligible = eligible & (view.state[:end] == MessageState.LIVE)
+    named = named_in(question.text, view.people.by_name_part)
+    terms, boosts = _terms(view, keywords(named.rest))
+    mask = eligible.view(np.uint8)
+    matches = bm25(view.lexicon.postings, view.columns.keyword_offsets, terms, boosts, mask)
+    return Sought(question, named, terms, boosts, matches, mask)
+
+
+def rank_memory(
+    view: ChannelView,
+    sought: Sought,
+    dense: NDArray[np.float32] | None = None,
+    *,
+    limit: int = 64,
+    rows: NDArray[np.int32] | None = None,
+) -> Memory:
+    """The `limit` best rows, or with `rows` those rows in that order.
+
+    Parameters
+    ----------
+    dense : float32[n], optional
+        Similarity of each row to the question, NaN where a row has no vector. Without it the words decide.
+
+    Raises
+    ------
+    ValueError
+        `dense` has another length than the rows that may be ranked.
+    """
+    end = len(sought.eligible)
+    scored = score_memory(
+        sought.matches,
+        view.columns.time_ms,
+        view.columns.author,
+        (view.message_type[:end] == MessageType.QUESTION).view(np.uint8),
+        sought.eligible,
+        _cues(view, sought, dense),
+    )
+    if rows is None:
+        rows = top_order(scored.totals, limit=limit)
+        rows = rows[np.isfinite(scored.totals[rows])]
+    return Memory(rows, scored.totals[rows], scored.shares(rows), tuple(scored.weights.tolist()))
+
+
+def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
+    """int32[<= limit]: rows that have a word of the question, best first."""
+    scores = sought.matches.scores
+    rows = np.flatnonzero(scores).astype(np.int32)
+    return rows[top_order(scores[rows].astype(np.float64), rows, limit=limit)]
+
+
+def _terms(
+    view: ChannelView, words: Sequence[str]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The ids of the words the channel has; of an unknown word without spaces those of its characters."""
+    ids = view.lexicon.ids
+    sought = dict.fromkeys(words, 1.0)
+    for word in words:
+        if word not in ids and len(word) > 1 and is_unspaced(word):
+            for character in word:
+                if not is_stop_word(character):
+                    sought.setdefault(character, CHARACTER_BOOST)
+    known = [word for word in sought if word in ids]
+    terms = view.lexicon.term_ids(known)[:MAX_QUERY_TERMS]
+    boosts = np.array([sought[word] for word in known], np.float32)[: len(terms)]
+    return terms, boosts
+
+
+def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) -> MemoryCues:
+    question, users = sought.question, sought.named.users
+    asker = view.people.index.get(question.asker_id, -1) if question.asker_id else -1
+    about_asker = bool(question.asker_id) and users <= {asker}
+    starts, values = _spans(view, sought)
+    lowered = question.text.lower()
+    none = MemoryCues()
+    return MemoryCues(
+        dense=none.dense if dense is None else dense,
+        speakers=np.array(sorted(users), np.int32),
+        asker=asker if about_asker else -1,
+        names_asker=_naming(view, sought) if about_asker else none.names_asker,
+        date_spans=starts,
+        date_values=values,
+        has_time=_having(view, sought, TIME_WORDS) if asks_when(lowered) else none.has_time,
+        has_number=_having(view, sought, NUMBER_WORDS, view.lexicon.numbers)
+        if asks_how_many(lowered)
+        else none.has_number,
+    )
+
+
+def _having(
+    view: ChannelView, sought: Sought, words: Sequence[str], more: Sequence[int] = ()
+) -> NDArray[np.uint8]:
+    terms = view.lexicon.term_ids(words)
+    if more:
+        others = np.array(more, np.int32)
+        known = others < len(view.lexicon.postings.tail)  # later ones are no rows' of this view
+        terms = np.concatenate([terms, others[known]])
+    return rows_with(view.lexicon.postings, terms, sought.eligible)
+
+
+def _naming(view: ChannelView, sought: Sought) -> NDArray[np.uint8]:
+    """uint8[n]: 1 where a row has all words of the asker's name."""
+    words = keywords(sought.question.asker_name)
+    terms = view.lexicon.term_ids(words)
+    if not words or len(terms) < len(words):
+        return np.zeros(len(sought.eligible), np.uint8)
+    found = rows_with(view.lexicon.postings, terms, sought.eligible)
+    names: NDArray[np.uint8] = (found == len(terms)).view(np.uint8)
+    return names
+
+
+def _spans(view: ChannelView, sought: Sought) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The rows of each span of time the question names, and their values."""
+    times = view.columns.time_ms[: len(sought.eligible)]
+    if not len(times):
+        return np.empty(0, np.int32), np.empty(0, np.float32)
+    spans = date_spans(sought.question.text, sought.question.asked_at_ms, int(times[0]))
+    bounds = np.array([(span.start_ms, span.end_ms) for span in spans], np.int64).ravel()
+    values = np.array([span.value for span in spans], np.float32)
+    return np.searchsorted(times, bounds).astype(np.int32), values

@@ -1,0 +1,88 @@
+"""People a question names, for ranking: never an identity (law 4), so several may be meant and parts of names count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backscroll_sidecar.analyze import is_stop_word
+from backscroll_sidecar.scripts import HAN, UNSPACED
+
+MAX_NAME_CHARS = 12
+"""Longer names in scripts without spaces are not sought."""
+
+_TOKEN = re.compile(
+    rf"[{HAN}{UNSPACED}]+|[^\W{HAN}{UNSPACED}](?:[^\W{HAN}{UNSPACED}]|[-.|\[\]^`](?=\w))*"
+)
+_UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
+_CLOSING = " \t\n.!?~\u3002\uff01\uff1f\u2026)"
+_ADDRESSED = tuple(":\uff1a,\uff0c")
+_POSSESSIVE = re.compile(r"(?:^|(?<=\s))['\u2019]s(?=\s)")
+_INNER = re.compile(r"[-.|\[\]^`_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The users a text names, and the text without those names.
+
+    `speaks_of`: a name stands inside the text, so somebody is spoken of; at either end, or after ``@``, somebody is
+    called.
+    """
+
+    users: frozenset[int]
+    rest: str
+    speaks_of: bool = False
+
+
+def named_in(text: str, by_name_part: Mapping[str, set[int]]) -> Named:
+    """Find names and words of names in `text`: whole words in spaced scripts, anywhere in the others.
+
+    A name that is a stop word ("Will") counts only with a capital letter inside the text. O(length of the text).
+    """
+    users: set[int] = set()
+    kept: list[str] = []
+    end = 0
+    speaks_of = False
+    last = len(text.rstrip(_CLOSING))
+    for found in _TOKEN.finditer(text):
+        token = found.group()
+        for start, stop, who in _spans(token, found.start() > 0, by_name_part):
+            users |= who
+            kept.append(text[end : found.start() + start])
+            begin, end = found.start() + start, found.start() + stop
+            called = begin == 0 or text[begin - 1] in "@\uff20" or text[end : end + 1] in _ADDRESSED
+            speaks_of |= not called and end < last
+    if not users:
+        return Named(frozenset(), text)
+    rest = " ".join([*kept, text[end:]])
+    return Named(frozenset(users), _POSSESSIVE.sub(" ", rest), speaks_of)
+
+
+def _spans(
+    token: str, inside: bool, by_name_part: Mapping[str, set[int]]
+) -> list[tuple[int, int, set[int]]]:
+    """(start, end, users) of the names in one token."""
+    if _UNSPACED_START.match(token):
+        return _unspaced(token, by_name_part)
+    if is_stop_word(token.casefold()) and not (inside and token[0].isupper()):
+        return []
+    who = by_name_part.get(token.casefold())
+    if who is None and (stem := _INNER.split(token, maxsplit=1)[0]) != token:
+        who = by_name_part.get(stem.casefold())
+    return [(0, len(token), who)] if who else []
+
+
+def _unspaced(run: str, by_name_part: Mapping[str, set[int]]) -> list[tuple[int, int, set[int]]]:
+    """The longest names from left to right."""
+    out: list[tuple[int, int, set[int]]] = []
+    start = 0
+    while start < len(run):
+        for end in range(min(len(run), start + MAX_NAME_CHARS), start + 1, -1):
+            who = by_name_part.get(run[start:end].casefold())
+            if who:
+                out.append((start, end, who))
+                start = end - 1
+                break
+        start += 1
+    return out

@@ -1,0 +1,40 @@
+"""The sources that look through the whole history: by words, and by all that speaks for long memory."""
+
+from __future__ import annotations
+
+from backscroll_sidecar.domain import Category
+from backscroll_sidecar.strategies.base import Empty, Messages, StrategyQuery, StrategyResult
+from backscroll_sidecar.strategies.memory import MemoryQuestion, best_by_words, rank_memory, seek
+
+
+class Lexical:
+    """Messages that share words with the question, best BM25 first, however old (N-03, N-06)."""
+
+    name = "lexical"
+
+    def gather(self, query: StrategyQuery) -> StrategyResult:
+        """At most `recall_limit` eligible rows; nothing for a question without words the channel has."""
+        sought = seek(query.view, _question(query), query.eligible)
+        rows = best_by_words(sought, query.recall_limit)
+        return Messages(Category.RECENT, rows) if len(rows) else Empty()
+
+
+class Recall:
+    """The best messages by the score for long memory, words of theirs or not."""
+
+    name = "recall"
+
+    def gather(self, query: StrategyQuery) -> StrategyResult:
+        """At most `recall_limit` eligible rows; nothing for a blank question."""
+        if not query.question:
+            return Empty()
+        sought = seek(query.view, _question(query), query.eligible)
+        memory = rank_memory(query.view, sought, limit=query.recall_limit)
+        return Messages(Category.RECENT, memory.rows) if len(memory.rows) else Empty()
+
+
+def _question(query: StrategyQuery) -> MemoryQuestion:
+    people = query.view.people
+    index = people.index.get(query.user_id)
+    name = people.names[index] if index is not None else ""
+    return MemoryQuestion(query.question, query.asked_at_ms, query.user_id, name)

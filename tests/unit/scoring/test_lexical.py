@@ -1,0 +1,147 @@
+"""The inverted index and BM25: kernels against the reference, readers beside a writer. Also run with the JIT off."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll_scoring import GONE, Postings, bm25, kernels_lexical, reference_lexical, rows_with
+
+TWINS = settings(deadline=None, max_examples=100)
+TERMS = 12
+run = st.lists(st.integers(0, TERMS - 1), max_size=6, unique=True)
+runs = st.lists(run, max_size=30)
+
+
+def filled(rows):
+    postings = Postings()
+    postings.append(0, rows)
+    return postings
+
+
+def lists_of(postings, n):
+    """term: its rows below n, from the postings."""
+    view = postings.view()
+    known = {
+        term: sorted(view.pool[reference_lexical.places_of(view.pool, view.tail, term)].tolist())
+        for term in range(TERMS)
+    }
+    return {term: [row for row in rows if row < n] for term, rows in known.items()}
+
+
+def inverted(rows):
+    return {t: [row for row, terms in enumerate(rows) if t in terms] for t in range(TERMS)}
+
+
+def offsets_of(rows):
+    return np.cumsum([0] + [len(terms) for terms in rows]).astype(np.int64)
+
+
+def found(view, rows, terms, eligible, kernels=kernels_lexical):
+    boosts = np.linspace(0.5, 1, len(terms)).astype(np.float32)
+    return bm25(
+        view, offsets_of(rows), np.array(terms, np.int32), boosts, eligible, kernels=kernels
+    )
+
+
+@TWINS
+@given(runs, run, st.data())
+def test_bm25_twins(rows, terms, data):
+    """N-06: scores, idf and matches of kernel and reference are equal; rows that are not eligible get nothing."""
+    n = data.draw(st.integers(0, len(rows)))
+    flags = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    eligible = np.array(flags, np.uint8)
+    view = filled(rows).view()
+    fast, plain = (
+        found(view, rows, terms, eligible, k) for k in (kernels_lexical, reference_lexical)
+    )
+    np.testing.assert_allclose(fast.scores, plain.scores, rtol=1e-5)
+    np.testing.assert_allclose(fast.idf, plain.idf, rtol=1e-6)
+    np.testing.assert_array_equal(fast.cover, plain.cover)
+    assert not fast.scores[eligible == 0].any()
+    marks = [
+        rows_with(view, np.array(terms, np.int32), eligible, kernels=k)
+        for k in (kernels_lexical, reference_lexical)
+    ]
+    np.testing.assert_array_equal(*marks)
+    assert marks[0].tolist() == [len(set(rows[row]) & set(terms)) * flags[row] for row in range(n)]
+
+
+@TWINS
+@given(st.lists(run, max_size=200), st.integers(1, 7))
+def test_append_twins(rows, batch):
+    """In whatever batches rows come, kernel and reference write the same pool, and every posting is there."""
+    postings = Postings()
+    for first in range(0, len(rows), batch):
+        postings.append(first, rows[first : first + batch])
+    assert lists_of(postings, len(rows)) == inverted(rows)
+    pool, used = np.zeros(5_000, np.int32), np.zeros(1, np.int32)
+    tail, room, size = (
+        np.full(TERMS, -1, np.int32),
+        np.zeros(TERMS, np.int32),
+        np.zeros(TERMS, np.int32),
+    )
+    terms = np.array([t for terms in rows for t in terms], np.int32)
+    of_row = np.array([row for row, terms in enumerate(rows) for _ in terms], np.int32)
+    done = reference_lexical.append_postings(pool, tail, room, size, used, terms, of_row)
+    assert done == len(terms)
+    assert postings.view().pool[: used[0]].tolist() == pool[: used[0]].tolist()
+
+
+@TWINS
+@given(runs, st.data())
+def test_rows_leave_and_move(rows, data):
+    """What is taken out is gone, what is renumbered is found under its new number, and the old postings stay."""
+    postings = filled(rows)
+    before = lists_of(postings, len(rows))
+    row = data.draw(st.integers(0, max(0, len(rows) - 1)))
+    left = [[] if place == row else terms for place, terms in enumerate(rows)]
+    assert lists_of(postings.without(row), len(rows)) == inverted(left)
+    order = data.draw(st.permutations(range(len(rows))))
+    kept = order[: data.draw(st.integers(0, len(rows)))]
+    new_rows = np.full(len(rows), GONE, np.int32)
+    new_rows[kept] = np.arange(len(kept))
+    moved = postings.renumbered(new_rows)
+    assert lists_of(moved, len(rows)) == inverted([rows[place] for place in kept])
+    moved.append(len(kept), [[0, 1]])
+    assert lists_of(postings, len(rows)) == before
+
+
+@TWINS
+@given(runs, st.lists(run, min_size=1, max_size=300), run)
+def test_a_reader_beside_a_writer(rows, later, terms):
+    """A view gives the same answer before and after whatever is appended behind its rows."""
+    postings = filled(rows)
+    view = postings.view()
+    eligible = np.ones(len(rows), np.uint8)
+    before = found(view, rows, terms, eligible)
+    for place, more in enumerate(later, len(rows)):
+        postings.append(place, [more])
+    after = found(view, rows, terms, eligible)
+    np.testing.assert_array_equal(before.scores, after.scores)
+    np.testing.assert_array_equal(before.idf, after.idf)
+
+
+def test_rare_words_count_more_and_long_rows_less():
+    """The two things BM25 is for."""
+    rows = [[0, 1], [0], [0], [0], [2, 3, 4, 5, 6, 7, 1]]
+    scores = found(filled(rows).view(), rows, [0, 1], np.ones(5, np.uint8)).scores
+    assert scores[0] > scores[4] > scores[1] == scores[2] > 0
+
+
+def test_what_is_refused():
+    postings = filled([[0]])
+    with pytest.raises(ValueError, match="numbered from 0"):
+        postings.append(1, [[-1]])
+    many, one = np.zeros(65, np.int32), np.ones(1, np.uint8)
+    with pytest.raises(ValueError, match="at most 64"):
+        bm25(postings.view(), np.zeros(2, np.int64), many, many.astype(np.float32), one)
+    out_of_table = np.array([10_000], np.int32)
+    for kernels in (kernels_lexical, reference_lexical):
+        with pytest.raises(ValueError, match="postings"):
+            rows_with(postings.view(), out_of_table, np.ones(1, np.uint8), kernels=kernels)
+        with pytest.raises(ValueError, match="postings"):
+            bm25(
+                postings.view(), np.array([0, 1], np.int64), out_of_table,
+                np.ones(1, np.float32), np.ones(1, np.uint8), kernels=kernels,
+            )  # fmt: skip

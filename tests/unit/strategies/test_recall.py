@@ -1,0 +1,209 @@
+"""The sources that look through the whole history: what finds what, and what is ranked first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backscroll_sidecar.channels import HotChannel
+from backscroll_sidecar.domain import Author, Fate
+from backscroll_sidecar.strategies.memory import (
+    MemoryQuestion,
+    best_by_words,
+    link,
+    rank_memory,
+    seek,
+)
+from tests.kit.chats import (
+    ANN,
+    BEN,
+    CAT,
+    DAY_MS,
+    HOUR_MS,
+    KEY,
+    NOON_MS,
+    PlainCodec,
+    say,
+    stored_in_order,
+)
+from tests.kit.rooms import Room, fates
+
+NOISE = [
+    "hello all",
+    "大家好",
+    "おはよう",
+    "안녕하세요",
+    "lunch anyone",
+    "下雨了",
+    "see you tomorrow",
+]
+
+
+def channel(texts, authors=(BEN,), gap_ms=DAY_MS):
+    """One line a day, in this order."""
+    lines = [
+        say(f"m{n}", authors[n % len(authors)], text, (len(texts) - n) * gap_ms)
+        for n, text in enumerate(texts)
+    ]
+    return HotChannel(KEY, PlainCodec(), stored_in_order(lines)).view()
+
+
+def texts_for(view, question, asker=None, limit=5):
+    """The texts found by the question's words, best first."""
+    asked = MemoryQuestion(
+        question, NOON_MS, asker.id if asker else "", asker.name if asker else ""
+    )
+    sought = seek(view, asked, np.ones(view.count, np.bool_))
+    return [view.texts[row] for row in best_by_words(sought, limit).tolist()]
+
+
+def remembered(view, question, asker=None, dense=None, limit=5):
+    asked = MemoryQuestion(
+        question, NOON_MS, asker.id if asker else "", asker.name if asker else ""
+    )
+    sought = seek(view, asked, np.ones(view.count, np.bool_))
+    return [view.texts[row] for row in rank_memory(view, sought, dense, limit=limit).rows.tolist()]
+
+
+HITS = [
+    # question, the line it must find
+    ("猫", "那只小猫真可爱"),
+    ("猫？", "那只小猫真可爱"),
+    ("小猫", "昨天看到一只猫"),
+    ("生命", "研究生命科学的人不多"),
+    ("苹果", "苹果手机又涨价了"),
+    ("手机", "我的iPhone手机丢了"),
+    ("iphone", "我的iPhone手机丢了"),
+    ("ＩＰＨＯＮＥ", "我的iPhone手机丢了"),
+    ("10.04", "升级到１０．０４以后黑屏"),
+    ("北京大学的门票多少钱", "北大门票免费，北京的景点都要预约"),
+    ("东京", "下个月去東京和东京塔"),
+    ("猫はどこ", "うちの猫が逃げた"),
+    ("ラーメン", "昨日のラーメンは美味しかった"),
+    ("ﾗｰﾒﾝ", "昨日のラーメンは美味しかった"),
+    ("東京タワー", "東京タワーに行きました"),
+    ("食べ物", "食べ物を持ってきて"),
+    ("집", "우리 집에 올래"),
+    ("고양이", "고양이가 귀여워요"),
+    ("서울에서", "서울에서 만나자"),
+    ("where are the cats", "my cat sleeps all day"),
+    ("printer's driver", "the printer drivers are broken"),
+    ("sources.list", "edit /etc/apt/sources.list first"),
+    ("café", "the CAFÉ closes at nine"),
+]
+
+
+@pytest.mark.parametrize(("question", "line"), HITS)
+def test_hit_rate_table(question, line):
+    """N-06: zh, ja, ko, en, mixed scripts, full width, one and two characters: the line is the first one found."""
+    view = channel([*NOISE, line, *NOISE])
+    assert texts_for(view, question)[:1] == [line]
+
+
+@pytest.mark.parametrize(
+    ("question", "line"), [(q, text) for q, text in HITS if not text.isascii() and len(q) < 5]
+)
+def test_without_the_segmenter(question, line, monkeypatch):
+    """N-06: where rjieba is absent character pairs find the same lines."""
+    import sys
+
+    module = sys.modules["backscroll_sidecar.analyze.keywords"]
+    monkeypatch.setattr(module, "_segmenter", lambda: module._bigrams)
+    module._cached_expand.cache_clear()
+    try:
+        assert texts_for(channel([*NOISE, line, *NOISE]), question)[:1] == [line]
+    finally:
+        module._cached_expand.cache_clear()
+
+
+def test_nothing_for_stop_words():
+    """N-06: a question of particles alone finds nothing rather than everything."""
+    view = channel(["你们在说什么呢", "the one and only", *NOISE])
+    assert texts_for(view, "什么呢") == texts_for(view, "what is it") == []
+
+
+async def test_a_lexical_hit_wins_a_slot():
+    """N-03, P-18: a line far outside every window is found by its words alone, without an embedder, and says by which
+    source.
+    """
+    old = say("old", BEN, "the wifi password is swordfish", 300 * DAY_MS)
+    chatter = [say(f"c{n}", CAT, f"just chatting {n}", HOUR_MS - n * 1_000) for n in range(150)]
+    room = Room([old, *chatter])
+    built = await room.build("what was the wifi password?", profile="memory", explain=True)
+    [item] = [item for item in built.items if item.message_id == "old"]
+    assert item.rank == 1
+    assert set(item.sources) == {"lexical", "recall"}
+    assert fates(built)["old"] == Fate.SELECTED
+    [why] = [c for c in built.explanation.candidates if c.message_id == "old"]
+    assert sum(why.shares) == pytest.approx(why.linear)
+
+
+def test_interleaved_topics():
+    """S5-47: of two topics talked about in turn the question's lines come first."""
+    cats = [f"my cat number {n} likes tuna" for n in range(8)]
+    cars = [f"car {n} needs new brakes" for n in range(8)]
+    view = channel([text for pair in zip(cats, cars, strict=True) for text in pair], gap_ms=60_000)
+    assert set(remembered(view, "which tuna does a cat like?", limit=8)) == set(cats)
+
+
+PEOPLE = (ANN, BEN, Author("u9", "王小明"))
+
+
+def test_the_speaker_asked_about():
+    """A question that names somebody is answered by what they said; the name itself is no keyword."""
+    view = channel(["I adopted a puppy", "I adopted a puppy", "我养了一只狗", *NOISE], PEOPLE)
+    assert view.author_name(view.texts.index("我养了一只狗")) == "王小明"
+    asked = MemoryQuestion("what did Ben adopt, a puppy?", NOON_MS)
+    sought = seek(view, asked, np.ones(view.count, np.bool_))
+    assert rank_memory(view, sought).rows[0] == 1
+    assert sought.named.speaks_of
+    assert remembered(view, "王小明养了什么狗")[0] == "我养了一只狗"
+
+
+def test_own_and_about_the_asker():
+    """Without a name the asker's own lines and those that name the asker come first; with another's they do not."""
+    lines = ["the exam went badly", "the exam went badly", "Ann was sad about the exam", "lunch"]
+    view = channel(lines, (BEN, ANN, BEN))
+    asked = MemoryQuestion("how was the exam for me?", NOON_MS, ANN.id, ANN.name)
+    sought = seek(view, asked, np.ones(view.count, np.bool_))
+    assert set(rank_memory(view, sought, limit=2).rows.tolist()) == {1, 2}
+    other = MemoryQuestion("how was Ben at the exam?", NOON_MS, ANN.id, ANN.name)
+    best = rank_memory(view, seek(view, other, sought.eligible.view(np.bool_))).rows[0]
+    assert view.author_id(best) == BEN.id
+
+
+def test_dates():
+    """A date in the question prefers what was said then: NOON is 2026-11-20."""
+    view = channel(["went swimming"] * 60)  # one a day, the last one yesterday
+    for question, days in (
+        ("who went swimming yesterday?", {1}),
+        ("九月谁去 swimming 了", set(range(51, 61))),
+    ):
+        first = MemoryQuestion(question, NOON_MS)
+        rows = rank_memory(view, seek(view, first, np.ones(60, np.bool_)), limit=len(days)).rows
+        assert {60 - row for row in rows.tolist()} <= days
+
+
+def test_similarity_joins_in():
+    """N-03: with similarities a line without a shared word can come first; without them nothing fails."""
+    view = channel(["the feline sleeps", *NOISE])
+    dense = np.zeros(view.count, np.float32)
+    dense[0] = 0.9
+    assert remembered(view, "where is my kitty", dense=dense)[0] == "the feline sleeps"
+    assert remembered(view, "where is my kitty")
+
+
+def test_only_live_eligible_rows():
+    """Rows that may not be candidates neither win nor count."""
+    view = channel(["blue whale", "blue whale", "red fox"])
+    eligible = np.array([True, False, True])
+    sought = seek(view, MemoryQuestion("blue whale?", NOON_MS), eligible)
+    memory = rank_memory(view, sought, limit=10)
+    assert memory.rows.tolist() == [0, 2]
+    assert memory.shares.sum(1) == pytest.approx(memory.scores)
+    assert 0 < link(memory.scores).min() <= link(memory.scores).max() < 1
+
+
+def test_an_empty_channel():
+    view = HotChannel(KEY, PlainCodec()).view()
+    assert texts_for(view, "anything?") == remembered(view, "anything in May 2020?") == []
