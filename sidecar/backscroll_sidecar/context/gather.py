@@ -68,12 +68,17 @@ class Gathered:
         return tuple(name for i, name in enumerate(self.sources) if bits >> i & 1)
 
 
-def with_source(gathered: Gathered, name: str, rows: NDArray[np.int32]) -> Gathered:
-    """The candidates with the rows of one more source; the same object when it proposes nothing."""
+def with_source(
+    gathered: Gathered, name: str, rows: NDArray[np.int32], *, reference: bool = False
+) -> Gathered:
+    """The candidates with the ascending rows of one more source; the same object when it proposes nothing.
+
+    With `reference`, rows that nobody else proposes are shown as references.
+    """
     if not len(rows):
         return gathered
     every = np.union1d(gathered.rows, rows).astype(np.int32)
-    bits, semantic = np.zeros(len(every), np.uint32), np.zeros(len(every), np.bool_)
+    bits, semantic = np.zeros(len(every), np.uint32), np.full(len(every), reference)
     old, new = np.searchsorted(every, gathered.rows), np.searchsorted(every, rows)
     bits[old], semantic[old] = gathered.source_bits, gathered.semantic
     bits[new] |= np.uint32(1 << len(gathered.sources))
@@ -99,7 +104,6 @@ async def gather(
     strategies: Mapping[str, Strategy],
     query: StrategyQuery,
     deadline: Deadline,
-    orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC,
 ) -> Gathered:
     """Ask every source in order. Raises nothing: what fails is named in `degradations`."""
     union = _Union()
@@ -129,11 +133,13 @@ async def gather(
     united = _united(union, tuple(sources), tuple(preferences), tuple(degradations))
     if not exhaustive:
         united = replace(united, exhaustive=False)
-    return _with_rounds(united, query, orphan_calls) if query.view.tool_rounds else united
+    return united
 
 
-def _with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
+def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
     """The candidates with the rest of their tool rounds; without tool messages if these cannot be made out (law 5)."""
+    if not query.view.tool_rounds:
+        return gathered
     try:
         return _completed(gathered, query, policy)
     except Exception as error:

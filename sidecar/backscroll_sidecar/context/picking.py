@@ -11,11 +11,19 @@ from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.gather import Gathered, gather, with_source
+from backscroll_sidecar.context.gate import Reach, reach
+from backscroll_sidecar.context.gather import Gathered, gather, with_rounds, with_source
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import Ranked, rank, rank_by_recency, rank_by_replies
-from backscroll_sidecar.context.replies import catch_up, rank_replies
+from backscroll_sidecar.context.rank import (
+    Ranked,
+    rank,
+    rank_by_recency,
+    rank_by_replies,
+    rank_united,
+)
+from backscroll_sidecar.context.recall import Meaning, Recalled, look_up, recall
+from backscroll_sidecar.context.replies import Replies, catch_up, rank_replies
 from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select
 from backscroll_sidecar.domain import Degradation, Rung
@@ -98,14 +106,13 @@ class Picker:
     ) -> Picked:
         """The best rung that works. Raises nothing."""
         view = query.view
-        gathered = await gather(
-            profile.sources, self._strategies, query, deadline, self._orphan_calls
-        )
+        gathered = await gather(profile.sources, self._strategies, query, deadline)
         stage = "rank"
         try:
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
-                gathered, ranked = await self._rank_replies(query, question, gathered, deadline)
+                gathered, ranked = await self._unite(query, question, gathered, profile, deadline)
             else:
+                gathered = with_rounds(gathered, query, self._orphan_calls)
                 ranked = self._rank(view, question, gathered, profile, deadline)
             stage = "select"
             selection = select(
@@ -142,21 +149,42 @@ class Picker:
         self._cost.observe(count, self._now_us() - started_us)
         return ranked
 
-    async def _rank_replies(
-        self, query: StrategyQuery, question: Question, gathered: Gathered, deadline: Deadline
+    async def _unite(
+        self,
+        query: StrategyQuery,
+        question: Question,
+        gathered: Gathered,
+        profile: Profile,
+        deadline: Deadline,
     ) -> tuple[Gathered, Ranked]:
-        """The ranking of the reply model, and the candidates with the older ones it found."""
-        view = query.view
+        """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
         if not deadline.allows(RANK_REPLIES_US):
             raise OutOfTime
-        state = await deadline.bound(catch_up(view, question.end))
-        replies = rank_replies(view, question, query.eligible, gathered.rows, state)
+        state = await deadline.bound(catch_up(query.view, question.end))
+        replies = rank_replies(query.view, question, query.eligible, gathered.rows, state)
         if Recent.name in gathered.sources:
-            older = np.setdiff1d(replies.older, gathered.rows)
-            own = view.columns.author[older] == view.people.index.get(query.user_id, -1)
-            gathered = with_source(gathered, "asker", older[own])
-            gathered = with_source(gathered, "mention", older[~own])
-        return gathered, rank_by_replies(gathered.rows, replies, question.explicit_parent_row)
+            gathered = _with_older(gathered, query, replies)
+        far = Reach.NEAR
+        recalled: Recalled | None = None
+        if profile.memory_sources and question.text:
+            sought, sounds = look_up(query, question)
+            answers = question.explicit_parent_row >= 0
+            far = reach(replies.ranking.starts_new, sounds, answers=answers)
+            if far is not Reach.NEAR:
+                recalled = await recall(query, sought, self._meaning(profile), deadline)
+                gathered = _with_recalled(gathered, recalled)
+        gathered = with_rounds(gathered, query, self._orphan_calls)
+        ranked = rank_by_replies(gathered.rows, replies, question.explicit_parent_row)
+        if recalled is not None:
+            ranked = rank_united(gathered.rows, ranked, recalled.memory, far)
+        return gathered, ranked
+
+    def _meaning(self, profile: Profile) -> Meaning | None:
+        """What says how similar messages are to a question, if the profile wants it and the server has it."""
+        if "semantic" not in profile.memory_sources:
+            return None
+        source = self._strategies.get("semantic")
+        return source if isinstance(source, Meaning) else None
 
     async def _recent(
         self,
@@ -170,13 +198,37 @@ class Picker:
         """Rung two: the last messages and the preferences, unranked."""
         last = plain(profile, min(profile.max_context, self._fallback_messages))
         query = replace(query, recent_limit=last.recent_limit)
-        gathered = await gather(last.sources, BUILTIN, query, deadline, self._orphan_calls)
+        gathered = await gather(last.sources, BUILTIN, query, deadline)
+        gathered = with_rounds(gathered, query, self._orphan_calls)
         ranked = rank_by_recency(gathered.rows)
         selection = select(
             query.view, question, gathered, ranked, last, membership_only=membership_only
         )
         lost += gathered.degradations
         return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
+
+
+def _with_older(gathered: Gathered, query: StrategyQuery, replies: Replies) -> Gathered:
+    """The older messages that the reply model looked at: of the asker, of who is named, of who names the asker."""
+    view = query.view
+    older = np.setdiff1d(replies.older, gathered.rows)
+    own = view.columns.author[older] == view.people.index.get(query.user_id, -1)
+    gathered = with_source(gathered, "asker", older[own])
+    return with_source(gathered, "mention", older[~own])
+
+
+def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:
+    """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line."""
+    rows = np.sort(recalled.memory.rows)
+    either = np.union1d(recalled.by_words, recalled.by_meaning)
+    gathered = with_source(gathered, "lexical", recalled.by_words, reference=True)
+    gathered = with_source(gathered, "semantic", recalled.by_meaning, reference=True)
+    gathered = with_source(gathered, "recall", np.setdiff1d(rows, either), reference=True)
+    return replace(
+        gathered,
+        degradations=(*gathered.degradations, *recalled.degradations),
+        exhaustive=gathered.exhaustive and recalled.exhaustive,
+    )
 
 
 def nothing(profile: Profile, *lost: Degradation) -> Picked:

@@ -31,7 +31,8 @@ class Profile:
     `replies` the reply model, with `by_memory` the score for long memory. `threshold` is compared with the score;
     `recent_floor` newest and, with `keep_chain`, the question's ancestors are kept whatever their score.
     `diversity` says what happens to references that are alike: of near-duplicates the best ranked stays, or all are
-    ranked by MMR. `max_messages` and
+    ranked by MMR. `memory_sources` look through the whole history where the gate says that the question needs it.
+    `max_messages` and
     `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
     """
 
@@ -52,6 +53,7 @@ class Profile:
     allows_floor: bool = True
     keep_chain: bool = False
     replies: bool = False
+    memory_sources: tuple[str, ...] = ()
     follow_inferred: bool = True
     collapse_duplicates: bool = False
     diversity: Diversity = "none"
@@ -65,6 +67,7 @@ PROFILES: Mapping[str, Profile] = {
     for profile in (
         Profile(
             "balanced", ("thread", "recent", "preferences"), None, replies=True, follow_inferred=False,
+            memory_sources=("lexical", "semantic"), diversity="collapse",
             max_context=20, recent_limit=100, recent_floor=2, keep_chain=True, collapse_duplicates=True,
         ),
         Profile(
@@ -93,13 +96,16 @@ PROFILES: Mapping[str, Profile] = {
 
 def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
     """The profile with a request's overrides applied (S5-50)."""
+    wanted = tuple(dict.fromkeys(overrides.sources))
+    gated = profile.memory_sources
     changes = {
         "max_context": overrides.max_context,
         "window_hours": overrides.time_window_hours,
         "threshold": overrides.relevance_threshold,
         "max_chars_per_message": overrides.max_chars_per_message,
         "recent_limit": overrides.recent_limit,
-        "sources": tuple(dict.fromkeys(overrides.sources)) or None,
+        "sources": tuple(name for name in wanted if name not in gated) if wanted else None,
+        "memory_sources": tuple(name for name in gated if name in wanted) if wanted else None,
         "recent_floor": overrides.recent_floor if profile.allows_floor else None,
     }
     kept = {name: value for name, value in changes.items() if value is not None}
@@ -111,7 +117,7 @@ def plain(profile: Profile, message_count: int) -> Profile:
     return replace(
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
-        collapse_duplicates=False, diversity="none", replies=False,
+        collapse_duplicates=False, diversity="none", replies=False, memory_sources=(),
     )  # fmt: skip
 
 

@@ -12,19 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import CLASSIC_FACTORS, score_rows
+from backscroll_scoring import CLASSIC_FACTORS, score_rows, top_order
 from backscroll_scoring.links import SHARES
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.gate import Reach, united
 from backscroll_sidecar.context.memory_ranking import rank_rows_by_memory
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.replies import Replies
-from backscroll_sidecar.strategies.memory import link
+from backscroll_sidecar.strategies.memory import Memory, link
 
 RECENCY_FACTORS = ("recency",)
 FIRST_LINKS = 8
 """So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
-LINK, CONVERSATION, CHAIN = "link", "conversation", "chain"
+LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +125,44 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
         (1.0,) * len(SHARES),
         "softmax, logistic",
         order,
+        tuple(stages),
+    )
+
+
+def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Reach) -> Ranked:
+    """The conversation's ranking and that of the whole history in one order.
+
+    Each candidate has the scores and shares of the list that gives it the better place.
+    """
+    order = near.order if near.order is not None else top_order(near.scores, rows)
+    by_near = rows[order].astype(np.int32)
+    both = united(by_near, memory.rows, reach)
+    places = np.searchsorted(rows, both)
+    in_near = {row: at for at, row in enumerate(by_near.tolist())}
+    first = reach is not Reach.FAR
+    far = [
+        at
+        for at, row in enumerate(memory.rows.tolist())
+        if (at, first) < (in_near.get(row, len(rows)), not first)
+    ]
+    at_places = np.searchsorted(rows, memory.rows[far])
+    f, m = near.shares.shape[1], memory.shares.shape[1]
+    shares = np.zeros((len(rows), f + m))
+    shares[:, :f] = near.shares
+    shares[at_places, :f], shares[at_places, f:] = 0.0, memory.shares[far]
+    scores, linear = near.scores.copy(), near.linear.copy()
+    scores[at_places], linear[at_places] = link(memory.scores[far]), memory.scores[far]
+    stages = list(near.stages)
+    for place in at_places.tolist():
+        stages[place] = MEMORY
+    return Ranked(
+        scores,
+        linear,
+        shares,
+        near.factors + memory.factors,
+        near.weights + memory.weights,
+        near.link,
+        places,
         tuple(stages),
     )
 
