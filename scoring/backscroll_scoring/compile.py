@@ -27,6 +27,7 @@ READ_U8 = nb.types.Array(nb.uint8, 1, "C", readonly=True)
 READ_U64 = nb.types.Array(nb.uint64, 1, "C", readonly=True)
 # What we write.
 I32 = nb.types.Array(nb.int32, 1, "C")
+I64 = nb.types.Array(nb.int64, 1, "C")
 F64 = nb.types.Array(nb.float64, 1, "C")
 F32 = nb.types.Array(nb.float32, 1, "C")
 F32_2D = nb.types.Array(nb.float32, 2, "C")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
+from .graph import graph_scores
 from .lexical import Postings, bm25, rows_with
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
+from .texts import shingle_sets
 from .top_k import top_order
 from .weights import CLASSIC, ScoreParameters
 
@@ -38,3 +41,7 @@ def warm() -> None:
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
+    graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])
+    sets = shingle_sets(("one", "two"))
+    near_duplicates(sets, rows)
+    set_similarity(sets)(0)

@@ -89,10 +89,16 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, clock: Clock | None = None) -> AsyncIterator[App]:
-    """Open the store and put everything over it together; at the end what was queued is committed."""
+async def open_app(
+    settings: Settings, clock: Clock | None = None, model: ChatModel | None = None
+) -> AsyncIterator[App]:
+    """Open the store and put everything over it together; at the end what was queued is committed.
+
+    `clock` and `model` take the places of the machine's time and of the configured model, which is closed at the end.
+    """
     async with AsyncExitStack() as stack:
-        yield await _assemble(settings, clock or SystemClock(), await _open_store(settings), stack)
+        store = await _open_store(settings)
+        yield await _assemble(settings, clock or SystemClock(), store, stack, model)
 
 
 def _warm_up_messages() -> list[Message]:
@@ -114,7 +120,11 @@ async def _open_store(settings: Settings) -> HistoryStore:
 
 
 async def _assemble(
-    settings: Settings, clock: Clock, store: HistoryStore, stack: AsyncExitStack
+    settings: Settings,
+    clock: Clock,
+    store: HistoryStore,
+    stack: AsyncExitStack,
+    model: ChatModel | None = None,
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
     stack.push_async_callback(store.close)
@@ -138,7 +148,7 @@ async def _assemble(
         events,
     )
     history = HistoryService(store, writer, rosters, analyzer, clock, executor)
-    model = chat_model(settings)
+    model = model or chat_model(settings)
     stack.push_async_callback(model.close)
     chat = ChatService(
         builder,

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from backscroll import AsyncClient
+from backscroll_sidecar.ports import ChatModel, Clock
 from backscroll_sidecar.server import RunningServer, start_server
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import App, open_app
@@ -14,10 +15,14 @@ from backscroll_sidecar.wiring import App, open_app
 
 @asynccontextmanager
 async def running(
-    database: Path | str = ":memory:", **settings: object
+    database: Path | str = ":memory:",
+    *,
+    clock: Clock | None = None,
+    model: ChatModel | None = None,
+    **settings: object,
 ) -> AsyncIterator[tuple[RunningServer, App]]:
-    """Serve on a free port until the block ends."""
-    async with open_app(Settings(database=str(database), **settings)) as app:
+    """Serve on a free port until the block ends. `clock` and `model` as in `open_app`."""
+    async with open_app(Settings(database=str(database), **settings), clock, model) as app:
         server = await start_server(app, listen=["127.0.0.1:0"])
         try:
             yield server, app
@@ -27,11 +32,15 @@ async def running(
 
 @asynccontextmanager
 async def served(
-    database: Path | str = ":memory:", **settings: object
+    database: Path | str = ":memory:",
+    *,
+    clock: Clock | None = None,
+    model: ChatModel | None = None,
+    **settings: object,
 ) -> AsyncIterator[tuple[AsyncClient, App]]:
     """The same with a client."""
     async with (
-        running(database, **settings) as (server, app),
+        running(database, clock=clock, model=model, **settings) as (server, app),
         AsyncClient(server.addresses[0], timeout_s=20.0) as client,
     ):
         yield client, app

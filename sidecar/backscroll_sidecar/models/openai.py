@@ -8,19 +8,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
-import orjson
 import structlog
 
 from backscroll_sidecar.models.body import request_body
-from backscroll_sidecar.models.chunks import AnswerReader
-from backscroll_sidecar.models.faults import failed, known_code, of_event, of_status
-from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
+from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
+from backscroll_sidecar.models.fairness import Turns
+from backscroll_sidecar.models.faults import Filtered, failed, known_code, of_event, of_status
+from backscroll_sidecar.models.sse import DONE, event_data, loaded
+from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
 
 if TYPE_CHECKING:
     import openai
@@ -33,7 +34,6 @@ AFTER_FINISH_S = 2.0
 """How long usage and the end of the stream are waited for once the model has said why it stopped."""
 
 _PATH = "/chat/completions"
-_END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,18 @@ class OpenAIModel:
 
     def __init__(self, options: OpenAIOptions) -> None:
         sdk, httpx = _import_sdk()
+        from backscroll_sidecar.models.transport import MergingTransport  # noqa: PLC0415
+
         self._options = options
+        self._turns = Turns()
         self._sdk, self._httpx = sdk, httpx
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
         timeout = httpx.Timeout(read=options.idle_s, **gaps)
+        limits = httpx.Limits(
+            max_connections=options.max_connections,
+            max_keepalive_connections=min(options.max_connections, 100),
+        )
         own = {name.lower() for name in options.headers}
         # No key, no header. The client wants that said in each call.
         bare = not options.api_key and "authorization" not in own
@@ -112,10 +119,9 @@ class OpenAIModel:
             default_query=dict(options.query),
             http_client=sdk.DefaultAsyncHttpxClient(
                 timeout=timeout,
-                limits=httpx.Limits(
-                    max_connections=options.max_connections,
-                    max_keepalive_connections=min(options.max_connections, 100),
-                ),
+                limits=limits,
+                # With a transport of ours the library would not look for proxies.
+                transport=None if options.use_environment else MergingTransport(limits),
                 trust_env=options.use_environment,
                 # A redirect would carry the conversation to an address nobody configured.
                 follow_redirects=False,
@@ -132,10 +138,13 @@ class OpenAIModel:
             include_usage=self._options.include_usage,
             max_tokens_field=self._options.max_tokens_field,
         )
-        answer = await self._wait(self._open(body), deadline)
-        events = self._events(answer, deadline)
+        try:
+            answer = await self._wait(self._open(body), deadline)
+        except Filtered:
+            answer = None
+        events = _only_filtered() if answer is None else self._events(answer, deadline)
         # The answer first: its socket closes at once, whatever the reader of the events is about.
-        async with aclosing(events), answer:
+        async with aclosing(events), answer or nullcontext():
             yield events
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
@@ -149,7 +158,10 @@ class OpenAIModel:
             content=body,
             options={"headers": self._headers, "timeout": self._answer_timeout},
         )
-        return _whole_answer(await self._wait(sent, deadline))
+        try:
+            return whole_answer(await self._wait(sent, deadline))
+        except Filtered:
+            return [FILTERED]
 
     async def close(self) -> None:
         await self._client.close()
@@ -172,26 +184,33 @@ class OpenAIModel:
         if "json" in answer.response.headers.get("content-type", ""):
             # A server that does not stream answers all the same.
             body = await self._wait(answer.response.aread(), deadline)
-            for event in _whole_answer(_loaded(body)):
+            for event in whole_answer(body):
                 yield event
             return
         reader = AnswerReader()
-        chunks = aiter(answer)
+        is_over, failure = False, None
         patience: float | None = None
-        while True:
-            try:
-                chunk = await self._wait(anext(chunks, _END), patience or deadline)
-                if chunk is _END:
+        async with aclosing(event_data(answer.response.aiter_bytes())) as stream:
+            while True:
+                try:
+                    events = await self._wait(anext(stream, None), patience or deadline)
+                    if events is None:
+                        break
+                    await self._turns.take()
+                    text, is_done, failure = _said(events, reader)
+                except ModelError as error:
+                    text, is_done, failure = "", False, error
+                if text:
+                    yield TextDelta(text)
+                is_over = is_over or reader.finished or is_done
+                if failure is not None:
                     break
-                delta = reader.take(chunk)
-            except ModelError:
-                if reader.finished:
-                    break  # the answer is whole; what failed after it costs its usage at most
-                raise
-            if delta is not None:
-                yield delta
-            if reader.finished and patience is None:
-                patience = _soon(deadline)
+                if is_over and patience is None:
+                    patience = _soon(deadline)
+        if isinstance(failure, Filtered):
+            reader.filter()
+        elif failure is not None and not is_over:
+            raise failure  # else all was said; what failed after it costs the usage at most
         for event in reader.end():
             yield event
 
@@ -277,14 +296,23 @@ def _soon(deadline: float | None) -> float:
     return soon if deadline is None else min(soon, deadline)
 
 
-def _whole_answer(body: object) -> list[ModelEvent]:
-    reader = AnswerReader()
-    delta = reader.take(body)
-    return [*([delta] if delta else []), *reader.end()]
+def _said(events: list[bytes], reader: AnswerReader) -> tuple[str, bool, ModelError | None]:
+    """The text of events that came together, whether the last was among them, and what failed behind that text.
 
-
-def _loaded(body: bytes) -> object:
+    Deltas that came together are one: where somebody is slow, this server or its caller, they get fewer and longer.
+    """
+    texts: list[str] = []
+    is_done = False
     try:
-        return orjson.loads(body)
-    except ValueError:
-        raise failed(ModelFault.BAD_RESPONSE) from None
+        for data in events:
+            if data == DONE:
+                is_done = True
+            elif (delta := reader.take(loaded(data))) is not None:
+                texts.append(delta.text)
+    except ModelError as error:
+        return "".join(texts), is_done, error
+    return "".join(texts), is_done, None
+
+
+async def _only_filtered() -> AsyncGenerator[ModelEvent, None]:
+    yield FILTERED

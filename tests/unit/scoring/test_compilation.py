@@ -22,6 +22,14 @@ from backscroll_scoring import (
     warm,
 )
 
+TWIN_TESTS = (
+    "test_twins.py",
+    "test_factors.py",
+    "test_twins_diversity.py",
+    "test_twins_graph.py",
+    "test_lexical.py",
+    "test_memory.py",
+)
 KERNELS = [
     *(getattr(kernels, name) for name in kernels.__all__),
     *(kernels_lexical.append_postings, kernels_lexical.renumber_postings),
@@ -82,10 +90,7 @@ def test_without_the_compiler():
     """The kernels' Python, not compiled, equals the reference too: so coverage means something."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--no-header"]
-        + [
-            str(Path(__file__).with_name(name))
-            for name in ("test_twins.py", "test_factors.py", "test_lexical.py", "test_memory.py")
-        ],
+        + [str(Path(__file__).with_name(name)) for name in TWIN_TESTS],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=Path(__file__).parent,
         capture_output=True,
@@ -99,16 +104,8 @@ def test_without_the_compiler():
 
 def test_imports():
     """DESIGN 3: numpy and numba only, and nothing that does I/O, logs or reads a configuration."""
-    allowed = {
-        "numpy",
-        "numba",
-        "math",
-        "dataclasses",
-        "typing",
-        "types",
-        "collections",
-        "__future__",
-    }
+    allowed = {"numpy", "numba", "math", "dataclasses", "typing", "collections", "__future__"}
+    allowed |= {"itertools", "re", "types"}
     found = set()
     for path in Path(backscroll_scoring.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
