@@ -183,7 +183,7 @@ class Picker:
         """What says how similar messages are to a question, if the profile wants it and the server has it."""
         if "semantic" not in profile.memory_sources:
             return None
-        source = self._strategies.get("semantic")
+        source: object = self._strategies.get("semantic")
         return source if isinstance(source, Meaning) else None
 
     async def _recent(
