@@ -14,6 +14,8 @@ PROTO_STAMP := $(PROTO_VENV)/.stamp-setup
 OLD_VENV := .venv-oldest
 OLD_STAMP := $(OLD_VENV)/.stamp-setup
 PROTO_OUT := clients/python
+AIMOCK := tests/proof/aimock
+AIMOCK_STAMP := $(AIMOCK)/node_modules/.stamp-setup
 
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_FLAGS ?= -q
@@ -102,8 +104,18 @@ bench: $(STAMP)  ## Run the benchmarks; bench/README.md says how selection quali
 	$(PYTEST) $(PYTEST_FLAGS) --benchmark-only --benchmark-columns=min,median,max,rounds $(BENCH_FLAGS) bench
 
 .PHONY: proof
-proof: $(STAMP)  ## Run the long proofs: kills, floods, leaks, figures
+proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks, figures
 	$(PYTEST) $(PYTEST_FLAGS) -m proof tests bench
+
+.PHONY: proof-node
+proof-node: $(STAMP) $(AIMOCK_STAMP)  ## Run the proofs that need Node: chats against a fake model server
+	$(PYTEST) $(PYTEST_FLAGS) -m proof $(AIMOCK)
+
+# Without Node, or where the package cannot be had, its proofs are skipped and say so.
+$(AIMOCK_STAMP): $(AIMOCK)/package.json $(AIMOCK)/package-lock.json
+	@if ! command -v npm >/dev/null; then echo "npm is not installed: the proofs that need Node are skipped." >&2; \
+	elif (cd $(AIMOCK) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then touch $@; \
+	else echo "npm could not install $(AIMOCK): its proofs are skipped." >&2; fi
 
 .PHONY: docs
 docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
@@ -112,5 +124,5 @@ docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
 .PHONY: clean
 clean:  ## Remove environments, caches and builds
 	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
-	  .benchmarks
+	  .benchmarks $(AIMOCK)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

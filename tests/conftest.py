@@ -20,3 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the program produces into tests/golden/files; read the diff before you commit it",
     )
+    parser.addoption(
+        "--update-floors",
+        action="store_true",
+        help="write tests/quality/floors.json from what the selection finds now; read the diff before you commit it",
+    )

@@ -20,6 +20,8 @@ from backscroll_bench.server import ServerProcess
 
 RANKED_TOKEN_BUDGET = 1_000_000
 """Far above any list the referee asks for: it cuts by messages and counts tokens itself."""
+INDEX_WAIT_S = 120.0
+"""What is asked at once may not depend on how fast the machine embeds."""
 
 
 class Line(Protocol):
@@ -76,6 +78,8 @@ class Sidecar:
                 raise ValueError(
                     f"{len(batch) - report.stored} of {len(batch)} not stored: {report.problems}"
                 )
+            if not self._client.wait_for_index(channel, wait_s=INDEX_WAIT_S).ready:
+                raise ValueError(f"the index of {channel} is not ready")
 
     def select(self, query: Line, budget: Limit) -> list[str]:
         """Ids of the chosen messages, best first."""

@@ -7,10 +7,21 @@ the same compiled.
 from __future__ import annotations
 
 from .decay import decay_per_hour
+from .diversity import (
+    Similarity,
+    mmr_order,
+    near_duplicates,
+    set_similarity,
+    vector_similarity,
+)
 from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
+from .fusion import Fused, interleave, linear_fusion, reciprocal_rank_fusion, turns
+from .graph import NEAR, GraphParameters, GraphScores, graph_scores
+from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_rows
+from .texts import FeatureSets, shingle_sets
 from .top_k import top_order
 from .warmup import warm
 from .weights import CLASSIC, ScoreParameters
@@ -18,18 +29,35 @@ from .weights import CLASSIC, ScoreParameters
 __all__ = [
     "CLASSIC",
     "CLASSIC_FACTORS",
+    "NEAR",
     "ChannelColumns",
     "Engine",
     "EngineChoice",
+    "FeatureSets",
+    "Fused",
+    "GraphParameters",
+    "GraphScores",
     "QueryFeatures",
     "ScoreParameters",
     "Scored",
+    "Similarity",
     "ancestors",
     "decay_per_hour",
+    "graph_scores",
+    "interleave",
+    "linear_fusion",
+    "mmr_order",
+    "near_duplicates",
+    "recency_multipliers",
+    "reciprocal_rank_fusion",
     "reply_tree",
     "roots",
     "score_only",
     "score_rows",
+    "set_similarity",
+    "shingle_sets",
     "top_order",
+    "turns",
+    "vector_similarity",
     "warm",
 ]

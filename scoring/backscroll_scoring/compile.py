@@ -31,6 +31,7 @@ READ_U64_2D = nb.types.Array(nb.uint64, 2, "C", readonly=True)
 I16 = nb.types.Array(nb.int16, 1, "C")
 F32 = nb.types.Array(nb.float32, 1, "C")
 I32 = nb.types.Array(nb.int32, 1, "C")
+I64 = nb.types.Array(nb.int64, 1, "C")
 F64 = nb.types.Array(nb.float64, 1, "C")
 F64_2D = nb.types.Array(nb.float64, 2, "C")
 

@@ -54,6 +54,43 @@ class Engine(Protocol):
 
     def top(self, scores: Float64, rows: Int32, out: Int32) -> int: ...
 
+    def tree_values(
+        self,
+        parent: Int32,
+        end: int,
+        starts: Int32,
+        values: Float64,
+        down: float,
+        max_down: int,
+        reach: int,
+        out_rows: Int32,
+        out_values: Float64,
+    ) -> int: ...
+
+    def shingles(
+        self,
+        codes: Int32,
+        ends: Int64,
+        size: int,
+        out_offsets: Int64,
+        out_ids: Int32,
+        out_facts: Int64,
+    ) -> int: ...
+
+    def jaccard(self, offsets: Int64, ids: Int32, place: int, out: Float64) -> int: ...
+
+    def collapse(
+        self,
+        offsets: Int64,
+        ids: Int32,
+        facts: Int64,
+        author: Int32,
+        order: Int32,
+        threshold: float,
+        across_authors: int,
+        leaders: Int32,
+    ) -> int: ...
+
 
 EngineChoice: TypeAlias = Engine | Literal["kernels", "reference"]
 

@@ -12,8 +12,22 @@ import math
 import numpy as np
 
 from .arrays import Float64, Int32, Int64
+from .reference_diversity import collapse, jaccard, shingles
+from .reference_graph import tree_values
 from .status import BAD_OFFSETS, NOT_A_NUMBER, OK, QUERY_NOT_SORTED, ROW_OUT_OF_RANGE
 from .weights import Constants, Weights
+
+__all__ = [
+    "collapse",
+    "compare_sets",
+    "jaccard",
+    "reply_path",
+    "roots",
+    "score_rows",
+    "shingles",
+    "top",
+    "tree_values",
+]
 
 MS_PER_HOUR = 3_600_000
 

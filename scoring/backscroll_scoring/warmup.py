@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
+from .graph import graph_scores
 from .index import ExactIndex, SignIndex, VectorRows, query_blocks, sign_bits
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
+from .texts import shingle_sets
 from .top_k import top_order
 from .weights import CLASSIC, ScoreParameters
 
@@ -30,6 +33,10 @@ def warm() -> None:
     top_order(score_only(columns, query, rows), rows, limit=1)
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
+    graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])
+    sets = shingle_sets(("one", "two"))
+    near_duplicates(sets, rows)
+    set_similarity(sets)(0)
     _warm_vectors()
 
 

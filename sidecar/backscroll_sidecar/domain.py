@@ -12,6 +12,10 @@ DEFAULT_TENANT = "default"
 MAX_TEXT_BYTES = 64 * 1024
 MAX_ID_BYTES = 512
 MAX_BATCH_ITEMS = 1_000
+MAX_BATCH_BYTES = 4 * 1024 * 1024
+MAX_QUERY_BYTES = 4 * 1024
+MAX_SEARCH_HITS = 200
+MAX_DIMENSIONS = 8_192
 LENGTH_NOTICE = "(后续内容被截断)"
 CONTENT_FILTER_NOTICE = "赤尾有点不想讨论这个话题呢~"
 """What design S5 shows behind a reply that was cut, or stopped by the vendor (S5-31)."""

@@ -414,7 +414,10 @@ class ModelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas."""
+    """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas.
+
+    `with_names` sends the speakers' names beside the messages that have one, as `BuildRequest.include_names` asks.
+    """
 
     messages: tuple[NeutralMessage, ...]
     model: str
@@ -422,6 +425,7 @@ class ModelRequest:
     tools_json: str = ""
     max_output_tokens: int | None = None
     timeout_s: float | None = None
+    with_names: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,8 +569,8 @@ class ChatModel(Protocol):
         """Stream one answer.
 
         Leaving the block closes the upstream at once, whatever is still to come. Events come in the order of the
-        vendor; the last is `Finished`, once. Raises `ModelError`, and nothing else, on entering or between events;
-        never retries by itself.
+        vendor; texts that are there together may come as one; the last is `Finished`, once. Raises `ModelError`, and
+        nothing else, on entering or between events; never retries by itself.
         """
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:

@@ -186,6 +186,11 @@ class Settings(_Section):
         le=100,
         description="Model calls of one turn in which tools may be asked for.",
     )
+    orphan_calls: Literal["synthetic", "drop"] = Field(
+        default="synthetic",
+        description="A tool call in the history whose result is gone: synthetic keeps it and says that there is no "
+        "result, drop leaves it out.",
+    )
     length_notice: str = Field(
         default=LENGTH_NOTICE,
         description="Shown behind a reply that the model's limit cut. Empty: nothing.",
@@ -303,6 +308,7 @@ class Settings(_Section):
 
         `own_sources` run in every profile but `classic`, after its own.
         """
+        from backscroll_sidecar.context.rounds import OrphanCalls  # noqa: PLC0415
         from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
 
         memory = self.memory
@@ -317,6 +323,7 @@ class Settings(_Section):
             fallback_on_error=memory.fallback_on_error,
             max_context=memory.max_context_messages,
             timeout_s=memory.context_build_timeout_seconds,
+            orphan_calls=OrphanCalls(self.orphan_calls),
             system_text=self.system_text,
             bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
             channel_profiles=dict(self.channel_profiles),

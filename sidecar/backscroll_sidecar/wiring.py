@@ -100,15 +100,19 @@ class App:
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings, clock: Clock | None = None, *, embedder: Embedder | None = None
+    settings: Settings,
+    clock: Clock | None = None,
+    model: ChatModel | None = None,
+    embedder: Embedder | None = None,
 ) -> AsyncIterator[App]:
     """Open the store and put everything over it together; at the end what was queued is committed.
 
-    `embedder` is used instead of the configured one.
+    `clock`, `model` and `embedder` take the places of the machine's time and of what is configured; both are closed
+    at the end.
     """
     async with AsyncExitStack() as stack:
         store = await _open_store(settings)
-        yield await _assemble(settings, clock or SystemClock(), store, stack, embedder)
+        yield await _assemble(settings, clock or SystemClock(), store, stack, model, embedder)
 
 
 def _warm_up_messages() -> list[Message]:
@@ -134,6 +138,7 @@ async def _assemble(
     clock: Clock,
     store: HistoryStore,
     stack: AsyncExitStack,
+    model: ChatModel | None = None,
     embedder: Embedder | None = None,
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
@@ -186,7 +191,7 @@ async def _assemble(
             None if embedding is None else embedding.vectors,
         ),
     )
-    model = chat_model(settings)
+    model = model or chat_model(settings)
     stack.push_async_callback(model.close)
     chat = ChatService(
         builder,

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from backscroll import AsyncClient
-from backscroll_sidecar.ports import Embedder
+from backscroll_sidecar.ports import ChatModel, Clock, Embedder
 from backscroll_sidecar.server import RunningServer, start_server
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import App, open_app
@@ -15,13 +15,21 @@ from backscroll_sidecar.wiring import App, open_app
 
 @asynccontextmanager
 async def running(
-    database: Path | str = ":memory:", *, embedder: Embedder | str = "none", **settings: object
+    database: Path | str = ":memory:",
+    *,
+    clock: Clock | None = None,
+    model: ChatModel | None = None,
+    embedder: Embedder | str = "none",
+    **settings: object,
 ) -> AsyncIterator[tuple[RunningServer, App]]:
-    """Serve on a free port until the block ends. `embedder` is one, or the setting; none unless a test wants one."""
+    """Serve on a free port until the block ends. `clock` and `model` as in `open_app`.
+
+    `embedder` is one, or the setting; none unless a test wants one.
+    """
     named = embedder if isinstance(embedder, str) else "none"
     given = None if isinstance(embedder, str) else embedder
     configured = Settings(database=str(database), embedder=named, **settings)
-    async with open_app(configured, embedder=given) as app:
+    async with open_app(configured, clock, model, given) as app:
         server = await start_server(app, listen=["127.0.0.1:0"])
         try:
             yield server, app
@@ -31,11 +39,15 @@ async def running(
 
 @asynccontextmanager
 async def served(
-    database: Path | str = ":memory:", **settings: object
+    database: Path | str = ":memory:",
+    *,
+    clock: Clock | None = None,
+    model: ChatModel | None = None,
+    **settings: object,
 ) -> AsyncIterator[tuple[AsyncClient, App]]:
     """The same with a client."""
     async with (
-        running(database, **settings) as (server, app),
+        running(database, clock=clock, model=model, **settings) as (server, app),
         AsyncClient(server.addresses[0], timeout_s=20.0) as client,
     ):
         yield client, app

@@ -11,6 +11,7 @@ from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.links import Links
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey, Member, MessageState, StoredMessage
 from backscroll_sidecar.ports import Applied, FragmentCodec
@@ -57,6 +58,7 @@ class HotChannel:
         self._fragments: list[bytes] = []
         self._rows: dict[str, int] = {}
         self._links = Links()
+        self._tool_rounds = ToolRounds()
         self._keyword_ids: dict[str, int] = {}
         self._thread_ids: dict[str, int] = {"": 0}
         self._text_bytes = 0
@@ -93,8 +95,6 @@ class HotChannel:
             first = len(self._ids)
             self._append(sorted(fresh, key=lambda s: s.seq))
             self._sort(first)
-        if applied.erased_ids:
-            self._erase(set(applied.erased_ids))
         self.people.note_members(applied.members)
         self._view = None
 
@@ -133,6 +133,7 @@ class HotChannel:
             texts=self._texts,
             fragments=self._fragments,
             people=self.people,
+            tool_rounds=self._tool_rounds,
             rows=self._rows,
             keyword_ids=self._keyword_ids,
             thread_ids=self._thread_ids,
@@ -153,6 +154,8 @@ class HotChannel:
         late_parent = self._links.append(
             self._ids[first:], [_edge(item) for item in stored], self._rows
         )
+        for item in stored:
+            self._tool_rounds.note(item.message.id, item.seq, item.message.parts)
         self._text_bytes += _text_bytes(self._texts[first:], self._fragments[first:])
         self.generation += late_parent
 
@@ -173,17 +176,9 @@ class HotChannel:
             self._links = self._links.with_edge(
                 row, _edge(item), self._ids, self._scalars["seq"].view()
             )
+        changed = {item.message.id: (item.seq, item.message.parts) for item in stored}
+        self._tool_rounds = self._tool_rounds.replaced(changed)
         self.generation += 1
-
-    def _erase(self, gone: set[str]) -> None:
-        keep = np.array(
-            [i for i, message_id in enumerate(self._ids) if message_id not in gone], np.intp
-        )
-        if len(keep) < len(self._ids):
-            edges = [self._links.edges[i] for i in keep.tolist()]
-            self._take(keep)
-            self._text_bytes = _text_bytes(self._texts, self._fragments)
-            self._links = self._links.rebuilt(self._ids, self._scalars["seq"].view(), edges)
 
     def _sort(self, first: int = 0) -> None:
         """Late messages among the rows from `first` on move to their place in time; those before are in order."""
@@ -200,8 +195,7 @@ class HotChannel:
         self._scalars = {name: column.take(order) for name, column in self._scalars.items()}
         self._keywords, self._mentions = self._keywords.take(order), self._mentions.take(order)
         places = order[start:].tolist()
-        if len(order) == len(self._ids):
-            self._links = self._links.take(order, start)
+        self._links = self._links.take(order, start)
         self._ids = self._ids[:start] + [self._ids[i] for i in places]
         self._texts = self._texts[:start] + [self._texts[i] for i in places]
         self._fragments = self._fragments[:start] + [self._fragments[i] for i in places]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.domain import ChannelKey
 
 
@@ -53,6 +54,7 @@ class ChannelView:
     texts: Sequence[str]
     fragments: Sequence[bytes]
     people: People
+    tool_rounds: ToolRounds
     rows: Mapping[str, int]
     keyword_ids: Mapping[str, int]
     thread_ids: Mapping[str, int]
@@ -62,6 +64,10 @@ class ChannelView:
         """The row of a message, -1 when this view has none of that id."""
         row = self.rows.get(message_id, -1)
         return row if row < self.count else -1
+
+    def is_tool_message(self, row: int) -> bool:
+        """Whether a row holds calls of tools or their results."""
+        return self.tool_rounds.ids(self.message_ids[row]) is not None
 
     def author_id(self, row: int) -> str:
         """The user id of a row's author."""

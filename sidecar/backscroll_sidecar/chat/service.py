@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import structlog
-
-from backscroll_sidecar.chat.endings import (
-    NOTICES,
-    Ending,
-    Notices,
-    ending_of,
-    error_text,
-    notice_of,
-)
-from backscroll_sidecar.chat.events import (
-    ChatEnd,
-    ChatError,
-    ChatEvent,
-    ContextBuilt,
-    Delta,
-    EndReason,
-    ToolCalled,
-)
+from backscroll_sidecar.chat.answering import Answering
+from backscroll_sidecar.chat.endings import NOTICES, Notices, notice_of
+from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta
 from backscroll_sidecar.chat.records import ChatHistory
-from backscroll_sidecar.chat.turns import ChatRequest, Reply, Turn
+from backscroll_sidecar.chat.storing import Storing
+from backscroll_sidecar.chat.turns import ChatRequest, Turn
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.deadline import reserve_s
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
@@ -40,20 +25,7 @@ from backscroll_sidecar.errors import (
     NotFound,
     Reason,
 )
-from backscroll_sidecar.ports import (
-    ChatModel,
-    Clock,
-    Finished,
-    FinishReason,
-    ModelError,
-    ModelFault,
-    ModelRequest,
-    TextDelta,
-    ToolCallDelta,
-    UsageDelta,
-)
-
-log = structlog.get_logger(__name__)
+from backscroll_sidecar.ports import ChatModel, Clock
 
 T = TypeVar("T")
 
@@ -74,14 +46,6 @@ class ChatSettings:
     turn_lifetime_ms: int = 3_600_000
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """What became of a reply: its id, empty where none is stored, and what could not be stored."""
-
-    message_id: str = ""
-    failure: BackscrollError | None = None
-
-
 class ChatService:
     """Runs turns. Safe to call from any task of the event loop.
 
@@ -99,11 +63,16 @@ class ChatService:
     ) -> None:
         self._builder = builder
         self._history = history
-        self._model = model
         self._settings = settings
         self._clock = clock
         self._open_turns: set[tuple[str, str]] = set()
-        self._background: set[asyncio.Task[Any]] = set()
+        self._storing = Storing(history, clock, settings.turn_lifetime_ms)
+        self._answering = Answering(
+            model,
+            self._storing,
+            settings.notices,
+            missing_is_complete=settings.missing_finish_is_complete,
+        )
 
     async def run(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The events of one turn, or of the next round of one.
@@ -131,7 +100,7 @@ class ChatService:
             question_id = request.question_message_id or f"{turn_id}:question"
             asked_at_ms = self._clock.now_ms() if asked_at_ms is None else asked_at_ms
             saving.append(
-                self._spawn(
+                self._storing.spawn(
                     self._history.save_question(
                         context.key, question_id, context.asker, context.question, asked_at_ms
                     )
@@ -167,8 +136,9 @@ class ChatService:
             temperature=_or(request.temperature, settings.temperature),
             tools_json=tools_json,
             max_output_tokens=request.max_output_tokens,
+            with_names=context.include_names,
         )
-        steps = self._answer(turn, end_s, saving)
+        steps = self._answering.answer(turn, end_s, saving)
         async with aclosing(steps):
             async for event in steps:
                 yield event
@@ -208,162 +178,11 @@ class ChatService:
         following = turn.continued(request.tool_results)
         saving = []
         if turn.key.channel:
-            saving.append(self._spawn(self._history.save_round(turn, request.tool_results)))
-        steps = self._answer(following, end_s, saving)
+            saving.append(self._storing.spawn(self._history.save_round(turn, request.tool_results)))
+        steps = self._answering.answer(following, end_s, saving)
         async with aclosing(steps):
             async for event in steps:
                 yield event
-
-    async def _answer(
-        self, turn: Turn, end_s: float | None, saving: list[asyncio.Task[Any]]
-    ) -> AsyncGenerator[ChatEvent]:
-        """Call the model, pass on what it says, store what came of it, end with a reason."""
-        turn = replace(turn, iteration=turn.iteration + 1)
-        reply = Reply()
-        ending: Ending | None = None
-        error: ChatError | None = None
-        try:
-            steps = self._model_events(turn, end_s, reply)
-            async with aclosing(steps):
-                async for event in steps:
-                    if isinstance(event, Ending):
-                        ending = event
-                    else:
-                        yield event
-        except ModelError as failed:
-            ending, error = _failed(failed)
-            log.warning("model failed", fault=failed.fault.value, turn_id=turn.id)
-        except TimeoutError:
-            ending = Ending(EndReason.DEADLINE, is_whole=False)
-        except (
-            Exception
-        ):  # a fault of ours or of a model: the stream still ends with a reason (law 8)
-            log.exception("turn failed", turn_id=turn.id)
-            ending, error = _failed(ModelError(ModelFault.BAD_RESPONSE, "the server failed"))
-        finally:
-            # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.
-            cancelled = Ending(EndReason.CANCELLED, is_whole=False)
-            finishing = self._spawn(self._finish(turn, reply, ending or cancelled))
-        if ending is None:  # the model's events always end with one; for the type checker
-            raise AssertionError
-        if ending.notice is not None:
-            yield ending.notice
-        if error is not None:
-            yield error
-        end, not_stored = await self._settle(turn, reply, ending, finishing, saving)
-        if not_stored is not None:
-            yield not_stored
-        yield end
-
-    async def _model_events(
-        self, turn: Turn, end_s: float | None, reply: Reply
-    ) -> AsyncGenerator[ChatEvent | Ending]:
-        """The model's events as ours; the last is the ending. Leaving early closes the upstream."""
-        request = ModelRequest(
-            messages=turn.messages,
-            model=turn.model,
-            temperature=turn.temperature,
-            tools_json=turn.tools_json if turn.may_call_tools else "",
-            max_output_tokens=turn.max_output_tokens,
-        )
-        # The caller's time is watched here and not by the model too: only one of them can name the end.
-        async with AsyncExitStack() as stack:
-            async with asyncio.timeout_at(end_s):
-                events = await stack.enter_async_context(self._model.stream(request))
-            finish = FinishReason.NONE
-            while True:
-                # The time limit covers the waiting only, never the reader's own pace.
-                async with asyncio.timeout_at(end_s):
-                    event = await anext(events, None)
-                if end_s is not None and asyncio.get_running_loop().time() >= end_s:
-                    raise TimeoutError  # also where every event was there at once
-                match event:
-                    case TextDelta(text):
-                        reply.texts.append(text)
-                        yield Delta(text)
-                    case ToolCallDelta(call):
-                        if not turn.may_call_tools:
-                            raise ModelError(
-                                ModelFault.BAD_RESPONSE,
-                                "the model asked for tools it was not given",
-                            )
-                        reply.calls.append(call)
-                        yield ToolCalled(call)
-                    case UsageDelta(prompt, completion):
-                        reply.prompt_tokens, reply.completion_tokens = prompt, completion
-                    case Finished(reason):
-                        finish = reason
-                    case None:
-                        break
-        if reply.calls and finish in {FinishReason.STOP, FinishReason.NONE}:
-            finish = FinishReason.TOOL_CALLS  # some servers say "stop" behind their calls
-        if finish is FinishReason.TOOL_CALLS and not reply.calls:
-            finish = FinishReason.NONE  # nothing that the bot could answer
-        settings = self._settings
-        yield ending_of(
-            finish, settings.notices, missing_is_complete=settings.missing_finish_is_complete
-        )
-
-    async def _settle(
-        self,
-        turn: Turn,
-        reply: Reply,
-        ending: Ending,
-        finishing: asyncio.Task[Finish],
-        saving: list[asyncio.Task[Any]],
-    ) -> tuple[ChatEnd, ChatError | None]:
-        """Wait for every commit of the turn; the end, and what could not be stored."""
-        tasks = [*saving, finishing]
-        await asyncio.wait(tasks)  # unlike gather, a caller who goes away now cancels none of them
-        failures = [task.exception() for task in tasks]
-        finish = Finish() if finishing.exception() else finishing.result()
-        end = ChatEnd(
-            ending.reason,
-            turn.id,
-            finish.message_id,
-            bool(finish.message_id) and not ending.is_whole,
-            reply.prompt_tokens,
-            reply.completion_tokens,
-        )
-        failed = next(filter(None, [*failures, finish.failure]), None)
-        if failed is None:
-            return end, None
-        log.warning("turn not stored", turn_id=turn.id, error=type(failed).__name__)
-        word = failed.reason.value if isinstance(failed, BackscrollError) else Reason.INTERNAL.value
-        return end, ChatError("the turn could not be stored", word)
-
-    async def _finish(self, turn: Turn, reply: Reply, ending: Ending) -> Finish:
-        """Store the reply, once, and keep the turn."""
-        if ending.reason is EndReason.TOOL_CALLS:
-            asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)
-            await self._history.keep(replace(asked, expires_at_ms=self._expires_at_ms()))
-            return Finish()
-        finish = Finish()
-        if reply.text and turn.key.channel:
-            try:
-                message_id = await self._history.save_reply(
-                    turn, reply.text, is_partial=not ending.is_whole
-                )
-                finish = Finish(message_id)
-            except BackscrollError as failed:
-                finish = Finish(failure=failed)
-        if ending.is_whole:
-            ended = replace(
-                turn,
-                ended=ending.reason,
-                reply_text=reply.text,
-                reply_message_id=finish.message_id,
-                messages=(),
-                expires_at_ms=self._expires_at_ms(),
-            )
-            try:
-                await self._history.keep(ended)
-            except BackscrollError as failed:
-                finish = replace(finish, failure=finish.failure or failed)
-        return finish
-
-    def _expires_at_ms(self) -> int:
-        return self._clock.now_ms() + self._settings.turn_lifetime_ms
 
     def _end_s(self, request: ChatRequest) -> float | None:
         """When DEADLINE must be said so that it arrives before the caller's own, on the loop's clock."""
@@ -372,18 +191,14 @@ class ChatService:
         usable_s = request.time_left_s - min(reserve_s(request.time_left_s), MOST_RESERVE_S)
         return asyncio.get_running_loop().time() + max(0.0, usable_s)
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run to the end whatever becomes of the caller; the task is held until it is done (S5-56)."""
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-        task.add_done_callback(_look_at)
-        return task
+    @property
+    def is_idle(self) -> bool:
+        """Whether no turn is being continued and nothing has still to be stored."""
+        return not self._open_turns and self._storing.is_idle
 
     async def drain(self) -> None:
         """Wait for what turns still have to store."""
-        while self._background:
-            await asyncio.wait(set(self._background))
+        await self._storing.drain()
 
 
 def _checked_context(request: ChatRequest) -> BuildRequest:
@@ -407,16 +222,5 @@ def _without_lost_trigger(built: BuiltContext) -> BuiltContext:
     return replace(built, degradations=kept)
 
 
-def _failed(error: ModelError) -> tuple[Ending, ChatError]:
-    ending = Ending(EndReason.UPSTREAM_ERROR, is_whole=False)
-    return ending, ChatError(error_text(error), error.fault.value)
-
-
 def _or(value: T | None, default: T) -> T:
     return default if value is None else value
-
-
-def _look_at(task: asyncio.Task[Any]) -> None:
-    """Whoever waits for the task hears of its error; nobody must be there to wait."""
-    if not task.cancelled() and task.exception() is not None:
-        log.debug("background work failed", error=type(task.exception()).__name__)

@@ -62,6 +62,7 @@ class Turn:
     reply_message_id: str = ""
     ended: EndReason | None = None
     expires_at_ms: int = 0
+    with_names: bool = False
 
     @property
     def may_call_tools(self) -> bool:

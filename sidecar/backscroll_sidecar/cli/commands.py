@@ -20,6 +20,8 @@ from backscroll_sidecar.cli.doctor import EPILOG as DOCTOR_EPILOG
 from backscroll_sidecar.cli.doctor import doctor
 from backscroll_sidecar.cli.import_ import EPILOG as IMPORT_EPILOG
 from backscroll_sidecar.cli.import_ import import_
+from backscroll_sidecar.cli.quality import EPILOG as QUALITY_EPILOG
+from backscroll_sidecar.cli.quality import quality
 from backscroll_sidecar.cli.serve import EPILOG as SERVE_EPILOG
 from backscroll_sidecar.cli.serve import serve
 from backscroll_sidecar.cli.version import EPILOG as VERSION_EPILOG
@@ -52,6 +54,7 @@ app.command("import", epilog=IMPORT_EPILOG)(import_)
 app.command("context", epilog=CONTEXT_EPILOG)(context)
 app.command("chat", epilog=CHAT_EPILOG)(chat)
 app.command("call", epilog=CALL_EPILOG)(call)
+app.command("quality", epilog=QUALITY_EPILOG)(quality)
 app.command("doctor", epilog=DOCTOR_EPILOG)(doctor)
 app.command("check-config", epilog=CHECK_CONFIG_EPILOG)(check_config)
 app.command("version", epilog=VERSION_EPILOG)(version)

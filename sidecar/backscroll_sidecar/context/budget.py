@@ -8,7 +8,13 @@ from functools import lru_cache
 
 from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import TokenCounter, token_counter
-from backscroll_sidecar.context.compress import Compressor, Limits, LineCost
+from backscroll_sidecar.context.compress import (
+    Compressor,
+    Limits,
+    LineCost,
+    block_of,
+    whole_blocks,
+)
 from backscroll_sidecar.context.layouts import Assembled, Assembler, Parts
 from backscroll_sidecar.context.lines import Line, LineStyle, outside, speaker, time_mark
 from backscroll_sidecar.context.model import TokenCounts
@@ -100,15 +106,16 @@ def fit(
         compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room), cost)
     except Exception as error:
         raise StageFailed("compress") from error
-    lines = list(compressed.lines)
+    lines = whole_blocks(compressed.lines, parts.lines)
     if lines:
         made, total = assemble(lines, preferences)
     while lines and total > frame.budget:
-        lines.remove(max(lines, key=lambda line: line.rank))
+        worst = block_of(max(lines, key=lambda line: line.rank))
+        lines = [line for line in lines if block_of(line) != worst]
         made, total = assemble(lines, preferences)
     kept = {line.place for line in lines}
     dropped = {
-        line.place: compressed.dropped.get(line.place, Fate.BUDGET)
+        line.place: _fate(line, compressed.dropped, parts.lines)
         for line in parts.lines
         if line.place not in kept
     }
@@ -126,6 +133,16 @@ def fit(
         {line.place: cost(line) for line in lines},
         preferences_dropped,
     )
+
+
+def _fate(line: Line, dropped: Mapping[int, Fate], lines: Sequence[Line]) -> Fate:
+    """What became of a line that is not shown: the compressor's word on it, or on another of its tool round."""
+    if line.place in dropped:
+        return dropped[line.place]
+    if line.round is None:
+        return Fate.BUDGET
+    fates = (dropped[x.place] for x in lines if x.round == line.round and x.place in dropped)
+    return next(fates, Fate.BUDGET)
 
 
 class _Remembering:
@@ -176,12 +193,12 @@ def line_cost(style: LineStyle, frame: Frame, counter: TokenCounter) -> LineCost
 
     def cost(line: Line) -> int:
         stored = exact and not line.truncated and line.token_count > 0
-        tokens = line.token_count if stored else counter.count(line.text + "\n")
+        tokens = line.token_count if stored else counter.count(line.written + "\n")
         is_turn = frame.layout is Layout.TURNS and line.category is Category.RECENT
         prefix = time_mark(line.sent_at_ms, style)
         if not (is_turn and outside(line, style)):
             prefix += f"{speaker(line, style)}: "
-            tokens += line.text.count("\n")
+            tokens += line.written.count("\n")
         tokens += MESSAGE_TOKENS if is_turn else 0
         tokens += NAME_TOKENS + len(safe_name(line.author_name)) if frame.with_names else 0
         return tokens + _static_tokens(prefix, frame.tokenizer)

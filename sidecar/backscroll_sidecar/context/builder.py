@@ -114,6 +114,7 @@ class ContextBuilder:
             strategies,
             fallback_on_error=settings.fallback_on_error,
             fallback_messages=settings.fallback_messages,
+            orphan_calls=settings.orphan_calls,
             now_us=lambda: clock.monotonic_s() * 1e6,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -62,9 +62,8 @@ class SimpleCompressor:
         dropped: dict[int, Fate] = {}
         kept = list(lines)
         if limits.max_messages is not None and len(kept) > limits.max_messages:
-            first = len(kept) - limits.max_messages
-            dropped.update((line.place, Fate.LIMIT) for line in kept[:first])
-            kept = kept[first:]
+            kept, over = _newest(kept, limits.max_messages)
+            dropped.update((line.place, Fate.LIMIT) for line in over)
         if limits.max_chars_per_message is not None:
             kept = [shorten(line, limits.max_chars_per_message) for line in kept]
         if limits.max_tokens is not None:
@@ -73,18 +72,50 @@ class SimpleCompressor:
         return Compressed(tuple(kept), len(lines), dropped)
 
 
+def _newest(lines: Sequence[Line], most: int) -> tuple[list[Line], list[Line]]:
+    """The newest lines; a tool round that does not fit whole is passed over (P-10)."""
+    taken: set[int] = set()
+    for block in _blocks(reversed(lines)):
+        if len(taken) + len(block) <= most:
+            taken.update(line.place for line in block)
+    return [x for x in lines if x.place in taken], [x for x in lines if x.place not in taken]
+
+
+def _blocks(lines: Iterable[Line]) -> Iterable[list[Line]]:
+    """The lines by what is taken or left together, in the order of the first of each."""
+    blocks: dict[tuple[bool, int], list[Line]] = {}
+    for line in lines:
+        blocks.setdefault(block_of(line), []).append(line)
+    return blocks.values()
+
+
 def _fitting(
     lines: Sequence[Line], max_tokens: int, cost: LineCost
 ) -> tuple[list[Line], list[Line]]:
-    """Walk from the best rank down; what does not fit is left out and the walk goes on with the next."""
+    """Walk from the best rank down; what does not fit is left out and the walk goes on with the next.
+
+    The lines of a tool round fit together or not at all (P-10).
+    """
     left = max_tokens
     taken: set[int] = set()
-    for line in sorted(lines, key=lambda line: line.rank):
-        tokens = cost(line)
+    for block in _blocks(sorted(lines, key=lambda line: line.rank)):
+        tokens = sum(map(cost, block))
         if tokens <= left:
             left -= tokens
-            taken.add(line.place)
+            taken.update(line.place for line in block)
     return [x for x in lines if x.place in taken], [x for x in lines if x.place not in taken]
+
+
+def block_of(line: Line) -> tuple[bool, int]:
+    """What the line is taken or left together with: itself, or its tool round."""
+    return (False, line.place) if line.round is None else (True, line.round)
+
+
+def whole_blocks(kept: Sequence[Line], lines: Sequence[Line]) -> list[Line]:
+    """The lines kept, but for those of a tool round of which another line of `lines` was not kept (P-10)."""
+    places = {line.place for line in kept}
+    broken = {line.round for line in lines if line.round is not None and line.place not in places}
+    return [line for line in kept if line.round is None or line.round not in broken]
 
 
 def shorten(line: Line, max_chars: int) -> Line:

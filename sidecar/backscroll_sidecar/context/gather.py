@@ -11,6 +11,13 @@ import structlog
 from numpy.typing import NDArray
 
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.rounds import (
+    NO_ROUNDS,
+    OrphanCalls,
+    Rounds,
+    find_rounds,
+    missing_members,
+)
 from backscroll_sidecar.domain import Category, Degradation
 from backscroll_sidecar.strategies import (
     Empty,
@@ -42,6 +49,8 @@ class Gathered:
         Shown as a reference; a row that any source proposed as recent is not (S1-05).
     exhaustive : bool
         False when a source found its rows by an approximate search.
+    rounds : Rounds
+        Tool rounds among the candidates, each whole: a source that proposed one message of it proposed all.
     """
 
     rows: NDArray[np.int32]
@@ -51,6 +60,7 @@ class Gathered:
     preferences: tuple[str, ...] = ()
     degradations: tuple[Degradation, ...] = ()
     exhaustive: bool = True
+    rounds: Rounds = NO_ROUNDS
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """The names of the sources that proposed candidate `place`."""
@@ -75,6 +85,7 @@ async def gather(
     strategies: Mapping[str, Strategy],
     query: StrategyQuery,
     deadline: Deadline,
+    orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC,
 ) -> Gathered:
     """Ask every source in order. Raises nothing: what fails is named in `degradations`."""
     union = _Union()
@@ -102,7 +113,24 @@ async def gather(
             log.warning("source failed", source=name, error=type(error).__name__, exc_info=True)
             degradations.append(Degradation("gather", "ERROR", name))
     united = _united(union, tuple(sources), tuple(preferences), tuple(degradations))
-    return united if exhaustive else replace(united, exhaustive=False)
+    united = united if exhaustive else replace(united, exhaustive=False)
+    return _with_rounds(united, query, orphan_calls) if query.view.tool_rounds else united
+
+
+def _with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
+    """The candidates with the rest of their tool rounds; without tool messages if these cannot be made out (law 5)."""
+    try:
+        return _completed(gathered, query, policy)
+    except Exception as error:
+        log.warning("tool rounds failed", error=type(error).__name__, exc_info=True)
+        view = query.view
+        tools = {p for p, row in enumerate(gathered.rows.tolist()) if view.is_tool_message(row)}
+        lost = Degradation("gather", "ERROR", "rounds")
+        return replace(
+            gathered,
+            rounds=Rounds(dict(zip(tools, tools, strict=True)), frozenset(tools)),
+            degradations=(*gathered.degradations, lost),
+        )
 
 
 async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> StrategyResult:
@@ -140,3 +168,20 @@ def _united(
     semantic = np.ones(len(rows), np.bool_)
     np.logical_and.at(semantic, place, np.concatenate(union.semantic))
     return Gathered(rows, bits, semantic, sources, preferences, degradations)
+
+
+def _completed(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:
+    """The candidates with the rest of their tool rounds: what is missing comes from whoever proposed a part."""
+    place_of = {row: place for place, row in enumerate(gathered.rows.tolist())}
+    missing = missing_members(query.view, query.eligible, gathered.rows)
+    because = np.array([place_of[row] for row in missing.values()], np.intp)
+    rows = np.concatenate([gathered.rows, np.array(list(missing), np.int32)])
+    order = np.argsort(rows)
+    rows = rows[order]
+    return replace(
+        gathered,
+        rows=rows,
+        source_bits=np.append(gathered.source_bits, gathered.source_bits[because])[order],
+        semantic=np.append(gathered.semantic, gathered.semantic[because])[order],
+        rounds=find_rounds(query.view, query.eligible, rows, policy),
+    )

@@ -37,7 +37,11 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One selected message, ready to be written. `is_own`: a line of the bot the context is for."""
+    """One selected message, ready to be written. `is_own`: a line of the bot the context is for.
+
+    `round` is the same number on the lines of one tool round, None on others. `addition` is written behind the text
+    and never cut. `token_count` counts both; 0: not counted yet.
+    """
 
     message_id: str
     role: Role
@@ -50,8 +54,15 @@ class Line:
     rank: int
     category: Category = Category.RECENT
     place: int = 0
+    round: int | None = None
+    addition: str = ""
     token_count: int = 0
     truncated: bool = False
+
+    @property
+    def written(self) -> str:
+        """The text with its addition."""
+        return self.text + self.addition
 
     @property
     def rendered_role(self) -> Role:
@@ -169,15 +180,15 @@ def relative(age_ms: int) -> str:
 
 def render_line(line: Line, style: LineStyle) -> str:
     """The line of the text form: time, speaker, text."""
-    return f"{time_mark(line.sent_at_ms, style)}{speaker(line, style)}: {indent(line.text)}"
+    return f"{time_mark(line.sent_at_ms, style)}{speaker(line, style)}: {indent(line.written)}"
 
 
 def render_turn(line: Line, style: LineStyle) -> str:
     """The content of a message of its own: the role stands outside, so plain style leaves the text as it is."""
     mark = time_mark(line.sent_at_ms, style)
     if outside(line, style):
-        return mark + line.text
-    return f"{mark}{speaker(line, style)}: {indent(line.text)}"
+        return mark + line.written
+    return f"{mark}{speaker(line, style)}: {indent(line.written)}"
 
 
 def parse_lines(block: str) -> list[ParsedLine]:

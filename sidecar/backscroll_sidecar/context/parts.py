@@ -7,6 +7,7 @@ from backscroll_sidecar.context.lines import Line, LineStyle, escape_name, inden
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.rounds import synthetic_results
 from backscroll_sidecar.domain import AuthorKind, Category, Layout, Role, SpeakerStyle
 
 
@@ -19,6 +20,7 @@ def lines_of(request: BuildRequest, view: ChannelView, picked: Picked) -> list[L
     for place in sorted(rank_of):
         row = int(rows[place])
         role, author_id = Role(int(view.role[row])), view.author_id(row)
+        unanswered = picked.gathered.rounds.unanswered.get(place, ())
         out.append(
             Line(
                 message_id=view.message_ids[row],
@@ -32,7 +34,9 @@ def lines_of(request: BuildRequest, view: ChannelView, picked: Picked) -> list[L
                 rank=rank_of[place],
                 category=Category.SEMANTIC if picked.gathered.semantic[place] else Category.RECENT,
                 place=place,
-                token_count=int(view.token_count[row]),
+                round=picked.gathered.rounds.members.get(place),
+                addition=synthetic_results(unanswered),
+                token_count=0 if unanswered else int(view.token_count[row]),
             )
         )
     return out

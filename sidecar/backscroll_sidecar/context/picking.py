@@ -15,6 +15,7 @@ from backscroll_sidecar.context.gather import Gathered, gather
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import Ranked, rank, rank_by_recency
+from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Strategy, StrategyQuery
@@ -71,12 +72,14 @@ class Picker:
         ranker: Ranker = rank,
         fallback_on_error: bool = True,
         fallback_messages: int = 20,
+        orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC,
         now_us: Callable[[], float],
     ) -> None:
         self._strategies = strategies
         self._ranker = ranker
         self._fallback_on_error = fallback_on_error
         self._fallback_messages = fallback_messages
+        self._orphan_calls = orphan_calls
         self._now_us = now_us
         self._cost = RankCost()
 
@@ -91,7 +94,9 @@ class Picker:
     ) -> Picked:
         """The best rung that works. Raises nothing."""
         view = query.view
-        gathered = await gather(profile.sources, self._strategies, query, deadline)
+        gathered = await gather(
+            profile.sources, self._strategies, query, deadline, self._orphan_calls
+        )
         stage = "rank"
         try:
             ranked = self._rank(view, question, gathered, profile, deadline)
@@ -142,7 +147,7 @@ class Picker:
         """Rung two: the last messages and the preferences, unranked."""
         last = plain(profile, min(profile.max_context, self._fallback_messages))
         query = replace(query, recent_limit=last.recent_limit)
-        gathered = await gather(last.sources, BUILTIN, query, deadline)
+        gathered = await gather(last.sources, BUILTIN, query, deadline, self._orphan_calls)
         ranked = rank_by_recency(gathered.rows)
         selection = select(
             query.view, question, gathered, ranked, last, membership_only=membership_only

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from backscroll_scoring import ScoreParameters, decay_per_hour
 from backscroll_sidecar.context.model import Overrides
@@ -18,6 +19,8 @@ S1_SYSTEM_TEXT = (
 )
 """The system instruction of design S1 (S1-17), the default of the profile `retrieval`."""
 
+Diversity = Literal["none", "collapse", "mmr"]
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -25,7 +28,8 @@ class Profile:
 
     `sources` run in this order. `recent_limit` (messages) and `window_limit`, `window_hours`, `thread_limit` bound
     them. `parameters` None means recency decides. `threshold` is compared with the score; `recent_floor` newest and,
-    with `keep_chain`, the question's ancestors are kept whatever their score. `max_messages` and
+    with `keep_chain`, the question's ancestors are kept whatever their score. `diversity` says what happens to
+    references that are alike: of near-duplicates the best ranked stays, or all are ranked by MMR. `max_messages` and
     `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
     """
 
@@ -45,6 +49,7 @@ class Profile:
     keep_chain: bool = False
     follow_inferred: bool = True
     collapse_duplicates: bool = False
+    diversity: Diversity = "none"
     max_messages: int | None = None
     max_chars_per_message: int | None = None
     system_text: str = ""
@@ -69,7 +74,7 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "retrieval", ("recent", "semantic", "preferences"), None,
-            max_context=15, recent_limit=10, semantic_limit=5, system_text=S1_SYSTEM_TEXT,
+            max_context=15, recent_limit=10, semantic_limit=5, diversity="collapse", system_text=S1_SYSTEM_TEXT,
         ),
         Profile(
             "naive", ("recent",), None,
@@ -100,7 +105,7 @@ def plain(profile: Profile, message_count: int) -> Profile:
     return replace(
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
-        collapse_duplicates=False,
+        collapse_duplicates=False, diversity="none",
     )  # fmt: skip
 
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import structlog
 
+from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.budget import Fitted
+from backscroll_sidecar.context.budget import MESSAGE_TOKENS, Fitted
 from backscroll_sidecar.context.explain import explain
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Item, Payload
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.stopwatch import Stopwatch
+from backscroll_sidecar.context.system_text import stable_system_text
 from backscroll_sidecar.domain import Degradation, Event, Rung
 
 log = structlog.get_logger(__name__)
@@ -63,7 +65,7 @@ def built_context(
         model=model,
         text=fitted.assembled.text,
         tokens=fitted.tokens,
-        stable_prefix_tokens=fitted.tokens.system + fitted.tokens.tools,
+        stable_prefix_tokens=_stable_prefix_tokens(request, parts, fitted),
         rung=rung,
         degradations=degradations,
         layout=request.layout,
@@ -85,6 +87,20 @@ def built_context(
         if request.explain
         else None,
     )
+
+
+def _stable_prefix_tokens(request: BuildRequest, parts: Parts, fitted: Fitted) -> int:
+    """Tools and the beginning of the system text that the next turn has, too: in every layout they come first (P-12).
+
+    Preferences and lines come after them and may be others in the next turn.
+    """
+    tokens = fitted.tokens
+    stable = stable_system_text(request, parts.system)
+    if stable == parts.system:
+        return tokens.tools + tokens.system
+    # What follows the cut may join with the last token before it.
+    count = token_counter(request.tokenizer).count(stable)
+    return tokens.tools + MESSAGE_TOKENS + count - 1 if count else tokens.tools
 
 
 def _items(

@@ -1,21 +1,24 @@
 """Which candidates are taken, and in which order of preference. Pure.
 
-The order is a ranking that can be cut anywhere: a smaller maximum selects a prefix of it.
+The order is a ranking that can be cut anywhere: a smaller maximum selects a prefix of it, tool rounds aside.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ancestors, top_order
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import Ranked
+from backscroll_sidecar.context.rounds import Rounds
 from backscroll_sidecar.domain import Fate, MessageState
 
 THRESHOLD_TOLERANCE = 1e-6
@@ -56,14 +59,14 @@ def select(
     *,
     membership_only: bool,
 ) -> Selection:
-    """Apply visibility, threshold, floors, duplicates and the maximum, in this order."""
+    """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order."""
     rows = gathered.rows
     fates = [Fate.LIMIT] * len(rows)
     decided = ["limit"] * len(rows)
 
-    def reject(places: NDArray[np.intp], fate: Fate) -> None:
+    def reject(places: NDArray[np.intp], fate: Fate, stage: str = "") -> None:
         for place in places.tolist():
-            fates[place], decided[place] = fate, fate.value
+            fates[place], decided[place] = fate, stage or fate.value
 
     recalled = view.state[rows] == MessageState.RECALLED
     partial = view.state[rows] == MessageState.PARTIAL
@@ -71,22 +74,65 @@ def select(
     chain = _chain(view, question, rows, profile)
     kept_anyway = chain | _floor(recalled | partial, profile)
     below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
-    weak = below & ~kept_anyway
+    weak = _all_of_round(below & ~kept_anyway, gathered.rounds)
     reject(np.flatnonzero(weak), Fate.THRESHOLD)
     reject(np.flatnonzero(hidden), Fate.VISIBILITY)
     reject(np.flatnonzero(recalled), Fate.RECALLED)
-    places = np.flatnonzero(~(weak | hidden | recalled))
+    out = weak | hidden | recalled
+    parted = _any_of_round(out, gathered.rounds) & ~out
+    reject(np.flatnonzero(parted), Fate.VISIBILITY, "round")
+    places = np.flatnonzero(~(out | parted))
     head = HEAD if profile.parameters else 0
     order, lifted = _order(places, ranked.scores, kept_anyway, head)
     if profile.collapse_duplicates:
-        order, copies = _without_copies(view, rows, order)
+        order, copies = _without_copies(view, gathered, order)
         reject(np.array(copies, np.intp), Fate.DUPLICATE)
-    chosen = order[: profile.max_context]
+    order, alike = diversify(view, gathered, ranked.scores, order, profile)
+    reject(np.array(alike, np.intp), Fate.DIVERSITY)
+    members = gathered.rounds.members
+    chosen = _whole_rounds(order, members, profile.max_context)
     for place in chosen:
         fates[place] = Fate.SELECTED
+        if place in members and below[place]:
+            decided[place] = "round"
+            continue
         by_score = not below[place] and place not in lifted
         decided[place] = "score" if by_score else "chain" if chain[place] else "floor"
     return Selection(chosen, fates, decided)
+
+
+def _all_of_round(marks: NDArray[np.bool_], rounds: Rounds) -> NDArray[np.bool_]:
+    """bool[m]: a member of a tool round is marked only where every member is (P-10)."""
+    return ~_any_of_round(~marks, replace(rounds, dropped=frozenset()))
+
+
+def _any_of_round(marks: NDArray[np.bool_], rounds: Rounds) -> NDArray[np.bool_]:
+    """bool[m]: the marks, orphans, and every member of a tool round of which one is marked (P-10)."""
+    if not rounds.members:
+        return marks
+    out = marks.copy()
+    out[list(rounds.dropped)] = True
+    hit = {first for place, first in rounds.members.items() if out[place]}
+    out[[place for place, first in rounds.members.items() if first in hit]] = True
+    return out
+
+
+def _whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) -> list[int]:
+    """The first `maximum` places; the members of a tool round stand together and none is cut off (P-10).
+
+    A round that does not fit any more is passed over. So a smaller maximum is a prefix but for rounds: a larger one
+    may begin with a round that did not fit before.
+    """
+    if not members:
+        return order[:maximum]
+    blocks: dict[int, list[int]] = {}
+    for place in order:
+        blocks.setdefault(members.get(place, place), []).append(place)
+    chosen: list[int] = []
+    for block in blocks.values():
+        if len(chosen) + len(block) <= maximum:
+            chosen += sorted(block)
+    return chosen
 
 
 def _order(
@@ -138,15 +184,17 @@ def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> N
 
 
 def _without_copies(
-    view: ChannelView, rows: NDArray[np.int32], order: list[int]
+    view: ChannelView, gathered: Gathered, order: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Of equal texts by one author the best ranked stays."""
+    """Of equal texts by one author the best ranked stays; two tools may well answer the same."""
+    rows, members = gathered.rows, gathered.rounds.members
     seen: set[tuple[int, str]] = set()
     kept: list[int] = []
     copies: list[int] = []
     for place in order:
         row = int(rows[place])
         mark = (int(view.columns.author[row]), view.texts[row].strip())
-        (copies if mark in seen else kept).append(place)
+        is_copy = mark in seen and place not in members
+        (copies if is_copy else kept).append(place)
         seen.add(mark)
     return kept, copies

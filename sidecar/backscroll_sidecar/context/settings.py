@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from backscroll_sidecar.context.profiles import PROFILES, Profile
+from backscroll_sidecar.context.rounds import OrphanCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class ContextSettings:
     max_context : MEMORY_MAX_CONTEXT_MESSAGES; None keeps the profiles' own maximum.
     timeout_s : MEMORY_CONTEXT_BUILD_TIMEOUT_SECONDS, then the ladder (S5-25).
     fallback_messages : how many the second rung takes (S5-24).
+    orphan_calls : what becomes of a tool call whose result is gone (P-10).
     system_text : the server's system text; None leaves it to the profile (S1-11).
     channel_profiles : profile by channel.
     """
@@ -40,6 +42,7 @@ class ContextSettings:
     timeout_s: float = 5.0
     plain_messages: int = 10
     fallback_messages: int = 20
+    orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC
     system_text: str | None = None
     bots: Mapping[str, BotSettings] = field(default_factory=dict)
     channel_profiles: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,8 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.errors import InvalidRequest
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_SAME_ALL_ALONG = frozenset({"channel", "thread_id", "session_id"})
+"""The parameters that have the same value in the next turn; what the bot itself fills in is not known to."""
 
 
 def system_text(
@@ -28,6 +30,25 @@ def system_text(
     if bot is not None and bot.system_text is not None:
         return bot.system_text
     return profile.system_text if settings.system_text is None else settings.system_text
+
+
+def stable_system_text(request: BuildRequest, text: str) -> str:
+    """The beginning of the system text that the next turn has, too (P-12): all of it, or what comes before the first
+    parameter that depends on who asks, what and when.
+    """
+    prompt = request.system
+    if prompt is None or not prompt.is_template:
+        return text
+    changing = (m for m in _PLACEHOLDER.finditer(prompt.text) if m[1] not in _SAME_ALL_ALONG)
+    first = next(changing, None)
+    if first is None:
+        return text
+    same = {
+        "channel": request.key.channel,
+        "thread_id": request.thread_id or "",
+        "session_id": request.session_id,
+    }
+    return fill(SystemPrompt(prompt.text[: first.start()], is_template=True), same)
 
 
 def fill(prompt: SystemPrompt, parameters: dict[str, str]) -> str:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
+from backscroll_sidecar.domain import (
+    MAX_QUERY_BYTES,
+    MAX_SEARCH_HITS,
+    ChannelKey,
+    Member,
+    StoredMessage,
+)
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.history.ingest import MessageAnalyzer
 from backscroll_sidecar.history.lane import LoopSlices
@@ -14,8 +20,6 @@ from backscroll_sidecar.ports import ChannelInfo, EmbeddingProgress, HistoryRead
 
 MAX_PAGE = 1_000
 MAX_INT64 = 2**63 - 1
-MAX_SEARCH_HITS = 200
-MAX_QUERY_BYTES = 4 * 1024
 SEARCH_PAGE = 500
 SEARCH_ROWS = 20_000
 SEARCH_ROW_US = 2

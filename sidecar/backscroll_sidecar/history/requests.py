@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.analyze.sanitise import clean_text
-from backscroll_sidecar.domain import MAX_BATCH_ITEMS, ChannelKey, Member
+from backscroll_sidecar.domain import MAX_BATCH_BYTES, MAX_BATCH_ITEMS, ChannelKey, Member
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.validate import MAX_TIME_MS, Refusal, check_word
-
-MAX_BATCH_BYTES = 4 * 1024 * 1024
 
 
 def check_item_count(count: int, field: str = "messages") -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
 from backscroll_sidecar.domain import (
+    MAX_DIMENSIONS,
     MAX_ID_BYTES,
     MAX_TEXT_BYTES,
     ChannelKey,
@@ -27,7 +28,6 @@ from backscroll_sidecar.domain import (
 )
 
 MAX_URI_BYTES = 8 * 1024
-MAX_DIMENSIONS = 8_192
 FUTURE_TOLERANCE_MS = 60_000
 MAX_TIME_MS = 2**63 - 1
 """What the contract's int64 can hold: any time in the future is kept as sent and ranked as of its arrival."""

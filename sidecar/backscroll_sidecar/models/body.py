@@ -39,10 +39,20 @@ def request_body(
 
 def _payload(request: ModelRequest, tools_json: str) -> bytes:
     try:
-        return _ADAPTER.payload(request.messages, model=request.model, tools_json=tools_json)
+        return _ADAPTER.payload(
+            request.messages,
+            model=request.model,
+            tools_json=tools_json,
+            with_names=request.with_names,
+        )
     except TypeError:  # a lone surrogate: it should not have come this far
         messages = [_cleaned(message) for message in request.messages]
-        return _ADAPTER.payload(messages, model=clean(request.model), tools_json=tools_json)
+        return _ADAPTER.payload(
+            messages,
+            model=clean(request.model),
+            tools_json=tools_json,
+            with_names=request.with_names,
+        )
 
 
 def _checked_tools(tools_json: str) -> str:

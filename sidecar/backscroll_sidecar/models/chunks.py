@@ -11,7 +11,8 @@ import orjson
 
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.faults import failed, of_event
+from backscroll_sidecar.models.faults import Filtered, failed, of_event
+from backscroll_sidecar.models.sse import loaded
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -43,6 +44,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """What servers write, OpenAI's and others'. Anything else (``abort``) is NONE: nobody says that the answer is whole."""
 
+FILTERED = Finished(FinishReason.CONTENT_FILTER)
 _CUT_OFF = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
 
@@ -64,24 +66,33 @@ class AnswerReader:
 
     def take(self, chunk: object) -> TextDelta | None:
         """The text of one chunk, if it has any."""
-        if not isinstance(chunk, Mapping):
+        # Every delta of every stream comes through here: no call that most of them need not make.
+        if not isinstance(chunk, dict):
             raise failed(ModelFault.BAD_RESPONSE)
         if chunk.get("error") or chunk.get("object") == "error":
             raise of_event(chunk)
-        self._usage = _usage(chunk.get("usage")) or self._usage
+        if usage := chunk.get("usage"):
+            self._usage = _usage(usage) or self._usage
         choice = _first(chunk.get("choices"))
         if choice is None:
             return None
         self._answered = True
         said = choice.get("delta") or choice.get("message") or {}
-        if not isinstance(said, Mapping):
+        if not isinstance(said, dict):
             raise failed(ModelFault.BAD_RESPONSE)
-        for call in _mappings(said.get("tool_calls")):
-            self._calls.feed(call)
+        if (calls := said.get("tool_calls")) is not None:
+            for call in _mappings(calls):
+                self._calls.feed(call)
         # A refusal is what the model has to say instead of a content.
         text = self._text.feed(_text(said.get("content")) or _text(said.get("refusal")))
-        self._stop(choice.get("finish_reason"))
+        if reason := choice.get("finish_reason"):
+            self._stop(reason)
         return TextDelta(text) if text else None
+
+    def filter(self) -> None:
+        """The vendor's filter ended the answer by an error instead of a finish reason."""
+        self._answered = True
+        self._stop(FinishReason.CONTENT_FILTER.value)
 
     def end(self) -> list[ModelEvent]:
         """What is left once the answer has ended cleanly. `Finished` is the last."""
@@ -98,12 +109,22 @@ class AnswerReader:
         return [*events, Finished(FinishReason.TOOL_CALLS if asked else self._reason)]
 
     def _stop(self, reason: object) -> None:
-        if not reason or not isinstance(reason, str) or self.finished:
+        if not isinstance(reason, str) or self.finished:
             return
         if reason == "error":
             raise failed(ModelFault.SERVER_ERROR)
         self._reason = FINISH_REASONS.get(reason, FinishReason.NONE)
         self.finished = self._reason is not FinishReason.NONE
+
+
+def whole_answer(body: object) -> list[ModelEvent]:
+    """The events of an answer that was not streamed: its JSON, loaded or as bytes."""
+    reader = AnswerReader()
+    try:
+        delta = reader.take(loaded(body) if isinstance(body, bytes) else body)
+    except Filtered:
+        return [FILTERED]
+    return [*([delta] if delta else []), *reader.end()]
 
 
 class SafeText:
@@ -128,7 +149,8 @@ class SafeText:
 
 def clean(text: str) -> str:
     """`text` without lone surrogates and NUL."""
-    text = clean_text(text)[0]
+    if not text.isascii():
+        text = clean_text(text)[0]
     return text.replace("\0", REPLACEMENT) if "\0" in text else text
 
 
@@ -190,16 +212,20 @@ class _CallAssembler:
 
 def _first(choices: object) -> Mapping[str, Any] | None:
     """The choice with index 0; none when the chunk is about something else."""
-    if choices is not None and not isinstance(choices, list):
-        raise failed(ModelFault.BAD_RESPONSE)
-    return next((one for one in _mappings(choices) if not one.get("index")), None)
+    for one in _mappings(choices):
+        if not one.get("index"):
+            return one
+    return None
 
 
 def _mappings(values: object) -> list[Mapping[str, Any]]:
     if values is None:
         return []
-    if not isinstance(values, list) or not all(isinstance(one, Mapping) for one in values):
+    if not isinstance(values, list):
         raise failed(ModelFault.BAD_RESPONSE)
+    for value in values:
+        if not isinstance(value, dict):
+            raise failed(ModelFault.BAD_RESPONSE)
     return values
 
 

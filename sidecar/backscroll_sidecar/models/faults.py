@@ -33,12 +33,23 @@ CODE_REASONS: Mapping[str, str] = {
 
 MAX_RETRY_AFTER_S = 86_400.0
 _SAFE_CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}", re.ASCII)
+_FILTERED = "content_filter"
 _FAULT_OF_STATUS = {
     401: ModelFault.UNAUTHORIZED,
     403: ModelFault.UNAUTHORIZED,
     408: ModelFault.TIMEOUT,
     429: ModelFault.RATE_LIMITED,
 }
+
+
+class Filtered(ModelError):
+    """The vendor's filter refused the prompt: for us an ending, as a filtered answer is, and no failure.
+
+    Azure says it with status 400 and this code where a filtered answer ends with the finish reason of the same name.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(ModelFault.REJECTED, CODE_REASONS[_FILTERED])
 
 
 def failed(
@@ -64,6 +75,8 @@ def fault_of_status(status: int) -> ModelFault:
 
 def of_status(status: int, code: object, headers: Mapping[str, str]) -> ModelError:
     """The error for an answer with a status of 300 or more."""
+    if status == 400 and code == _FILTERED:
+        return Filtered()
     fault = fault_of_status(status)
     return failed(
         fault, CODE_REASONS.get(known_code(code), ""), retry_after_s=retry_after_s(headers)
@@ -75,6 +88,8 @@ def of_event(body: object) -> ModelError:
     inner = body.get("error", body) if isinstance(body, Mapping) else body
     said = inner if isinstance(inner, Mapping) else {}
     code, kind = said.get("code"), said.get("type")
+    if code == _FILTERED:
+        return Filtered()
     names = " ".join(known_code(name) for name in (code, kind))
     if status := _as_status(code) or _as_status(said.get("status")):
         fault = fault_of_status(status)

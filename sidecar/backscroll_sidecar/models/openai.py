@@ -8,19 +8,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
-import orjson
 import structlog
 
 from backscroll_sidecar.models.body import request_body
-from backscroll_sidecar.models.chunks import AnswerReader
-from backscroll_sidecar.models.faults import failed, known_code, of_event, of_status
-from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
+from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
+from backscroll_sidecar.models.fairness import Turns
+from backscroll_sidecar.models.faults import Filtered, failed, known_code, of_event, of_status
+from backscroll_sidecar.models.sse import DONE, event_data, loaded
+from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
 
 if TYPE_CHECKING:
     import openai
@@ -33,7 +34,6 @@ AFTER_FINISH_S = 2.0
 """How long usage and the end of the stream are waited for once the model has said why it stopped."""
 
 _PATH = "/chat/completions"
-_END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +88,23 @@ class OpenAIOptions:
             )
 
 
-class VendorClient:
-    """The vendor's client with its retries off, its errors told as `ModelError`. Make it on the loop that uses it."""
+class OpenAIModel:
+    """`ChatModel` over the vendor's client, with its retries off. Make it on the event loop that uses it."""
 
     def __init__(self, options: OpenAIOptions) -> None:
         sdk, httpx = _import_sdk()
+        from backscroll_sidecar.models.transport import MergingTransport  # noqa: PLC0415
+
         self._options = options
+        self._turns = Turns()
         self._sdk, self._httpx = sdk, httpx
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
         timeout = httpx.Timeout(read=options.idle_s, **gaps)
+        limits = httpx.Limits(
+            max_connections=options.max_connections,
+            max_keepalive_connections=min(options.max_connections, 100),
+        )
         own = {name.lower() for name in options.headers}
         # No key, no header. The client wants that said in each call.
         bare = not options.api_key and "authorization" not in own
@@ -112,10 +119,9 @@ class VendorClient:
             default_query=dict(options.query),
             http_client=sdk.DefaultAsyncHttpxClient(
                 timeout=timeout,
-                limits=httpx.Limits(
-                    max_connections=options.max_connections,
-                    max_keepalive_connections=min(options.max_connections, 100),
-                ),
+                limits=limits,
+                # With a transport of ours the library would not look for proxies.
+                transport=None if options.use_environment else MergingTransport(limits),
                 trust_env=options.use_environment,
                 # A redirect would carry the conversation to an address nobody configured.
                 follow_redirects=False,
@@ -123,8 +129,36 @@ class VendorClient:
         )
         self._client.organization = self._client.project = None  # as read from the environment
 
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
+        deadline = _deadline(request)
+        body = request_body(
+            request,
+            streamed=True,
+            include_usage=self._options.include_usage,
+            max_tokens_field=self._options.max_tokens_field,
+        )
+        try:
+            answer = await self._wait(self._open(body), deadline)
+        except Filtered:
+            answer = None
+        events = _only_filtered() if answer is None else self._events(answer, deadline)
+        # The answer first: its socket closes at once, whatever the reader of the events is about.
+        async with aclosing(events), answer or nullcontext():
+            yield events
+
+    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
+        deadline = _deadline(request)
+        body = request_body(
+            request, streamed=False, max_tokens_field=self._options.max_tokens_field
+        )
+        try:
+            return whole_answer(await self.post(_PATH, body, deadline))
+        except Filtered:
+            return [FILTERED]
+
     async def post(self, path: str, body: bytes, deadline: float | None) -> object:
-        """One answer that is not streamed, as plain values. `deadline` is a time of the loop. Raises `ModelError`."""
+        """One answer of any path that is not streamed, as plain values. `deadline` is a time of the loop."""
         sent = self._client.post(
             path,
             cast_to=object,
@@ -135,6 +169,54 @@ class VendorClient:
 
     async def close(self) -> None:
         await self._client.close()
+
+    async def _open(self, body: bytes) -> openai.AsyncStream[object]:
+        # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
+        stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
+        return await self._client.post(
+            _PATH,
+            cast_to=object,
+            content=body,
+            options={"headers": self._headers},
+            stream=True,
+            stream_cls=stream_cls,
+        )
+
+    async def _events(
+        self, answer: openai.AsyncStream[object], deadline: float | None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        if "json" in answer.response.headers.get("content-type", ""):
+            # A server that does not stream answers all the same.
+            body = await self._wait(answer.response.aread(), deadline)
+            for event in whole_answer(body):
+                yield event
+            return
+        reader = AnswerReader()
+        is_over, failure = False, None
+        patience: float | None = None
+        async with aclosing(event_data(answer.response.aiter_bytes())) as stream:
+            while True:
+                try:
+                    events = await self._wait(anext(stream, None), patience or deadline)
+                    if events is None:
+                        break
+                    await self._turns.take()
+                    text, is_done, failure = _said(events, reader)
+                except ModelError as error:
+                    text, is_done, failure = "", False, error
+                if text:
+                    yield TextDelta(text)
+                is_over = is_over or reader.finished or is_done
+                if failure is not None:
+                    break
+                if is_over and patience is None:
+                    patience = _soon(deadline)
+        if isinstance(failure, Filtered):
+            reader.filter()
+        elif failure is not None and not is_over:
+            raise failure  # else all was said; what failed after it costs the usage at most
+        for event in reader.end():
+            yield event
 
     async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
         """What `awaited` gives by `deadline`; every failure as a `ModelError` that hides the vendor's."""
@@ -171,73 +253,6 @@ class VendorClient:
             failure = failed(ModelFault.BAD_RESPONSE)
         log.warning("a model call failed", fault=failure.fault.value, **told)
         return failure
-
-
-class OpenAIModel(VendorClient):
-    """`ChatModel` over the vendor's client."""
-
-    @asynccontextmanager
-    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-        deadline = _deadline(request)
-        body = request_body(
-            request,
-            streamed=True,
-            include_usage=self._options.include_usage,
-            max_tokens_field=self._options.max_tokens_field,
-        )
-        answer = await self._wait(self._open(body), deadline)
-        events = self._events(answer, deadline)
-        # The answer first: its socket closes at once, whatever the reader of the events is about.
-        async with aclosing(events), answer:
-            yield events
-
-    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        deadline = _deadline(request)
-        body = request_body(
-            request, streamed=False, max_tokens_field=self._options.max_tokens_field
-        )
-        return _whole_answer(await self.post(_PATH, body, deadline))
-
-    async def _open(self, body: bytes) -> openai.AsyncStream[object]:
-        # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
-        stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
-        return await self._client.post(
-            _PATH,
-            cast_to=object,
-            content=body,
-            options={"headers": self._headers},
-            stream=True,
-            stream_cls=stream_cls,
-        )
-
-    async def _events(
-        self, answer: openai.AsyncStream[object], deadline: float | None
-    ) -> AsyncGenerator[ModelEvent, None]:
-        if "json" in answer.response.headers.get("content-type", ""):
-            # A server that does not stream answers all the same.
-            body = await self._wait(answer.response.aread(), deadline)
-            for event in _whole_answer(_loaded(body)):
-                yield event
-            return
-        reader = AnswerReader()
-        chunks = aiter(answer)
-        patience: float | None = None
-        while True:
-            try:
-                chunk = await self._wait(anext(chunks, _END), patience or deadline)
-                if chunk is _END:
-                    break
-                delta = reader.take(chunk)
-            except ModelError:
-                if reader.finished:
-                    break  # the answer is whole; what failed after it costs its usage at most
-                raise
-            if delta is not None:
-                yield delta
-            if reader.finished and patience is None:
-                patience = _soon(deadline)
-        for event in reader.end():
-            yield event
 
 
 def _import_sdk() -> tuple[ModuleType, ModuleType]:
@@ -285,14 +300,23 @@ def _soon(deadline: float | None) -> float:
     return soon if deadline is None else min(soon, deadline)
 
 
-def _whole_answer(body: object) -> list[ModelEvent]:
-    reader = AnswerReader()
-    delta = reader.take(body)
-    return [*([delta] if delta else []), *reader.end()]
+def _said(events: list[bytes], reader: AnswerReader) -> tuple[str, bool, ModelError | None]:
+    """The text of events that came together, whether the last was among them, and what failed behind that text.
 
-
-def _loaded(body: bytes) -> object:
+    Deltas that came together are one: where somebody is slow, this server or its caller, they get fewer and longer.
+    """
+    texts: list[str] = []
+    is_done = False
     try:
-        return orjson.loads(body)
-    except ValueError:
-        raise failed(ModelFault.BAD_RESPONSE) from None
+        for data in events:
+            if data == DONE:
+                is_done = True
+            elif (delta := reader.take(loaded(data))) is not None:
+                texts.append(delta.text)
+    except ModelError as error:
+        return "".join(texts), is_done, error
+    return "".join(texts), is_done, None
+
+
+async def _only_filtered() -> AsyncGenerator[ModelEvent, None]:
+    yield FILTERED

@@ -5,19 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backscroll_sidecar.domain import MAX_BATCH_ITEMS, MAX_ID_BYTES, MAX_TEXT_BYTES
+from backscroll_sidecar.domain import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_ITEMS,
+    MAX_DIMENSIONS,
+    MAX_ID_BYTES,
+    MAX_QUERY_BYTES,
+    MAX_SEARCH_HITS,
+    MAX_TEXT_BYTES,
+)
 
 KIB = 1024
 MIB = 1024 * KIB
 
-__all__ = ["MAX_BATCH_ITEMS", "MAX_ID_BYTES", "MAX_TEXT_BYTES"]
+__all__ = [
+    "MAX_BATCH_BYTES",
+    "MAX_BATCH_ITEMS",
+    "MAX_DIMENSIONS",
+    "MAX_ID_BYTES",
+    "MAX_QUERY_BYTES",
+    "MAX_SEARCH_HITS",
+    "MAX_TEXT_BYTES",
+]
 
 # --- requests --------------------------------------------------------------------------------------
 
 MAX_RECEIVE_BYTES = 8 * MIB
 """What gRPC itself takes; above, its own RESOURCE_EXHAUSTED answers."""
-MAX_BATCH_BYTES = 4 * MIB
-"""What a request may hold: below `MAX_RECEIVE_BYTES`, so that the typed error is ours."""
 MAX_TIME_MS = 253_402_214_399_999
 """A day before the year 10000, so that a calendar of any time zone can still show it."""
 MAX_NAME_BYTES = 512
@@ -33,10 +47,8 @@ MAX_SELF_IDS = 100
 MAX_SOURCES = 32
 MAX_PAYLOAD_FORMATS = 16
 MAX_ALIASES = 100
-MAX_DIMENSIONS = 8_192
 MAX_TIME_ZONE_BYTES = 128
 MAX_LABEL_BYTES = 1 * KIB
-MAX_QUERY_BYTES = 4 * KIB
 MAX_PAGE_TOKEN_BYTES = 256
 DEFAULT_WAIT_FOR_INDEX_MS = 10_000
 MAX_WAIT_FOR_INDEX_MS = 600_000
@@ -45,7 +57,6 @@ MAX_WAIT_FOR_INDEX_MS = 600_000
 
 MAX_PAGE_ITEMS = 1_000
 DEFAULT_PAGE_ITEMS = 100
-MAX_SEARCH_HITS = 200
 DEFAULT_SEARCH_HITS = 20
 MAX_EXPORT_ITEMS = 500
 MAX_ANSWER_BYTES = 3 * MIB

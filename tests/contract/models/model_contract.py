@@ -20,7 +20,7 @@ from backscroll_sidecar.ports import (
     ToolCallDelta,
     UsageDelta,
 )
-from tests.contract.models.scenario import Making, Scenario, ask, events_of, listen, text_of
+from tests.contract.models.scenario import Making, Scenario, ask, events_of, joined, listen, text_of
 
 ENOUGH_S = 30.0
 """A bound for what should take milliseconds: only a hang reaches it."""
@@ -87,7 +87,7 @@ class ScriptedModelContract:
     async def test_text_comes_piece_by_piece(self, making: Making) -> None:
         pieces = ["猫", "吃", "鱼", "🐟", "👩‍👩‍👧", "e\u0301", "\n\n", " "]
         assert await events_of(making(Scenario(pieces))) == [
-            *map(TextDelta, pieces),
+            TextDelta("".join(pieces)),
             Finished(FinishReason.STOP),
         ]
 
@@ -117,7 +117,7 @@ class ScriptedModelContract:
     async def test_a_cut_connection_after_k_deltas(self, making: Making, k: int) -> None:
         pieces = [f"{i}猫" for i in range(k)]
         heard, error = await listen(making(Scenario(pieces, cut=True)))
-        assert heard == [TextDelta(piece) for piece in pieces]
+        assert heard == joined([TextDelta(piece) for piece in pieces])
         assert error is not None
         assert error.fault is ModelFault.CONNECTION
 
@@ -128,7 +128,7 @@ class ScriptedModelContract:
             heard, error = await listen(model, ask(timeout_s=1.0))
             with pytest.raises(ModelError) as whole:
                 await model.complete(ask(timeout_s=0.05))
-        assert heard == [TextDelta("喵")] * k
+        assert heard == joined([TextDelta("喵")] * k)
         assert error is not None
         assert error.fault is whole.value.fault is ModelFault.TIMEOUT
 

@@ -48,7 +48,7 @@ Making = Callable[..., ChatModel]
 
 async def events_of(model: ChatModel, request: ModelRequest | None = None) -> list[ModelEvent]:
     async with model.stream(request or ask()) as events:
-        return [event async for event in events]
+        return joined([event async for event in events])
 
 
 async def listen(
@@ -61,8 +61,19 @@ async def listen(
             async for event in events:
                 heard.append(event)  # noqa: PERF401 - what was heard before an error counts
     except ModelError as error:
-        return heard, error
-    return heard, None
+        return joined(heard), error
+    return joined(heard), None
+
+
+def joined(events: Sequence[ModelEvent]) -> list[ModelEvent]:
+    """The events with texts in a row made one: a model may do so with what came together (`ChatModel.stream`)."""
+    out: list[ModelEvent] = []
+    for event in events:
+        if out and isinstance(event, TextDelta) and isinstance(out[-1], TextDelta):
+            out[-1] = TextDelta(out[-1].text + event.text)
+        else:
+            out.append(event)
+    return out
 
 
 def text_of(events: Sequence[ModelEvent]) -> str:

@@ -18,7 +18,7 @@ from tests.contract.models.scenario import ask, events_of, listen
 from tests.contract.models.sse_server import DONE, HANG, Reply, SseServer, said, stopped, used
 
 Connect = Callable[..., OpenAIModel]
-SILENT = Reply([said("猫"), said("鱼"), HANG])
+SILENT = Reply([said("猫"), 0.02, said("鱼"), HANG])
 CHATTY = Reply([said("猫"), 0.005] * 2_000)
 WHOLE = Reply([said("猫"), stopped(), used(1, 1), DONE])
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 
 import pytest
 
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.openai import OpenAIModel
+from backscroll_sidecar.models.sse import MAX_EVENT_BYTES
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -20,7 +22,7 @@ from backscroll_sidecar.ports import (
     UsageDelta,
 )
 from tests.contract.models.model_contract import ENOUGH_S
-from tests.contract.models.scenario import ask, listen, text_of
+from tests.contract.models.scenario import ask, joined, listen, text_of
 from tests.contract.models.sse_server import (
     CUT,
     DONE,
@@ -84,7 +86,10 @@ CLEAN: dict[str, tuple[list, list[ModelEvent]]] = {
     "usage in every chunk": ([COUNTED, stopped(), used(9, 2)], [CAT, UsageDelta(9, 2), STOP]),
     "error after the reason": ([said("猫"), stopped(), data({"error": {"message": "late"}})], [CAT, STOP]),
     "cut after the reason": ([said("猫"), stopped(), CUT], [CAT, STOP]),
-    "half a line at the end": ([said("猫"), b'data: {"choices": [{"ind'], [CAT, NONE]),
+    "no blank line at the end": ([said("猫"), stopped().rstrip()], [CAT, STOP]),
+    "CR alone": ([said("猫").replace(b"\n", b"\r"), stopped().replace(b"\n", b"\r")], [CAT, STOP]),
+    "data on two lines": ([b"data: {\ndata: " + said("猫")[7:], stopped()], [CAT, STOP]),
+    "left open after DONE": ([said("猫"), DONE, HANG], [CAT, NONE]),
     "a lone surrogate": ([escaped(r"\ud83d!"), stopped()], [TextDelta("\ufffd!"), STOP]),
     "a surrogate at the end": ([escaped(r"\ud83d"), stopped()], [TextDelta("\ufffd"), STOP]),
     "a pair across deltas": ([escaped(r"\ud83d"), escaped(r"\udc1f"), stopped()], [FISH, STOP]),
@@ -103,7 +108,7 @@ async def test_clean_endings(cause: str, connect: Connect, server: SseServer) ->
     headers = JSON if cause.startswith("a whole answer") else {}
     heard, error = await listen(connect(Reply(steps, headers=headers)))
     assert error is None
-    assert heard == expected
+    assert heard == joined(expected)
     assert len(server.exchanges) == 1
 
 
@@ -126,6 +131,9 @@ FAILED: dict[str, tuple[list, list[ModelEvent], ModelFault]] = {
     "a page": ([b"<html><body>Welcome</body></html>"], [], ModelFault.BAD_RESPONSE),
     "half a call, no reason": ([WEATHER], [], ModelFault.BAD_RESPONSE),
     "a call without a name": ([call(index=0, id="c1"), stopped("tool_calls")], [], ModelFault.BAD_RESPONSE),
+    "half a line at the end": ([said("猫"), b'data: {"choices": [{"ind'], [CAT], ModelFault.CONNECTION),
+    "half a name at the end": ([said("猫"), b"dat"], [CAT], ModelFault.CONNECTION),
+    "a line without an end": ([said("猫"), b"data: " + b"x" * MAX_EVENT_BYTES], [CAT], ModelFault.BAD_RESPONSE),
     "cut inside a line": ([said("猫"), said("🐟")[:-9], CUT], [CAT], ModelFault.CONNECTION),
     "cut inside a character": ([said("猫"), "data: 猫".encode()[:-1], CUT], [CAT], ModelFault.CONNECTION),
 }  # fmt: skip
@@ -148,7 +156,29 @@ async def test_every_byte_in_a_chunk_of_its_own(connect: Connect) -> None:
     model = connect(Reply([bytes([byte]) for byte in body]))
     heard, error = await listen(model)
     assert error is None
-    assert heard == [TextDelta("猫🐟"), TextDelta("👩‍👩‍👧é"), UsageDelta(1, 2), STOP]
+    assert heard == [TextDelta("猫🐟👩‍👩‍👧é"), UsageDelta(1, 2), STOP]
+
+
+FILTERED_PROMPT = {"error": {"message": "boom", "code": "content_filter", "status": 400}}
+
+
+async def test_a_prompt_refused_by_the_filter_is_an_ending(
+    connect: Connect, server: SseServer
+) -> None:
+    """S5-31: Azure says it by a status, others by an event or in a body; streamed or not."""
+    body = json.dumps(FILTERED_PROMPT).encode()
+    filtered = [Finished(FinishReason.CONTENT_FILTER)]
+    for reply in (
+        Reply([body], 400, JSON),
+        Reply([body], headers=JSON),
+        Reply([data(FILTERED_PROMPT)]),
+    ):
+        assert await listen(connect(reply)) == (filtered, None)
+    for reply in (Reply([body], 400, JSON), Reply([body], headers=JSON)):
+        assert list(await connect(reply).complete(ask())) == filtered
+    late = connect(Reply([said("猫"), data(FILTERED_PROMPT), said("🐟")]))
+    assert await listen(late) == ([CAT, *filtered], None)
+    assert len(server.exchanges) == 6
 
 
 STATUSES = [
@@ -219,7 +249,7 @@ async def test_silence_between_deltas(k: int, connect: Connect, server: SseServe
     """The gap counts from the last bytes, without a limit for the whole call."""
     async with asyncio.timeout(ENOUGH_S):
         heard, error = await listen(connect(Reply([*[said("猫")] * k, HANG]), idle_s=0.5))
-    assert heard == [CAT] * k
+    assert heard == joined([CAT] * k)
     assert error is not None
     assert error.fault is ModelFault.TIMEOUT
     assert len(server.exchanges) == 1

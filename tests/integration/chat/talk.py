@@ -14,7 +14,7 @@ from backscroll import AsyncClient, Message, NotFound
 from backscroll.errors import BackscrollError, error_from
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc, history_pb2, message_pb2
-from backscroll_sidecar.ports import ChatModel
+from backscroll_sidecar.ports import ChatModel, Clock
 from backscroll_sidecar.wiring import App
 from tests.contract.models.sse_server import Reply, SseServer, sse_server
 from tests.kit.served import served
@@ -94,9 +94,9 @@ class Bot:
         for message in messages:
             await self.client.append(ROOM, message)
 
-    async def stored(self) -> list[history_pb2.StoredMessage]:
+    async def stored(self, channel: str = ROOM) -> list[history_pb2.StoredMessage]:
         try:
-            return [message async for message in self.client.list_messages(ROOM)]
+            return [message async for message in self.client.list_messages(channel)]
         except NotFound:
             return []
 
@@ -108,13 +108,16 @@ class Bot:
 
 @asynccontextmanager
 async def talk(
-    model: ChatModel | None = None, database: Path | str = ":memory:", **settings: object
+    model: ChatModel | None = None,
+    database: Path | str = ":memory:",
+    clock: Clock | None = None,
+    **settings: object,
 ) -> AsyncIterator[Bot]:
-    async with served(database, **settings) as (client, app):
-        if model is not None:
-            app.chat._model = model
-        async with grpc.aio.insecure_channel(client._target) as channel:
-            yield Bot(client, app, context_pb2_grpc.ContextServiceStub(channel))
+    async with (
+        served(database, clock=clock, model=model, **settings) as (client, app),
+        grpc.aio.insecure_channel(client._target) as channel,
+    ):
+        yield Bot(client, app, context_pb2_grpc.ContextServiceStub(channel))
 
 
 @asynccontextmanager

@@ -77,8 +77,7 @@ async def settled(bot: Bot, server: SseServer, before: int) -> None:
             await asyncio.sleep(0.01)
         for exchange in server.exchanges:
             await exchange.gone.wait()
-    assert not bot.app.chat._background
-    assert not bot.app.chat._open_turns
+    assert bot.app.chat.is_idle
 
 
 async def test_leaving_at_random_moments() -> None:
@@ -160,7 +159,8 @@ async def test_leaving_before_the_first_delta_stores_no_reply() -> None:
         assert [text_of(row) for row in await bot.stored()] == ["hello?"]
 
 
-DEADLINES_MS = (1, 2, 3, 5, 8, 12, 20, 35, 50, 80, 120, 160, 200)
+DEADLINES_MS = (1, 2, 3, 5, 8, 12, 20, 35, 50, 80, 120, 160, 200, 1_000)
+"""The last leaves a busy machine time to say DEADLINE."""
 
 
 def check_ended_by_time(heard: Heard, timeout_ms: int) -> str:
@@ -175,7 +175,7 @@ def check_ended_by_time(heard: Heard, timeout_ms: int) -> str:
     "steps", [[HANG], [said("猫"), HANG], SLOW.steps * 20], ids=["silent", "stuck", "talks"]
 )
 async def test_a_deadline_ends_the_stream_and_the_work(steps: list) -> None:
-    """Law 8: 1 to 200 ms end in DEADLINE or DEADLINE_EXCEEDED, never otherwise; nothing goes on after it."""
+    """Law 8: 1 ms to 1 s end in DEADLINE or DEADLINE_EXCEEDED, never otherwise; nothing goes on after it."""
     endings = []
     async with talk_to([Reply([step for step in steps if step != stopped()])]) as (bot, server):
         await bot.ask(turn("warm up"), timeout_s=0.5)

@@ -17,6 +17,7 @@ from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
 from backscroll_sidecar.rpc.translate_chat import chat_request
+from backscroll_sidecar.wiring import SystemClock
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped
 from tests.integration.chat.talk import TOOLS, Bot, Heard, answers, talk, talk_to, text_of, turn
 
@@ -136,25 +137,23 @@ async def test_a_turn_nobody_keeps() -> None:
     """Unknown, or of a stream that failed, or expired: NOT_FOUND, TURN_NOT_FOUND."""
     unknown = ("NOT_FOUND", "TURN_NOT_FOUND", "turn_id")
     model = FakeModel([failed(ModelFault.CONNECTION)], [call("c1"), CALLS])
-    async with talk(model) as bot:
+    clock = Later()
+    async with talk(model, clock=clock) as bot:
         assert refused(await bot.ask(answers("nobody's", c1="a"))) == unknown
         broken = await bot.ask(turn(tools=True))
         assert refused(await bot.ask(answers(broken.end.turn_id))) == unknown
         kept = await bot.ask(turn(tools=True))
-        now_ms = bot.app.clock.now_ms() + 2 * 3_600_000
-        bot.app.chat._clock = bot.app.chat._history._clock = Later(now_ms)
+        clock.ahead_ms = 2 * 3_600_000
         assert refused(await bot.ask(answers(kept.end.turn_id, c1="a"))) == unknown
 
 
-class Later:
-    def __init__(self, now_ms: int) -> None:
-        self.now = now_ms
+class Later(SystemClock):
+    """The machine's time, some way ahead."""
+
+    ahead_ms = 0
 
     def now_ms(self) -> int:
-        return self.now
-
-    def monotonic_s(self) -> float:
-        return self.now / 1_000
+        return super().now_ms() + self.ahead_ms
 
 
 @pytest.mark.parametrize(("finish", "reason"), [(STOP, "COMPLETE"), (LENGTH, "LENGTH")])
@@ -267,9 +266,9 @@ async def test_the_turn_of_another_tenant_is_not_found(tmp_path: Path) -> None:
     model = FakeModel([call("c1"), CALLS])
     async with talk(model) as bot:
         turn_id = (await bot.ask(turn(tools=True))).end.turn_id
-        history = bot.app.chat._history
-        assert await history.find("default", turn_id) is not None
-        assert await history.find("other", turn_id) is None
+        now_ms = bot.app.clock.now_ms()
+        assert await bot.app.store.turn("default", turn_id, now_ms) is not None
+        assert await bot.app.store.turn("other", turn_id, now_ms) is None
 
 
 async def rounds(bot: Bot, heard: Heard) -> Heard:

@@ -14,10 +14,9 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.domain import Role
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.models.fake import FakeModel, Wait
-from backscroll_sidecar.ports import AppendChange, Finished, FinishReason
-from backscroll_sidecar.strategies import Empty
+from backscroll_sidecar.ports import Finished, FinishReason
 from tests.contract.models.sse_server import DONE, Reply, said, stopped
-from tests.integration.chat.talk import ROOM, TOOLS, Bot, talk, talk_to, text_of, turn
+from tests.integration.chat.talk import ROOM, TOOLS, talk, talk_to, text_of, turn
 
 STOP = Finished(FinishReason.STOP)
 T0 = 1_795_176_000_000
@@ -64,7 +63,8 @@ async def test_settings_change_the_defaults() -> None:
 
 
 @pytest.mark.parametrize("layout", [1, 2, 3, 4])
-async def test_both_rpcs_send_the_model_the_same(layout: int) -> None:
+@pytest.mark.parametrize("names", [False, True])
+async def test_both_rpcs_send_the_model_the_same(layout: int, *, names: bool) -> None:
     """S1-19: StreamChat and Chat send identical messages, those of BuildContext's payload, and say the same."""
     asked = turn(
         "so when, 到底？",
@@ -72,6 +72,7 @@ async def test_both_rpcs_send_the_model_the_same(layout: int) -> None:
             "trigger_message_id": "m9",
             "asked_at_ms": T0 + 9_000,
             "layout": layout,
+            "include_names": names,
             "system": pb.SystemPrompt(text="You are a cat."),
         },
     )
@@ -86,60 +87,12 @@ async def test_both_rpcs_send_the_model_the_same(layout: int) -> None:
     assert first == second
     assert first["messages"] == json.loads(streamed.context.payloads[0].body)["messages"]
     assert json.dumps(first["messages"], ensure_ascii=False).count("到底") == 1
+    assert any("name" in one for one in first["messages"]) == (names and layout == pb.LAYOUT_TURNS)
     assert once.text == streamed.text + streamed.notices[0].text
     assert once.end.reason == streamed.end.reason
     assert [i.message.id for i in once.context.items if i.message.id in {"m1", "m2", "bot1"}] == [
         i.message.id for i in streamed.context.items
     ]
-
-
-class Recorder:
-    """The order in which a turn searches, asks the model and stores, with arguments and counts (S2-21)."""
-
-    def __init__(self, bot: Bot, model: FakeModel) -> None:
-        self.log: list[tuple[str, str]] = []
-        self.searched: list[str] = []
-        store, apply, stream = bot.app.store, bot.app.store.apply, model.stream
-
-        async def applied(changes):
-            for change in changes:
-                if isinstance(change, AppendChange):
-                    self.log += [("add", "".join(m.text)) for m in change.messages]
-            return await apply(changes)
-
-        def streamed(request):
-            self.log.append(("model", request.messages[-1].content))
-            return stream(request)
-
-        store.apply, model.stream = applied, streamed
-        bot.app.builder._picker._strategies["recorded"] = self
-
-    name = "recorded"
-
-    def gather(self, query):
-        self.log.append(("search", query.question))
-        self.searched.append(query.question)
-        return Empty()
-
-
-@pytest.mark.parametrize("rpc", ["StreamChat", "Chat"])
-async def test_search_then_model_then_the_answer_is_stored(rpc: str) -> None:
-    """S2-01, S2-02, S2-20, S2-21: searched once, before the model; the answer is added last, once; two adds in all."""
-    model = always("at ", "six", STOP)
-    async with talk(model) as bot:
-        await bot.tell(*LINES)
-        bot.app.builder._picker._strategies = dict(bot.app.builder._picker._strategies)
-        record = Recorder(bot, model)
-        asked = turn("when?", context={"overrides": pb.Overrides(sources=["recent", "recorded"])})
-        if rpc == "Chat":
-            await bot.stub.Chat(pb.ChatRequest(turn=asked))
-        else:
-            await bot.ask(asked)
-    order = [kind for kind, text in record.log if (kind, text) != ("add", "when?")]
-    assert order == ["search", "model", "add"]
-    assert [text for kind, text in record.log if kind == "add"].count("when?") == 1
-    assert ("add", "at six") in record.log
-    assert record.searched == ["when?"]
 
 
 async def test_a_retry_keeps_one_question() -> None:
@@ -239,17 +192,6 @@ async def test_a_refused_request_is_a_status_and_leaves_nothing(
         field,
     )
     assert model.calls == []
-
-
-@pytest.mark.parametrize("tools_json", ["", "[]"])
-async def test_without_usable_tools_the_reply_goes_on(tools_json: str) -> None:
-    """S5-49: tools are asked for and there are none: they are off, the reply continues."""
-    model = always("six", STOP)
-    async with talk(model) as bot:
-        asked = turn(context={"tools_json": tools_json}, model_call={"enable_tools": True})
-        heard = await bot.ask(asked)
-    assert (heard.text, heard.reason) == ("six", "COMPLETE")
-    assert model.requests[0].tools_json == ""
 
 
 async def test_a_model_that_breaks_its_contract_ends_with_a_reason() -> None:

@@ -13,6 +13,13 @@ import pytest
 import backscroll_scoring
 from backscroll_scoring import ScoreParameters, ancestors, kernels, score_rows, top_order, warm
 
+TWIN_TESTS = (
+    "test_twins.py",
+    "test_factors.py",
+    "test_twins_diversity.py",
+    "test_twins_graph.py",
+    "test_vector_twins.py",
+)
 KERNELS = [getattr(kernels, name) for name in kernels.__all__]
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 
@@ -69,10 +76,7 @@ def test_without_the_compiler():
     """The kernels' Python, not compiled, equals the reference too: so coverage means something."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--no-header"]
-        + [
-            str(Path(__file__).with_name(name))
-            for name in ("test_twins.py", "test_factors.py", "test_vector_twins.py")
-        ],
+        + [str(Path(__file__).with_name(name)) for name in TWIN_TESTS],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=Path(__file__).parent,
         capture_output=True,
@@ -87,6 +91,7 @@ def test_without_the_compiler():
 def test_imports():
     """DESIGN 3: numpy and numba only, and nothing that does I/O, logs or reads a configuration."""
     allowed = {"numpy", "numba", "math", "dataclasses", "typing", "collections", "__future__"}
+    allowed |= {"itertools", "re"}
     found = set()
     for path in Path(backscroll_scoring.__file__).parent.glob("*.py"):
         if path.name == "hnsw.py":

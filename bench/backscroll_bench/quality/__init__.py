@@ -1,0 +1,27 @@
+"""The quality bench: how much of what a question is about does each profile find, on chats with marked answers."""
+
+from backscroll_bench.quality.data import ChatSet, find_set, read_set
+from backscroll_bench.quality.own import Own, read_own
+from backscroll_bench.quality.rows import DataError
+from backscroll_bench.quality.run import LiveServer, Misjudged, judge
+from backscroll_bench.quality.shipped import SHIPPED, shipped_sets
+from backscroll_bench.quality.summary import Report, summarise
+from backscroll_bench.quality.variants import fewer_names, paused
+
+__all__ = [
+    "SHIPPED",
+    "ChatSet",
+    "DataError",
+    "LiveServer",
+    "Misjudged",
+    "Own",
+    "Report",
+    "fewer_names",
+    "find_set",
+    "judge",
+    "paused",
+    "read_own",
+    "read_set",
+    "shipped_sets",
+    "summarise",
+]

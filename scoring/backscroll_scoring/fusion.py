@@ -1,0 +1,225 @@
+"""Unite rankings of rows: by rank, by score, or by taking turns.
+
+All three are deterministic, list each row once, and can be cut anywhere: fusing with a limit gives a
+prefix of fusing without one. A row that one list repeats counts there once, at its first place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from .arrays import Float64, Int32, require
+from .top_k import top_order
+
+Normalisation: TypeAlias = Literal["minmax", "absolute"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fused:
+    """Rows of several lists with their fused scores, best first; of equal ones the newer row first.
+
+    Attributes
+    ----------
+    rows : int32[m]
+        Each row of any list, once.
+    scores : float64[m]
+        The sum of its shares.
+    shares : float64[m, l]
+        What each of the l lists added; 0 where a list does not hold the row.
+    """
+
+    rows: Int32
+    scores: Float64
+    shares: Float64
+
+
+def reciprocal_rank_fusion(
+    rankings: Sequence[Int32],
+    *,
+    weights: Sequence[float] | None = None,
+    k: float = 60.0,
+    limit: int | None = None,
+) -> Fused:
+    """Fuse by rank alone: sum over the lists of weight / (k + rank), the best rank being 1.
+
+    Cormack, Clarke and Buettcher, "Reciprocal rank fusion outperforms Condorcet and individual rank
+    learning methods", SIGIR 2009; k = 60 is theirs. For lists whose scores mean different things.
+
+    Parameters
+    ----------
+    rankings : int32[] each
+        Rows, best first.
+    weights : optional
+        One a list, finite, not negative. Left out: 1 each.
+    k : float
+        Finite, not negative. The larger, the less the first places stand out.
+    limit : int, optional
+        How many rows at most.
+
+    Raises
+    ------
+    ValueError
+        Weights, k or limit outside their ranges.
+    """
+    if not (math.isfinite(k) and k >= 0):
+        raise ValueError(f"k must be finite and not negative: {k}")
+    shares = [
+        weight / (k + np.arange(1, len(rows) + 1, dtype=np.float64))
+        for rows, weight in zip(rankings, _weights(weights, len(rankings)), strict=True)
+    ]
+    return _united(rankings, shares, limit)
+
+
+def linear_fusion(
+    rankings: Sequence[Int32],
+    scores: Sequence[Float64],
+    *,
+    weights: Sequence[float] | None = None,
+    normalisation: Normalisation = "minmax",
+    limit: int | None = None,
+) -> Fused:
+    """Fuse by score: sum over the lists of weight x normalised score; a row not in a list gets 0.
+
+    Fox and Shaw, "Combination of multiple searches", TREC-2 1994 (CombSUM), weighted. ``minmax``
+    is (score - lowest) / (highest - lowest) within the list: the best of each list gets 1, even
+    where nothing in the list is any good; all get 1 where all scores are equal. ``absolute`` takes
+    the scores as they are, for scores that are in [0, 1] and mean the same across questions.
+
+    Parameters
+    ----------
+    rankings : int32[] each
+        Rows, in any order.
+    scores : float64[] each
+        Parallel to the rows, finite.
+    weights, limit
+        See `reciprocal_rank_fusion`.
+
+    Raises
+    ------
+    ValueError
+        Scores that are not finite or of another length, weights or limit outside their ranges.
+    """
+    if normalisation not in ("minmax", "absolute"):
+        raise ValueError(f"normalisation must be 'minmax' or 'absolute', not {normalisation!r}")
+    for rows, values in zip(rankings, scores, strict=True):
+        if len(require("scores", values, np.float64)) != len(rows):
+            raise ValueError(f"scores must have one entry a row: {len(rows)}")
+        if not np.isfinite(values).all():
+            raise ValueError("scores must be finite")
+    shares = [
+        weight * (_min_max(values) if normalisation == "minmax" else values)
+        for values, weight in zip(scores, _weights(weights, len(rankings)), strict=True)
+    ]
+    return _united(rankings, shares, limit)
+
+
+def turns(first: int, of: int) -> tuple[bool, ...]:
+    """Return a pattern for `interleave`: ``first`` of every ``of`` turns are the first list's.
+
+    They are spread evenly, the first list leading: ``turns(1, 2)`` alternates.
+
+    Raises
+    ------
+    ValueError
+        Unless 0 <= first <= of and of >= 1.
+    """
+    if not (0 <= first <= of and of >= 1):
+        raise ValueError(f"of every {of} turns, {first} cannot be the first list's")
+    # Rounded up, the quota of the turns so far; a turn that raises it is the first list's.
+    quota = [-(-turn * first // of) for turn in range(of + 1)]
+    return tuple(quota[turn + 1] > quota[turn] for turn in range(of))
+
+
+def interleave(
+    first: Int32, second: Int32, pattern: Sequence[bool], *, limit: int | None = None
+) -> Int32:
+    """Let two rankings take turns: true takes the next row of ``first``, false of ``second``.
+
+    The pattern repeats. A row that is in already is passed over without costing the turn; the turns
+    of a list that has run out are the other's. (Balanced interleaving, Joachims 2003, with a fixed
+    pattern in place of the coin.)
+
+    Parameters
+    ----------
+    first, second : int32[]
+        Rows, best first.
+    pattern : sequence of bool
+        Not empty; see `turns`.
+
+    Returns
+    -------
+    int32[]
+        Each row of either list once, at most ``limit``.
+
+    Raises
+    ------
+    ValueError
+        An empty pattern or a negative limit.
+    """
+    if not pattern:
+        raise ValueError("pattern must not be empty")
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit must not be negative: {limit}")
+    queues = [iter(require("rankings", rows, np.int32).tolist()) for rows in (second, first)]
+    taken: dict[int, None] = {}
+    for mine in cycle(pattern):
+        if limit is not None and len(taken) >= limit:
+            break
+        if not (_take(queues[mine], taken) or _take(queues[not mine], taken)):
+            break
+    return np.fromiter(taken, np.int32, len(taken))
+
+
+def _take(queue: Iterator[int], taken: dict[int, None]) -> bool:
+    """Take the next row that is not taken yet; false when there is none."""
+    for row in queue:
+        if row not in taken:
+            taken[row] = None
+            return True
+    return False
+
+
+def _weights(weights: Sequence[float] | None, count: int) -> list[float]:
+    if weights is None:
+        return [1.0] * count
+    if len(weights) != count:
+        raise ValueError(f"weights must be {count} numbers, not {len(weights)}")
+    values = [float(weight) for weight in weights]
+    if not all(math.isfinite(value) and value >= 0 for value in values):
+        raise ValueError(f"weights must be finite and not negative: {values}")
+    return values
+
+
+def _min_max(scores: Float64) -> Float64:
+    if not len(scores):
+        return scores
+    lowest, highest = scores.min(), scores.max()
+    # Halves: the span of two finite numbers may not be one.
+    span = highest / 2 - lowest / 2
+    return (scores / 2 - lowest / 2) / span if span > 0 else np.ones(len(scores), np.float64)
+
+
+def _united(rankings: Sequence[Int32], shares: Sequence[Float64], limit: int | None) -> Fused:
+    """Add up what the lists give each row, in the order of the lists."""
+    for rows in rankings:
+        require("rankings", rows, np.int32)
+    every = np.concatenate([np.empty(0, np.int32), *rankings])
+    rows, place = np.unique(every, return_inverse=True)
+    table = np.zeros((len(rows), len(rankings)), np.float64)
+    total = np.zeros(len(rows), np.float64)
+    start = 0
+    for column, share in enumerate(shares):
+        places = place[start : start + len(share)]
+        start += len(share)
+        table[places[::-1], column] = share[
+            ::-1
+        ]  # of a repeated row the first place is written last
+        total += table[:, column]
+    order = top_order(total, rows, limit=limit)
+    return Fused(rows[order], total[order], table[order])

@@ -1,0 +1,209 @@
+"""Compiled shingles and their comparison. See `reference_diversity` for what is computed."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from .arrays import Float64, Int32, Int64
+from .compile import F64, I32, I64, READ_I32, READ_I64, helper, kernel
+from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
+
+PRIME = 2**31 - 1  # hashes are below it, so no product of them overflows
+BASE = 1_000_003
+LAST_MARK = 4095
+SIGNATURE_BITS = 61
+FULL_WIDTH, FULL_WIDTH_END, FULL_WIDTH_SHIFT = 0xFF01, 0xFF5E, 0xFEE0
+PUNCTUATION = (
+    (0x00, 0x22), (0x27, 0x2A), (0x2C, 0x2C), (0x2E, 0x2E), (0x3A, 0x3B), (0x3F, 0x3F), (0x5B, 0x5D),
+    (0x5F, 0x60), (0x7B, 0xA9), (0xAB, 0xB4), (0xB6, 0xB9), (0xBB, 0xBF), (0x2000, 0x206F),
+    (0x3000, 0x303F), (0xFE00, 0xFE0F), (0xFF5F, 0xFF65),
+)  # fmt: skip
+"""First and last code point of what does not count, by plane order: white space, punctuation, variation selectors."""
+
+
+@helper
+def _counts(code: int) -> bool:
+    if 0x61 <= code <= 0x7A or 0x4E00 <= code <= 0x9FFF:  # nearly always
+        return True
+    for first, last in PUNCTUATION:  # noqa: SIM110 (a kernel has no any())
+        if first <= code <= last:
+            return False
+    return True
+
+
+@kernel(nb.intp(READ_I32, READ_I64, nb.intp, I64, I32, I64), nogil=True)
+def shingles(
+    codes: Int32, ends: Int64, size: int, out_offsets: Int64, out_ids: Int32, out_facts: Int64
+) -> int:
+    """See `reference_diversity.shingles`."""
+    kept = np.empty(codes.shape[0], np.int64)  # wide, so that hashes are
+    total = 0
+    start = 0
+    out_offsets[0] = 0
+    for t in range(ends.shape[0]):
+        length = 0
+        numbers = 0
+        in_number = False
+        asks = False
+        for c in range(start, ends[t]):
+            code = int(codes[c])
+            if FULL_WIDTH <= code <= FULL_WIDTH_END:
+                code -= FULL_WIDTH_SHIFT
+            if 48 <= code <= 57:
+                numbers = (numbers * BASE + code) % PRIME
+                in_number = True
+            elif in_number:
+                numbers = (numbers * BASE + 1) % PRIME
+                in_number = False
+            asks = asks or code == 63
+            if _counts(code):
+                kept[length] = code
+                length += 1
+        if in_number:
+            numbers = (numbers * BASE + 1) % PRIME
+        start = ends[t]
+        out_facts[t] = 2 * numbers + (1 if asks else 0)
+        wide = min(size, length)
+        many = length - wide + 1 if length > 0 else 0
+        for i in range(many):
+            h = 0
+            for j in range(wide):
+                h = (h * BASE + kept[i + j]) % PRIME
+            out_ids[total + i] = h
+        run = np.sort(out_ids[total : total + many])
+        for i in range(many):
+            if i == 0 or run[i] != run[i - 1]:
+                out_ids[total] = run[i]
+                total += 1
+        out_offsets[t + 1] = total
+    return total
+
+
+@helper
+def _shared(ids: Int32, a: int, a_end: int, b: int, b_end: int) -> int:
+    count = 0
+    while a < a_end and b < b_end:
+        x = ids[a]
+        y = ids[b]
+        count += x == y
+        a += x <= y
+        b += y <= x
+    return count
+
+
+@helper
+def _is_in(ids: Int32, wanted: int) -> bool:
+    low = 0
+    high = ids.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if ids[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low < ids.shape[0] and ids[low] == wanted
+
+
+@helper
+def _differ_in_more(a: int, b: int, most: int) -> bool:
+    """Does a have more than so many bits that b has not?"""
+    bits = a & ~b
+    count = 0
+    while bits != 0 and count <= most:
+        bits &= bits - 1
+        count += 1
+    return count > most
+
+
+@helper
+def _bad(offsets: Int64, n_ids: int) -> bool:
+    bad = offsets[0] | (n_ids - offsets[-1])
+    for i in range(offsets.shape[0] - 1):
+        bad |= offsets[i + 1] - offsets[i]
+    return bad < 0
+
+
+@kernel(nb.intp(READ_I64, READ_I32, nb.intp, F64), nogil=True)
+def jaccard(offsets: Int64, ids: Int32, place: int, out: Float64) -> int:
+    """See `reference_diversity.jaccard`."""
+    if _bad(offsets, ids.shape[0]):
+        return BAD_OFFSETS
+    if not 0 <= place < out.shape[0]:
+        return ROW_OUT_OF_RANGE
+    own = ids[offsets[place] : offsets[place + 1]]
+    marks = np.zeros(LAST_MARK + 1, np.uint8)  # a filter in front of the search
+    for i in range(own.shape[0]):
+        marks[own[i] & LAST_MARK] = 1
+    for i in range(out.shape[0]):
+        common = 0
+        for k in range(offsets[i], offsets[i + 1]):
+            if marks[ids[k] & LAST_MARK] != 0 and _is_in(own, ids[k]):
+                common += 1
+        either = own.shape[0] + offsets[i + 1] - offsets[i] - common
+        out[i] = common / either if common > 0 else 0.0
+    return OK
+
+
+@kernel(
+    nb.intp(
+        *(READ_I64, READ_I32, READ_I64, READ_I32, READ_I32),
+        *(nb.float64, nb.intp, I32),
+    ),
+    nogil=True,
+)
+def collapse(
+    offsets: Int64,
+    ids: Int32,
+    facts: Int64,
+    author: Int32,
+    order: Int32,
+    threshold: float,
+    across_authors: int,
+    leaders: Int32,
+) -> int:
+    """See `reference_diversity.collapse`. Nearly all pairs fall by facts, sizes or signatures.
+
+    A signature has a bit for each id modulo a prime. Every bit it has and another has not is a member the other
+    lacks, and to be alike enough a set may have only few such.
+    """
+    if _bad(offsets, ids.shape[0]):
+        return BAD_OFFSETS
+    kept = np.empty(order.shape[0], np.int32)
+    n_kept = 0
+    signature = np.zeros(facts.shape[0], np.int64)
+    for i in range(order.shape[0]):
+        place = order[i]
+        if not 0 <= place < facts.shape[0]:
+            return ROW_OUT_OF_RANGE
+        first, last = offsets[place], offsets[place + 1]
+        bits = np.int64(0)
+        for k in range(first, last):
+            bits |= np.int64(1) << np.int64(ids[k] % SIGNATURE_BITS)
+        signature[place] = bits
+        leaders[i] = -1
+        for k in range(n_kept):
+            other = kept[k]
+            if facts[other] != facts[place]:
+                continue
+            start, stop = offsets[other], offsets[other + 1]
+            small = min(last - first, stop - start)
+            large = max(last - first, stop - start)
+            same = author[other] == author[place] and author[place] >= 0
+            if small == 0 or small / large < threshold or (not same and small < across_authors):
+                continue
+            # common / (small + large - common) >= threshold allows so many beyond the common ones;
+            # one more, lest rounding decide
+            apart = int(small - threshold / (1.0 + threshold) * (small + large)) + 1
+            fewer = place if last - first == small else other
+            more = other if fewer == place else place
+            if _differ_in_more(signature[fewer], signature[more], apart):
+                continue
+            common = _shared(ids, first, last, start, stop)
+            if common / (small + large - common) >= threshold:
+                leaders[i] = other
+                break
+        if leaders[i] < 0:
+            kept[n_kept] = place
+            n_kept += 1
+    return OK

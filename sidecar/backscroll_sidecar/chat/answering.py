@@ -1,0 +1,140 @@
+"""One model call of a turn: what the model says as events of ours, and the ending they come to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from backscroll_sidecar.chat.endings import Ending, Notices, ending_of, error_text
+from backscroll_sidecar.chat.events import ChatError, ChatEvent, Delta, EndReason, ToolCalled
+from backscroll_sidecar.chat.storing import Storing
+from backscroll_sidecar.chat.turns import Reply, Turn
+from backscroll_sidecar.ports import (
+    ChatModel,
+    Finished,
+    FinishReason,
+    ModelError,
+    ModelFault,
+    ModelRequest,
+    TextDelta,
+    ToolCallDelta,
+    UsageDelta,
+)
+
+log = structlog.get_logger(__name__)
+
+
+class Answering:
+    """Calls the model, passes on what it says, has stored what came of it, ends with a reason (law 8)."""
+
+    def __init__(
+        self, model: ChatModel, storing: Storing, notices: Notices, *, missing_is_complete: bool
+    ) -> None:
+        self._model = model
+        self._storing = storing
+        self._notices = notices
+        self._missing_is_complete = missing_is_complete
+
+    async def answer(
+        self, turn: Turn, end_s: float | None, saving: Sequence[asyncio.Task[Any]]
+    ) -> AsyncGenerator[ChatEvent]:
+        """The events of the turn's next model call; `ChatEnd` follows every commit, `saving` included.
+
+        `end_s` is when DEADLINE must be said, on the loop's clock; None: never.
+        """
+        turn = replace(turn, iteration=turn.iteration + 1)
+        reply = Reply()
+        ending: Ending | None = None
+        error: ChatError | None = None
+        try:
+            steps = self._model_events(turn, end_s, reply)
+            async with aclosing(steps):
+                async for event in steps:
+                    if isinstance(event, Ending):
+                        ending = event
+                    else:
+                        yield event
+        except ModelError as failed:
+            ending, error = _failed(failed)
+            log.warning("model failed", fault=failed.fault.value, turn_id=turn.id)
+        except TimeoutError:
+            ending = Ending(EndReason.DEADLINE, is_whole=False)
+        except (
+            Exception
+        ):  # a fault of ours or of a model: the stream still ends with a reason (law 8)
+            log.exception("turn failed", turn_id=turn.id)
+            ending, error = _failed(ModelError(ModelFault.BAD_RESPONSE, "the server failed"))
+        finally:
+            # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.
+            cancelled = Ending(EndReason.CANCELLED, is_whole=False)
+            finishing = self._storing.finish(turn, reply, ending or cancelled)
+        if ending is None:  # the model's events always end with one; for the type checker
+            raise AssertionError
+        if ending.notice is not None:
+            yield ending.notice
+        if error is not None:
+            yield error
+        end, not_stored = await self._storing.settle(turn, reply, ending, finishing, saving)
+        if not_stored is not None:
+            yield not_stored
+        yield end
+
+    async def _model_events(
+        self, turn: Turn, end_s: float | None, reply: Reply
+    ) -> AsyncGenerator[ChatEvent | Ending]:
+        """The model's events as ours; the last is the ending. Leaving early closes the upstream."""
+        # The caller's time is watched here and not by the model too: only one of them can name the end.
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout_at(end_s):
+                events = await stack.enter_async_context(self._model.stream(_request(turn)))
+            finish = FinishReason.NONE
+            while True:
+                # The time limit covers the waiting only, never the reader's own pace.
+                async with asyncio.timeout_at(end_s):
+                    event = await anext(events, None)
+                if end_s is not None and asyncio.get_running_loop().time() >= end_s:
+                    raise TimeoutError  # also where every event was there at once
+                match event:
+                    case TextDelta(text):
+                        reply.texts.append(text)
+                        yield Delta(text)
+                    case ToolCallDelta(call):
+                        if not turn.may_call_tools:
+                            raise ModelError(
+                                ModelFault.BAD_RESPONSE,
+                                "the model asked for tools it was not given",
+                            )
+                        reply.calls.append(call)
+                        yield ToolCalled(call)
+                    case UsageDelta(prompt, completion):
+                        reply.prompt_tokens, reply.completion_tokens = prompt, completion
+                    case Finished(reason):
+                        finish = reason
+                    case None:
+                        break
+        if reply.calls and finish in {FinishReason.STOP, FinishReason.NONE}:
+            finish = FinishReason.TOOL_CALLS  # some servers say "stop" behind their calls
+        if finish is FinishReason.TOOL_CALLS and not reply.calls:
+            finish = FinishReason.NONE  # nothing that the bot could answer
+        yield ending_of(finish, self._notices, missing_is_complete=self._missing_is_complete)
+
+
+def _request(turn: Turn) -> ModelRequest:
+    return ModelRequest(
+        messages=turn.messages,
+        model=turn.model,
+        temperature=turn.temperature,
+        tools_json=turn.tools_json if turn.may_call_tools else "",
+        max_output_tokens=turn.max_output_tokens,
+        with_names=turn.with_names,
+    )
+
+
+def _failed(error: ModelError) -> tuple[Ending, ChatError]:
+    ending = Ending(EndReason.UPSTREAM_ERROR, is_whole=False)
+    return ending, ChatError(error_text(error), error.fault.value)

@@ -1,0 +1,125 @@
+"""What a turn leaves behind, written whatever becomes of its caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from backscroll_sidecar.chat.endings import Ending
+from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
+from backscroll_sidecar.chat.records import ChatHistory
+from backscroll_sidecar.chat.turns import Reply, Turn
+from backscroll_sidecar.errors import BackscrollError, Reason
+from backscroll_sidecar.ports import Clock
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What became of a reply: its id, empty where none is stored, and what could not be stored."""
+
+    message_id: str = ""
+    failure: BackscrollError | None = None
+
+
+class Storing:
+    """Stores replies and keeps turns, in tasks of its own that outlive the call they belong to (S5-56)."""
+
+    def __init__(self, history: ChatHistory, clock: Clock, turn_lifetime_ms: int) -> None:
+        self._history = history
+        self._clock = clock
+        self._turn_lifetime_ms = turn_lifetime_ms
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run to the end whatever becomes of the caller; the task is held until it is done."""
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        task.add_done_callback(_look_at)
+        return task
+
+    def finish(self, turn: Turn, reply: Reply, ending: Ending) -> asyncio.Task[Finish]:
+        """Begin to store the reply, once, and to keep the turn."""
+        return self.spawn(self._finish(turn, reply, ending))
+
+    async def settle(
+        self,
+        turn: Turn,
+        reply: Reply,
+        ending: Ending,
+        finishing: asyncio.Task[Finish],
+        saving: Sequence[asyncio.Task[Any]],
+    ) -> tuple[ChatEnd, ChatError | None]:
+        """Wait for every commit of the turn; the end, and what could not be stored."""
+        tasks = [*saving, finishing]
+        await asyncio.wait(tasks)  # unlike gather, a caller who goes away now cancels none of them
+        failures = [task.exception() for task in tasks]
+        finish = Finish() if finishing.exception() else finishing.result()
+        end = ChatEnd(
+            ending.reason,
+            turn.id,
+            finish.message_id,
+            bool(finish.message_id) and not ending.is_whole,
+            reply.prompt_tokens,
+            reply.completion_tokens,
+        )
+        failed = next(filter(None, [*failures, finish.failure]), None)
+        if failed is None:
+            return end, None
+        log.warning("turn not stored", turn_id=turn.id, error=type(failed).__name__)
+        word = failed.reason.value if isinstance(failed, BackscrollError) else Reason.INTERNAL.value
+        return end, ChatError("the turn could not be stored", word)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every commit that was begun has ended."""
+        return not self._running
+
+    async def drain(self) -> None:
+        """Wait for what turns still have to store."""
+        while self._running:
+            await asyncio.wait(set(self._running))
+
+    async def _finish(self, turn: Turn, reply: Reply, ending: Ending) -> Finish:
+        if ending.reason is EndReason.TOOL_CALLS:
+            asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)
+            await self._history.keep(replace(asked, expires_at_ms=self._expires_at_ms()))
+            return Finish()
+        finish = Finish()
+        if reply.text and turn.key.channel:
+            try:
+                message_id = await self._history.save_reply(
+                    turn, reply.text, is_partial=not ending.is_whole
+                )
+                finish = Finish(message_id)
+            except BackscrollError as failed:
+                finish = Finish(failure=failed)
+        if ending.is_whole:
+            ended = replace(
+                turn,
+                ended=ending.reason,
+                reply_text=reply.text,
+                reply_message_id=finish.message_id,
+                messages=(),
+                expires_at_ms=self._expires_at_ms(),
+            )
+            try:
+                await self._history.keep(ended)
+            except BackscrollError as failed:
+                finish = replace(finish, failure=finish.failure or failed)
+        return finish
+
+    def _expires_at_ms(self) -> int:
+        return self._clock.now_ms() + self._turn_lifetime_ms
+
+
+def _look_at(task: asyncio.Task[Any]) -> None:
+    """Whoever waits for the task hears of its error; nobody must be there to wait."""
+    if not task.cancelled() and task.exception() is not None:
+        log.debug("background work failed", error=type(task.exception()).__name__)

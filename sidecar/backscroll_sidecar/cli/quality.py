@@ -1,0 +1,225 @@
+"""`backscroll quality`: how well each profile picks, on chats with marked answers or on a chat of one's own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.connect import connected
+from backscroll_sidecar.cli.console import CommandError, err, out, print_json, usage
+from backscroll_sidecar.cli.process import server
+from backscroll_sidecar.settings_sources import load
+from backscroll_sidecar.settings_types import PROFILE_NAMES
+
+if TYPE_CHECKING:
+    from backscroll_bench.quality import ChatSet, Own, Report
+
+EPILOG = "Example: backscroll quality --own my-chat.jsonl --profile balanced"
+PROFILES = ("balanced", "chain_recent", "classic")
+INSTALL = 'pip install "backscroll[bench]"'
+CALL_TIMEOUT_S = 60.0
+SHOWN_LINES = 10
+
+
+class BaselineChoice(StrEnum):
+    """What a bot can do without Backscroll."""
+
+    RECENCY = "recency"
+    BM25 = "bm25"
+
+
+def quality(
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SET",
+            help="FOLDER/SET, for SET.messages.jsonl[.gz] and SET.queries.jsonl[.gz] there, or MESSAGES,QUERIES: two "
+            "files. May be given several times. Default: the sets that come with Backscroll.",
+        ),
+    ] = None,
+    own: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Chat log as import takes it; its replies are the questions.", dir_okay=False
+        ),
+    ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Profile to judge. May be given several times. Default: {', '.join(PROFILES)}."
+        ),
+    ] = None,
+    baseline: Annotated[
+        list[BaselineChoice] | None,
+        typer.Option(help="Baseline: recency, which is always judged, or bm25. Default: both."),
+    ] = None,
+    explicit: Annotated[
+        bool,
+        typer.Option(
+            "--explicit",
+            help="Give the reply links that a reply button would have given; of an own chat those of the history.",
+        ),
+    ] = False,
+    pause: Annotated[
+        float | None,
+        typer.Option(
+            help="Ask this many seconds after the last line, by one of those who spoke last.", min=0
+        ),
+    ] = None,
+    name_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Only this share of the messages that name somebody keep the name.", min=0, max=1
+        ),
+    ] = None,
+    groups: Annotated[
+        int | None, typer.Option(help="Only the first so many channels of a set.", min=1)
+    ] = None,
+    every: Annotated[int, typer.Option(help="Only each n-th question.", min=1)] = 1,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of the server's settings. Default: none.", dir_okay=False),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Judge how well profiles pick: start a server, let it hear real chats, ask what people asked there.
+
+    Reply questions are messages of the chat, asked at their place: are the messages they answer among the first 1, 5,
+    10, how much of their conversation among 20. Memory questions come after the chat: how much of the evidence is
+    among the first 5, 10, 20, or within 512, 1,024, 2,048 tokens. In parentheses: 95 % intervals. The last column:
+    the tokens it takes to find as much as the newest 50 messages hold, as a share of theirs, and the number of
+    messages that is.
+    """
+    try:
+        from backscroll_bench import quality as bench
+    except ModuleNotFoundError as error:
+        raise CommandError(f"this command needs {error.name}, which is missing", INSTALL) from None
+    profiles = tuple(dict.fromkeys(profile or PROFILES))
+    for name in profiles:
+        if name not in PROFILE_NAMES:
+            usage(f"there is no profile {name}", f"profiles are: {', '.join(PROFILE_NAMES)}")
+    if config is not None and not config.is_file():
+        usage(f"{config}: there is no such file")
+    baselines = [one.value for one in baseline] if baseline else [BaselineChoice.BM25.value]
+    try:
+        sets = _sets(data or (), own or (), explicit=explicit, groups=groups, every=every)
+    except bench.DataError as error:
+        usage(str(error))
+    if pause is not None:
+        sets = [bench.paused(one, pause) for one in sets]
+    if name_share is not None:
+        sets = [bench.fewer_names(one, name_share) for one in sets]
+    with _judge(config, quiet=as_json) as judge:
+        reports = []
+        for chats in sets:
+            report = judge(chats, profiles, baselines)
+            reports.append(report)
+            if not as_json:
+                _show(report, markdown)
+    if as_json:
+        print_json({"sets": [report.as_json() for report in reports]})
+
+
+def _sets(
+    data: Sequence[str], own: Sequence[Path], *, explicit: bool, groups: int | None, every: int
+) -> list[ChatSet]:
+    """Everything that is to be judged; nothing named: what comes with Backscroll."""
+    from backscroll_bench import quality as bench
+
+    found = []
+    for path in own:
+        mine = bench.read_own(path, explicit=explicit, groups=groups, every=every)
+        _tell(path, mine)
+        found.append(mine.chats)
+    with bench.shipped_sets() as shipped:
+        for name in data or (() if own else shipped):
+            files = bench.find_set(name)
+            found.append(bench.read_set(*files, explicit=explicit, groups=groups, every=every))
+    return found
+
+
+def _tell(path: Path, mine: Own) -> None:
+    """What of an own chat is not judged."""
+    console = err()
+    for file, number, why in mine.bad_lines[:SHOWN_LINES]:
+        console.print(f"[yellow]{escape(file)}:{number}:[/] {escape(why)}")
+    if mine.bad_lines or mine.without_text:
+        console.print(
+            f"{escape(str(path))}: left out are bad lines: {len(mine.bad_lines)}, "
+            f"messages without text: {mine.without_text}"
+        )
+
+
+@contextmanager
+def _judge(
+    config: Path | None, *, quiet: bool
+) -> Iterator[Callable[[ChatSet, Sequence[str], Sequence[str]], Report]]:
+    """A server of our own over a new database, and what judges a set with it; settings: `config`'s, or none."""
+    from backscroll_bench import quality as bench
+
+    console = err()
+    with tempfile.TemporaryDirectory(prefix="backscroll-quality-") as name:
+        directory = Path(name)
+        flags = [
+            "--state-dir", str(load(directory=directory).settings.state_dir),
+            "--database", str(directory / "quality.db"),
+            "--durability", "normal", "--log-level", "warning",
+            *(("--config", str(config.absolute())) if config else ()),
+        ]  # fmt: skip
+        with (
+            server(flags, directory) as running,
+            connected(running.address, timeout_s=CALL_TIMEOUT_S) as client,
+        ):
+            count = 0
+
+            def judge(chats: ChatSet, profiles: Sequence[str], baselines: Sequence[str]) -> Report:
+                nonlocal count
+                count += 1
+                live = bench.LiveServer(client, f"quality-{count}")
+                with _progress(console, quiet) as bar:
+                    task = bar.add_task(escape(chats.name), total=len(chats.questions))
+                    found = bench.judge(
+                        chats,
+                        live,
+                        profiles,
+                        baselines,
+                        progress=lambda done: bar.advance(task, done),
+                    )
+                return bench.summarise(chats, found)
+
+            try:
+                yield judge
+            except bench.Misjudged as error:
+                raise CommandError(str(error), "the figures would mean nothing") from None
+
+
+def _progress(console: Console, quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=quiet or not console.is_terminal,
+    )
+
+
+def _show(report: Report, markdown: bool) -> None:
+    from backscroll_bench.quality import tables
+
+    if markdown:
+        print(tables.markdown(report), flush=True)
+    else:
+        out().print(tables.terminal(report), "")

@@ -1,0 +1,66 @@
+"""References that say something new (P-05). Pure.
+
+Lines of the conversation are left alone: what is said twice there is part of it. References are there to add
+something, and one that repeats a better ranked line, of the conversation or not, adds nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import mmr_order, near_duplicates, set_similarity, shingle_sets
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.gather import Gathered
+from backscroll_sidecar.context.profiles import Profile
+
+
+def diversify(
+    view: ChannelView,
+    gathered: Gathered,
+    scores: NDArray[np.float64],
+    order: list[int],
+    profile: Profile,
+) -> tuple[list[int], list[int]]:
+    """The order with references thinned out or rearranged, and the places that lost by it.
+
+    A cut of the new order anywhere is what a smaller maximum gives.
+    """
+    if profile.diversity == "none":
+        return order, []
+    members = gathered.rounds.members
+    references = [
+        i for i, p in enumerate(order) if gathered.semantic[p] and p not in members
+    ]  # a tool round stays whole
+    if not references:
+        return order, []
+    if profile.diversity == "collapse":
+        alike = _repeats(view, gathered, order, references, profile.max_context)
+        gone = set(alike)
+        return [place for place in order if place not in gone], alike
+    places = np.array([order[i] for i in references])
+    rows = gathered.rows[places]
+    sets = shingle_sets([view.texts[row] for row in rows.tolist()])
+    by_mmr = places[mmr_order(scores[places], set_similarity(sets), rows=rows)].tolist()
+    mixed = order.copy()
+    for i, place in zip(references, by_mmr, strict=True):
+        mixed[i] = place
+    most = profile.max_context
+    return mixed, sorted(set(order[:most]) - set(mixed[:most]))
+
+
+def _repeats(
+    view: ChannelView,
+    gathered: Gathered,
+    order: list[int],
+    references: list[int],
+    maximum: int,
+) -> list[int]:
+    """The references that repeat a better ranked candidate."""
+    # No more can move up than there are references: what stands behind needs no look. (Rounds may be passed over.)
+    head = order if gathered.rounds.members else order[: maximum + len(references)]
+    rows = gathered.rows[head]
+    sets = shingle_sets([view.texts[row] for row in rows.tolist()])
+    places = np.arange(len(head), dtype=np.int32)
+    leaders = near_duplicates(sets, places, authors=view.columns.author[rows])
+    return [order[i] for i in references if i < len(head) and leaders[i] >= 0]

@@ -1,0 +1,118 @@
+"""A model's tool calls and their results are taken or left together (P-10). Pure.
+
+A call that lacks a result, or a result that lacks its call, is an orphan: the other half was recalled, never came, or
+was said after the question. Left as it is it would show a model something half done. By policy an orphaned call is
+dropped, or kept with a synthetic result that says there is none; an orphaned result is always dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_sidecar.channels import ChannelView
+
+NO_RESULT = "[result {name}: none]"
+"""The synthetic result of a call that was never answered, one a tool."""
+
+
+class OrphanCalls(StrEnum):
+    """What becomes of a tool call without its result."""
+
+    SYNTHETIC = "synthetic"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The tool rounds among the candidates.
+
+    Attributes
+    ----------
+    members : round by place
+        Places (indices into the candidate rows) of one round are mapped to the same place, one of them.
+    dropped : places
+        Orphans that may not be shown.
+    unanswered : names of tools by place
+        Calls that get a synthetic result.
+    """
+
+    members: Mapping[int, int] = field(default_factory=dict)
+    dropped: frozenset[int] = frozenset()
+    unanswered: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+NO_ROUNDS = Rounds()
+MOST_MEMBERS = 500
+"""A larger round fits into no context (`MEMORY_MAX_CONTEXT_MESSAGES` ends here): it is left out without a look."""
+
+
+def missing_members(
+    view: ChannelView, eligible: NDArray[np.bool_], rows: NDArray[np.int32]
+) -> dict[int, int]:
+    """Eligible rows that the rounds of the candidate rows lack, each with a candidate that needs it."""
+    missing: dict[int, int] = {}
+    known = set(rows.tolist())
+    for members in _rounds_of(view, eligible, rows):
+        if len(members) <= MOST_MEMBERS:
+            because = next(row for row in members if row in known)
+            missing |= {row: because for row in members if row not in known}
+    return missing
+
+
+def find_rounds(
+    view: ChannelView,
+    eligible: NDArray[np.bool_],
+    rows: NDArray[np.int32],
+    policy: OrphanCalls,
+) -> Rounds:
+    """The rounds of these candidate rows, `missing_members` among them. `eligible` bool[end]: rows there are."""
+    place_of = {row: place for place, row in enumerate(rows.tolist())}
+    members: dict[int, int] = {}
+    dropped: set[int] = set()
+    unanswered: dict[int, tuple[str, ...]] = {}
+    for round_rows in _rounds_of(view, eligible, rows):
+        places = [place_of[row] for row in round_rows if row in place_of]
+        members |= dict.fromkeys(places, places[0])
+        if len(round_rows) > MOST_MEMBERS:
+            dropped.update(places)  # it was not made whole either
+            continue
+        ids = {place_of[row]: view.tool_rounds.ids(view.message_ids[row]) for row in round_rows}
+        made = {call_id for one in ids.values() if one for call_id in one.calls}
+        answered = {call_id for one in ids.values() if one for call_id in one.results}
+        for place, one in ids.items():
+            if one is None:
+                continue
+            if one.results - made:
+                dropped.add(place)
+            if names := tuple(name for id, name in one.calls.items() if id not in answered):
+                unanswered[place] = names
+        if unanswered.keys() & ids.keys() and policy is OrphanCalls.DROP:
+            dropped |= ids.keys()  # results of its other calls would be orphans without it
+    return Rounds(members, frozenset(dropped), unanswered)
+
+
+def synthetic_results(names: tuple[str, ...]) -> str:
+    """What is written behind a call: for each of the unanswered tools a line that says there is no result."""
+    return "".join("\n" + NO_RESULT.format(name=name) for name in names)
+
+
+def _rounds_of(
+    view: ChannelView, eligible: NDArray[np.bool_], rows: NDArray[np.int32]
+) -> list[list[int]]:
+    """The eligible rows of each round that has a candidate among them, ascending."""
+    tools, seen, out = view.tool_rounds, set[str](), list[list[int]]()
+    for row in rows.tolist():
+        message_id = view.message_ids[row]
+        if message_id in seen or not view.is_tool_message(row):
+            continue
+        members = tools.round(message_id)
+        seen.update(members)
+        found = [view.row_of(member) for member in members]
+        there = [one for one in found if 0 <= one < len(eligible) and eligible[one]]
+        out.append(sorted(there))
+    return out

@@ -1,0 +1,163 @@
+"""How the vendor's client reaches the model: its HTTP library's own transport over sockets read in few steps.
+
+Importing this takes the HTTP library's time; `models.openai` does so when a model is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from backscroll_sidecar.models.merging import BrokenChunksError, ChunkMerger
+
+READ_BYTES = 16 * 1024
+"""Most bytes of an answer that are read, and then worked on, in one step: some 60 deltas, a third of a millisecond."""
+
+POOL_CONNECTIONS = 50
+"""Connections of one pool: the library walks along them in some 80 µs."""
+KEPT_S = 5.0
+"""How long a connection waits for its next call, as in the library's default."""
+
+SocketOptions = Iterable[
+    tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
+]
+
+
+class MergingTransport(httpx2.AsyncBaseTransport):
+    """The library's transport, with two differences that many streams at once need.
+
+    Answers arrive in as few chunks as reads. And connections are kept in several small pools: the library looks at
+    every connection of a pool whenever a call begins or ends, which at 1,000 takes 2 ms of the event loop.
+    """
+
+    def __init__(self, limits: httpx2.Limits) -> None:
+        left, idle = limits.max_connections or 1, limits.max_keepalive_connections or 0
+        tls = httpx2.create_ssl_context(trust_env=False)
+        self._pools: list[_Pool] = []
+        self._free: list[int] = []
+        while left > 0:
+            size = min(left, POOL_CONNECTIONS)
+            # The first pools are filled first: what is kept for the next call must be there.
+            self._pools.append(_Pool(tls, size, min(size, idle)))
+            self._free.append(size)
+            left, idle = left - size, max(idle - size, 0)
+        self._room = asyncio.Semaphore(sum(self._free))
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        wait_s = request.extensions.get("timeout", {}).get("pool")
+        try:
+            async with asyncio.timeout(wait_s if self._room.locked() else None):
+                await self._room.acquire()
+        except TimeoutError:
+            raise httpx2.PoolTimeout("every connection is in use", request=request) from None
+        place = next(place for place, free in enumerate(self._free) if free)
+        self._free[place] -= 1
+        leave = partial(self._leave, place)
+        try:
+            response = await self._pools[place].handle_async_request(request)
+        except BaseException:
+            leave()
+            raise
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Body(response.stream, leave)
+        return response
+
+    def _leave(self, place: int) -> None:
+        self._free[place] += 1
+        self._room.release()
+
+    async def aclose(self) -> None:
+        for pool in self._pools:
+            await pool.aclose()
+
+
+class _Pool(httpx2.AsyncHTTPTransport):
+    """The library's own, over sockets of ours."""
+
+    def __init__(self, tls: ssl.SSLContext, connections: int, kept: int) -> None:
+        super().__init__(verify=tls)
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=tls,
+            max_connections=connections,
+            max_keepalive_connections=kept,
+            keepalive_expiry=KEPT_S,
+            network_backend=_Backend(),
+        )
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The bytes of an answer, and who is told, once, that its connection is free."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, leave: Callable[[], None]) -> None:
+        self._stream = stream
+        self._leave: Callable[[], None] | None = leave
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return aiter(self._stream)
+
+    async def aclose(self) -> None:
+        leave, self._leave = self._leave, None
+        try:
+            await self._stream.aclose()
+        finally:
+            if leave is not None:
+                leave()
+
+
+class _Backend(httpcore2.AsyncNetworkBackend):
+    def __init__(self) -> None:
+        self._sockets = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's
+        local_address: str | None = None,
+        socket_options: SocketOptions | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        plain = await self._sockets.connect_tcp(host, port, timeout, local_address, socket_options)
+        return _Stream(plain)
+
+    async def sleep(self, seconds: float) -> None:
+        await self._sockets.sleep(seconds)
+
+
+class _Stream(httpcore2.AsyncNetworkStream):
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._merger = ChunkMerger()
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        while True:
+            raw = await self._stream.read(min(max_bytes, READ_BYTES), timeout)
+            try:
+                merged = self._merger.feed(raw)
+            except BrokenChunksError:
+                raise httpcore2.RemoteProtocolError("a chunk is longer than it said") from None
+            if merged or not raw:
+                return merged
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        self._merger.expect()
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's
+    ) -> httpcore2.AsyncNetworkStream:
+        return _Stream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - the library's
+        return self._stream.get_extra_info(info)

@@ -1,0 +1,123 @@
+"""`backscroll quality`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+QUICK = ("--groups", "1", "--every", "20", "--profile", "chain_recent")
+START = 1_700_000_000_000
+
+
+def own_chat(shell):
+    rows = [
+        {"message_id": "1", "group_id": "g", "user_id": "u1", "name": "Ann", "content": "who has the key?"},
+        {"message_id": "2", "group_id": "g", "user_id": "u2", "name": "Ben", "content": "nice weather"},
+        {"message_id": "3", "group_id": "g", "user_id": "u3", "name": "Cat", "content": "I have it", "reply_to": "1"},
+        {"message_id": "4", "group_id": "g", "user_id": "u1", "name": "Ann", "content": "thanks", "reply_to": "3"},
+    ]  # fmt: skip
+    path = shell.directory / "chat.jsonl"
+    lines = [
+        json.dumps(row | {"timestamp": START + int(row["message_id"]) * 1_000}) for row in rows
+    ]
+    path.write_text("\n".join([*lines, "no json"]))
+    return str(path)
+
+
+def test_one_command_judges_what_ships(shell):
+    """P-06: both tasks, through a server of its own, with intervals."""
+    done = shell.json("quality", *QUICK, "--profile", "classic")
+    irc, kdconv, *memory = done["sets"]
+    assert [one["data"] for one in (irc, kdconv, *memory)] == [
+        "irc",
+        "kdconv",
+        "madial_zh",
+        "madial_en",
+    ]
+    assert [one["task"] for one in done["sets"]] == ["reply", "reply", "memory", "memory"]
+    assert (irc["questions"], irc["messages"], irc["groups"], irc["note"]) == (10, 1077, 1, "")
+    for one in done["sets"]:
+        assert [each["selector"] for each in one["results"]] == [
+            "recency",
+            "bm25",
+            "chain_recent",
+            "classic",
+        ]
+        for each in one["results"]:
+            assert each.keys() == {
+                "selector",
+                "figures",
+                "match_share",
+                "match_messages",
+                "without",
+            }
+            for figure in each["figures"].values():
+                assert figure["low"] <= figure["value"] <= figure["high"]
+    assert {"hit@1", "hit@5", "hit@10", "conv_recall_cap@20", "conv_prec@20"} <= irc["results"][0][
+        "figures"
+    ].keys()
+    assert {"recall@5", "recall@10", "recall@1024tok"} <= memory[0]["results"][0]["figures"].keys()
+
+
+def test_an_own_chat_is_judged_by_its_own_replies(shell):
+    """P-06: the link is hidden: the newest message is the answered one in one of two questions."""
+    path = own_chat(shell)
+    (chat,) = shell.json("quality", "--own", path, "--profile", "room")["sets"]
+    assert (chat["data"], chat["questions"], chat["messages"]) == ("chat", 2, 4)
+    recency, _, room = chat["results"]
+    assert recency["figures"]["hit@1"]["value"] == 0.5
+    assert room["figures"]["hit@5"]["value"] == 1.0
+    table = shell.run("quality", "--own", path, "--profile", "room", "--markdown")
+    assert "**chat: 2 questions, 4 messages, 1 channel**" in table.stdout
+    assert f"{path}:5: not JSON" in table.stderr
+    assert "bad lines: 1" in table.stderr
+
+
+def test_clock_and_names_can_be_changed(shell):
+    path = own_chat(shell)
+    changes = ("--pause", "10", "--name-share", "0.5")
+    done = shell.run(
+        "quality", "--own", path, "--profile", "room", "--baseline", "recency", *changes
+    )
+    assert done.returncode == 0, done.stderr
+    assert "chat (pause 10 s, 50% of the names): 2 questions" in done.stdout
+    assert "bm25" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--profile", "nope"), "there is no profile nope"),
+        (("--data", "nowhere/set"), "nowhere/set.messages.jsonl.gz: there is no such file"),
+        (("--own", "nowhere.jsonl"), "nowhere.jsonl: cannot be read"),
+        (("--config", "nowhere.toml", *QUICK), "nowhere.toml"),
+    ],
+)
+def test_what_cannot_be_judged_is_told_before_anything_is(shell, arguments, says):
+    done = shell.run("quality", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_a_bad_file_is_named_by_line_and_field(shell):
+    (shell.directory / "x.messages.jsonl").write_text('{"message_id": "1"}\n')
+    (shell.directory / "x.queries.jsonl").write_text("")
+    done = shell.run("quality", "--data", "x", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stderr)["error"] == "x.messages.jsonl:1: user_id: is missing"
+
+
+def test_without_the_bench_the_line_that_installs_it_is_printed(shell):
+    package = shell.directory / "backscroll_bench"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "raise ModuleNotFoundError('none', name='backscroll_bench')"
+    )
+    done = shell.run(
+        "quality", PYTHONPATH=f"{shell.directory}:{shell.variables({}).get('PYTHONPATH', '')}"
+    )
+    assert done.returncode == 1
+    assert 'pip install "backscroll[bench]"' in done.stderr

@@ -1,0 +1,288 @@
+"""P-10: a tool call and its results are taken or left together; orphans are repaired or dropped, as configured."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll import AsyncClient, Author, Message, ToolCall, ToolResult
+from backscroll_sidecar.context.rounds import OrphanCalls
+from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.domain import Layout, Role, TextPart, ToolCallPart, ToolResultPart
+from tests.kit.chats import BOT, MINUTE_MS, say
+from tests.kit.rooms import Room, fates, ids, ids_by_rank
+from tests.kit.served import served
+
+DROP = ContextSettings(orphan_calls=OrphanCalls.DROP)
+
+
+def call(id: str, *calls: str, ago: int, text: str = ""):
+    parts = (*((TextPart(text),) if text else ()), *(ToolCallPart(c, f"tool-{c}") for c in calls))
+    return say(id, BOT, ago_ms=ago * MINUTE_MS, parts=parts)
+
+
+def result(id: str, call_id: str, *, ago: int, text: str = "42"):
+    part = ToolResultPart(call_id, f"tool-{call_id}", text)
+    return say(id, BOT, ago_ms=ago * MINUTE_MS, parts=(part,), role=Role.TOOL)
+
+
+def talk(*between, ago: int = 20):
+    """Ten plain lines, then what is given."""
+    lines = [
+        say(f"m{n}", text=f"line number {n}", ago_ms=(ago + 20 - n) * MINUTE_MS) for n in range(10)
+    ]
+    return [*lines, *between]
+
+
+ROUND = (call("c", "a", "b", ago=9), result("ra", "a", ago=8), result("rb", "b", ago=7))
+ROUND_IDS = {"c", "ra", "rb"}
+
+
+@pytest.mark.parametrize(
+    "profile", ["balanced", "chain_recent", "room", "naive", "classic", "retrieval"]
+)
+@pytest.mark.parametrize("maximum", range(1, 8))
+def test_a_round_is_never_cut(profile: str, maximum: int):
+    """P-10: whatever the maximum, all three messages of a round are in the context or none of them is."""
+    room = Room([*talk(), *ROUND, say("late", text="and now?", ago_ms=MINUTE_MS)])
+    overrides = {"max_context": maximum, "recent_limit": maximum, "relevance_threshold": 0.0}
+    built = room.build_now(
+        "what did tool-b say?", profile=profile, overrides=overrides, explain=True
+    )
+    taken = ROUND_IDS & set(ids(built))
+    assert taken in (set(), ROUND_IDS)
+    assert len(built.items) <= maximum
+
+
+def test_what_a_source_lacks_of_a_round_is_added():
+    """P-10: only the last result is among the newest two; its call and the other result come with it."""
+    room = Room([*talk(), *ROUND, say("late", text="and now?", ago_ms=MINUTE_MS)])
+    built = room.build_now(profile="room", overrides={"recent_limit": 2}, explain=True)
+    assert ids(built) == ["c", "ra", "rb", "late"]
+    assert set(fates(built)) == {"c", "ra", "rb", "late"}
+
+
+@pytest.mark.parametrize("budget", range(40, 220, 6))
+def test_a_budget_takes_or_leaves_whole_rounds(budget: int):
+    """P-10, law 3: a round that does not fit is left out whole, and what follows it may still fit."""
+    room = Room(
+        [
+            *talk(),
+            call("c", "a", ago=9, text="let me see"),
+            result("ra", "a", ago=8, text="sun " * 30),
+        ]
+    )
+    built = room.build_now(profile="room", token_budget=budget, explain=True)
+    assert {"c", "ra"} & set(ids(built)) in (set(), {"c", "ra"})
+    assert built.tokens.total <= budget
+
+
+def test_a_round_that_could_never_fit_makes_room_for_the_next():
+    """P-10: a round of three in a maximum of two is passed over."""
+    room = Room([*talk(), *ROUND, say("late", ago_ms=MINUTE_MS)], settings=ContextSettings())
+    built = room.build_now(profile="naive", overrides={"max_context": 2, "recent_limit": 3})
+    assert ids(built) == ["late"]
+
+
+def test_a_call_without_result_gets_a_synthetic_one():
+    """P-10: by default the call stays and says that there is no result; nothing else changes."""
+    built = Room([*talk(), call("c", "a", "b", ago=9), result("ra", "a", ago=8)]).build_now(
+        profile="room"
+    )
+    (asked,) = [m for m in built.messages if m.message_ids == ("c",)]
+    assert asked.content == "[call tool-a {}]\n[call tool-b {}]\n[result tool-b: none]"
+    assert {"c", "ra"} <= set(ids(built))
+
+
+def test_a_call_without_result_is_dropped_when_so_configured():
+    """P-10: the call goes, and with it the results of its other calls; explain says so."""
+    lines = [*talk(), call("c", "a", "b", ago=9), result("ra", "a", ago=8)]
+    built = Room(lines, settings=DROP).build_now(profile="room", explain=True)
+    assert {"c", "ra"} & set(ids(built)) == set()
+    assert {fates(built)[id] for id in ("c", "ra")} == {"visibility"}
+
+
+@pytest.mark.parametrize("settings", [ContextSettings(), DROP])
+def test_a_result_without_its_call_is_dropped(settings: ContextSettings):
+    """P-10: there is nothing it would answer."""
+    built = Room([*talk(), result("ra", "a", ago=8)], settings=settings).build_now(profile="room")
+    assert "ra" not in ids(built)
+
+
+def test_a_question_between_call_and_result():
+    """P-10: what was answered after the question has no result yet."""
+    built = Room([*talk(), *ROUND]).build_now(profile="room", asked_at_ms=ROUND[0].sent_at_ms + 1)
+    assert "c" in ids(built)
+    assert "[result tool-a: none]" in built.text
+
+
+def test_ids_that_count_from_one_again():
+    """P-10: a local server that calls everything call_0 has rounds of their own, not one large one."""
+    rounds = [
+        one
+        for n in range(5)
+        for one in (
+            call(f"c{n}", "call_0", ago=15 - 2 * n),
+            result(f"r{n}", "call_0", ago=14 - 2 * n),
+        )
+    ]
+    built = Room(rounds).build_now(profile="room", overrides={"max_context": 4, "recent_limit": 4})
+    assert ids(built) == ["c3", "r3", "c4", "r4"]
+
+
+async def test_a_recalled_result_makes_an_orphan_over_the_wire():
+    """P-10, through a server: after the recall the call has a synthetic result; after a restart the same."""
+    async with served() as (client, _):
+        await _round(client)
+        assert "[result add: 4]" in (await _ask(client)).text
+        await client.recall_message("room", "r")
+        context = await _ask(client)
+        assert "[call add {}]\n  [result add: none]" in context.text
+        assert "r" not in [item.message.id for item in context.items]
+
+
+async def test_dropped_by_a_setting_of_the_server():
+    """P-10: BACKSCROLL_ORPHAN_CALLS=drop."""
+    async with served(orphan_calls="drop") as (client, _):
+        await _round(client)
+        await client.recall_message("room", "r")
+        assert [item.message.id for item in (await _ask(client)).items] == ["q"]
+
+
+async def _round(client: AsyncClient) -> None:
+    bot = Author("bot", "Helper", "bot")
+    at = 1_795_176_000_000
+    report = await client.append(
+        "room",
+        [
+            Message("q", "u1", "two and two?", at),
+            Message("c", bot, sent_at=at + 1, parts=[ToolCall("call-1", "add")], role="assistant"),
+            Message(
+                "r", bot, sent_at=at + 2, parts=[ToolResult("call-1", "4", "add")], role="tool"
+            ),
+        ],
+    )
+    assert report.stored == 3
+
+
+async def _ask(client: AsyncClient):
+    return await client.build_context(
+        "room",
+        "and?",
+        asker="u1",
+        asked_at=1_795_176_060_000,
+        layout="context_and_question",
+        profile="room",
+    )
+
+
+def mixed(id: str, *parts, ago: int):
+    return say(id, BOT, ago_ms=ago * MINUTE_MS, parts=parts)
+
+
+def made(call_id: str) -> ToolCallPart:
+    return ToolCallPart(call_id, f"tool-{call_id}")
+
+
+def answered(call_id: str) -> ToolResultPart:
+    return ToolResultPart(call_id, f"tool-{call_id}", "42")
+
+
+@pytest.mark.parametrize("profile", ["balanced", "chain_recent", "room", "naive", "classic"])
+@pytest.mark.parametrize("maximum", range(1, 7))
+def test_rounds_that_hang_together_are_one(profile: str, maximum: int):
+    """P-10: a message that answers one call and makes the next joins both rounds, whichever of them is newest."""
+    chain = [
+        mixed("c1", made("a"), ago=9),
+        mixed("c2", answered("a"), made("b"), ago=8),
+        mixed("r2", answered("b"), ago=7),
+    ]
+    both = [
+        mixed("d1", made("x"), ago=6),
+        mixed("d2", made("y"), ago=5),
+        mixed("rd", answered("x"), answered("y"), ago=4),
+    ]
+    overrides = {"max_context": maximum, "recent_limit": maximum, "relevance_threshold": 0.0}
+    built = Room([*talk(), *chain, *both]).build_now(profile=profile, overrides=overrides)
+    shown = set(ids(built))
+    for one in ({"c1", "c2", "r2"}, {"d1", "d2", "rd"}):
+        assert shown & one in (set(), one)
+
+
+def test_one_line_too_many_costs_the_round_and_nothing_else():
+    """P-10, S3-09: a round of 13 lines in a window of 12 leaves the other lines their places."""
+    names = [f"k{n}" for n in range(12)]
+    round_ = [
+        mixed("c", *map(made, names), ago=9),
+        *(mixed(f"r{n}", answered(name), ago=8) for n, name in enumerate(names)),
+    ]
+    lines = [*talk(), *round_, say("late", ago_ms=MINUTE_MS)]
+    built = Room(lines).build_now(profile="naive", overrides={"recent_limit": 30}, explain=True)
+    assert ids(built) == [*(f"m{n}" for n in range(10)), "late"]
+    assert {fates(built)[one.id] for one in round_} == {"limit"}
+
+
+def test_a_cut_call_keeps_its_synthetic_result():
+    """P-10, S3-10: the character limit cuts the text, never what says that there is no result."""
+    lines = [*talk(), call("c", "a", ago=9, text="z" * 300)]
+    overrides = {"max_chars_per_message": 40}
+    built = Room(lines).build_now(profile="room", overrides=overrides, layout=Layout.SINGLE_USER)
+    assert "…\n  [result tool-a: none]" in built.text
+
+
+def test_rounds_that_cannot_be_made_out_cost_the_tool_messages_only(monkeypatch):
+    """Law 5: a fault of ours there is named, and the rest is ranked as ever."""
+
+    def broken(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("backscroll_sidecar.context.gather.find_rounds", broken)
+    built = Room([*talk(), *ROUND]).build_now(profile="room")
+    assert set(ids(built)) == {f"m{n}" for n in range(10)}
+    assert [(d.stage, d.reason, d.source) for d in built.degradations] == [
+        ("gather", "ERROR", "rounds")
+    ]
+
+
+def test_a_round_larger_than_any_context_is_left_out():
+    """P-10: a chain of messages that each answer one call and make the next never fits; it is not gathered either."""
+    chain = [
+        mixed(f"c{n}", answered(f"k{n - 1}"), made(f"k{n}"), ago=3_000 - n) for n in range(1, 1_500)
+    ]
+    built = Room([*chain, *talk(ago=2)]).build_now(
+        profile="naive", overrides={"recent_limit": 100}, explain=True
+    )
+    assert set(ids(built)) == {f"m{n}" for n in range(10)}
+    assert len(fates(built)) == 100
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_rounds_of_any_chat_stay_whole(data: st.DataObject):
+    """P-10: any mix of lines, calls and results, several in a message: a call that is shown has all its results with
+    it, a result its call; what is shown keeps to the maximum."""
+    lines, parts_of, open_ids = [], {}, []
+    for n in range(data.draw(st.integers(1, 14))):
+        kinds = data.draw(st.lists(st.sampled_from(["call", "result"]), max_size=3))
+        parts = []
+        for k, kind in enumerate(kinds):
+            if kind == "call":
+                open_ids.append(f"k{n}.{k}")
+                parts.append(made(open_ids[-1]))
+            elif open_ids:
+                parts.append(answered(data.draw(st.sampled_from(open_ids))))
+        parts_of[f"m{n}"] = parts
+        lines.append(mixed(f"m{n}", *(parts or [TextPart(f"words {n}")]), ago=40 - n))
+    maximum = data.draw(st.integers(1, 12))
+    profile = data.draw(st.sampled_from(["balanced", "room", "naive", "chain_recent"]))
+    overrides = {"max_context": maximum, "recent_limit": data.draw(st.integers(1, 14))}
+    policy = data.draw(st.sampled_from([ContextSettings(), DROP]))
+    built = Room(lines, settings=policy).build_now(profile=profile, overrides=overrides)
+    shown = set(ids_by_rank(built))
+    assert len(shown) <= maximum
+    makers = {p.id: id for id, ps in parts_of.items() for p in ps if isinstance(p, ToolCallPart)}
+    for id, parts in parts_of.items():
+        for part in parts:
+            if isinstance(part, ToolResultPart):
+                assert (id in shown) == (makers[part.call_id] in shown)

@@ -1,0 +1,39 @@
+"""The baselines, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backscroll_bench.quality.baselines import bm25, recency, words
+from backscroll_bench.quality.data import Line
+from tests.unit.quality.sets import question
+
+TEXTS = ["the red key", "a blue door", "the blue key", "明天去北京", "what is new"]
+LINES = [Line(f"m{n}", "g", "u", "u", text, n) for n, text in enumerate(TEXTS)]
+
+
+def asked(text, cut=5):
+    made = question(cut=cut)
+    return replace(made, line=replace(made.line, content=text))
+
+
+def test_recency_is_the_newest_first_and_nothing_later():
+    assert recency(LINES)(asked("?", cut=3)) == ["m2", "m1", "m0"]
+    many = [replace(LINES[0], message_id=f"n{n}") for n in range(80)]
+    newest = recency(many)(asked("?", cut=70))
+    assert (len(newest), newest[0], newest[-1]) == (50, "n69", "n20")
+
+
+def test_bm25_prefers_both_words_then_the_rarer_then_the_newer():
+    assert bm25(LINES)(asked("Blue KEY?")) == ["m2", "m1", "m0", "m4", "m3"]
+    assert bm25(LINES)(asked("red key"))[:2] == ["m0", "m2"]
+
+
+def test_bm25_reads_chinese_and_grows_with_the_chat():
+    choose = bm25(LINES)
+    assert choose(asked("北京", cut=3)) == ["m2", "m1", "m0"]
+    assert choose(asked("北京"))[0] == "m3"
+
+
+def test_words_are_words_characters_and_pairs():
+    assert words("Hi, 北京2026!") == ["hi", "北", "京", "2026", "北京"]

@@ -1,0 +1,55 @@
+"""The reply graph of both engines, on whatever hypothesis finds. Also run with NUMBA_DISABLE_JIT=1."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll_scoring import GraphParameters, graph_scores
+
+channels = st.integers(0, 14).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.integers(-2, n + 1), min_size=n, max_size=n),
+        st.lists(st.integers(-1, 3), min_size=n, max_size=n),
+        st.integers(0, n),
+        st.integers(-1, n),
+    )
+)
+share = st.floats(0, 1)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    channels,
+    st.integers(-2, 16),
+    st.lists(st.integers(0, 3), max_size=2),
+    st.builds(
+        GraphParameters,
+        up=share, down=share, own=share,
+        max_up=st.integers(0, 6), max_down=st.integers(0, 6),
+        own_lines=st.integers(0, 4), reach=st.integers(0, 16),
+    ),
+)  # fmt: skip
+def test_graph(channel, question_parent, own, parameters):
+    """N-02: to the bit, cycles and parents outside the channel included; ascending, in (0, 1], none beyond the end."""
+    parent, author, end, question_row = channel
+    arrays = np.array(parent, np.int32), np.array(author, np.int32)
+    for array in arrays:
+        array.flags.writeable = False
+    fast, plain = (
+        graph_scores(
+            *arrays,
+            question_parent=question_parent,
+            end=end,
+            question_row=question_row,
+            own_authors=np.array(own, np.int32),
+            parameters=parameters,
+            engine=engine,
+        )
+        for engine in ("kernels", "reference")
+    )
+    np.testing.assert_array_equal(fast.rows, plain.rows)
+    np.testing.assert_array_equal(fast.values, plain.values)
+    assert (np.diff(fast.rows) > 0).all()
+    assert ((fast.values > 0) & (fast.values <= 1)).all()
+    assert question_row not in fast.rows
+    assert (fast.rows < end).all()
