@@ -42,6 +42,7 @@ NO_MODEL = (
 FINE = frozenset({"complete", "length", "content_filter"})
 """Endings of an answer that is there."""
 ADVICE = {
+    "loading": "wait until the model is loaded",
     "rate_limited": "wait a little, or ask another model",
     "rejected": "look at BACKSCROLL_DEFAULT_MODEL: the model may not exist there",
     "unauthorized": "look at BACKSCROLL_MODEL_API_KEY of the server",

@@ -88,8 +88,8 @@ class OpenAIOptions:
             )
 
 
-class VendorClient:
-    """The vendor's client with its retries off, its errors told as `ModelError`. Make it on the loop that uses it."""
+class OpenAIModel:
+    """`ChatModel` over the vendor's client, with its retries off. Make it on the event loop that uses it."""
 
     def __init__(self, options: OpenAIOptions) -> None:
         sdk, httpx = _import_sdk()
@@ -128,59 +128,6 @@ class VendorClient:
             ),
         )
         self._client.organization = self._client.project = None  # as read from the environment
-
-    async def post(self, path: str, body: bytes, deadline: float | None) -> object:
-        """One answer that is not streamed, as plain values. `deadline` is a time of the loop. Raises `ModelError`."""
-        sent = self._client.post(
-            path,
-            cast_to=object,
-            content=body,
-            options={"headers": self._headers, "timeout": self._answer_timeout},
-        )
-        return await self._wait(sent, deadline)
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
-        """What `awaited` gives by `deadline`; every failure as a `ModelError` that hides the vendor's."""
-        try:
-            if deadline is None:
-                return await awaited
-            async with asyncio.timeout_at(deadline):
-                return await awaited
-        except ModelError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the port: nothing but ModelError leaves
-            failure = self._failure(error)
-        # Outside the handler, so that no traceback shows the vendor's error, its request and its key.
-        raise failure
-
-    def _failure(self, error: Exception) -> ModelError:
-        sdk, told = self._sdk, {"error": _names(error)}
-        failure: ModelError
-        # The oldest clients we take let the errors of their HTTP library through while a stream is read.
-        if isinstance(error, TimeoutError | sdk.APITimeoutError | self._httpx.TimeoutException):
-            failure = failed(ModelFault.TIMEOUT)
-        elif isinstance(error, sdk.APIStatusError):
-            failure = of_status(error.status_code, error.code, error.response.headers)
-            told |= {"status": str(error.status_code), "code": known_code(error.code)}
-        elif (
-            isinstance(error, sdk.APIConnectionError | self._httpx.RequestError)
-            or self._client.is_closed()
-        ):
-            failure = failed(ModelFault.CONNECTION)
-        elif isinstance(error, sdk.APIError):
-            failure = of_event(error.body)
-            told |= {"code": known_code(error.code)}
-        else:
-            failure = failed(ModelFault.BAD_RESPONSE)
-        log.warning("a model call failed", fault=failure.fault.value, **told)
-        return failure
-
-
-class OpenAIModel(VendorClient):
-    """`ChatModel` over the vendor's client."""
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
@@ -257,6 +204,42 @@ class OpenAIModel(VendorClient):
             raise failure  # else all was said; what failed after it costs the usage at most
         for event in reader.end():
             yield event
+
+    async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
+        """What `awaited` gives by `deadline`; every failure as a `ModelError` that hides the vendor's."""
+        try:
+            if deadline is None:
+                return await awaited
+            async with asyncio.timeout_at(deadline):
+                return await awaited
+        except ModelError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the port: nothing but ModelError leaves
+            failure = self._failure(error)
+        # Outside the handler, so that no traceback shows the vendor's error, its request and its key.
+        raise failure
+
+    def _failure(self, error: Exception) -> ModelError:
+        sdk, told = self._sdk, {"error": _names(error)}
+        failure: ModelError
+        # The oldest clients we take let the errors of their HTTP library through while a stream is read.
+        if isinstance(error, TimeoutError | sdk.APITimeoutError | self._httpx.TimeoutException):
+            failure = failed(ModelFault.TIMEOUT)
+        elif isinstance(error, sdk.APIStatusError):
+            failure = of_status(error.status_code, error.code, error.response.headers)
+            told |= {"status": str(error.status_code), "code": known_code(error.code)}
+        elif (
+            isinstance(error, sdk.APIConnectionError | self._httpx.RequestError)
+            or self._client.is_closed()
+        ):
+            failure = failed(ModelFault.CONNECTION)
+        elif isinstance(error, sdk.APIError):
+            failure = of_event(error.body)
+            told |= {"code": known_code(error.code)}
+        else:
+            failure = failed(ModelFault.BAD_RESPONSE)
+        log.warning("a model call failed", fault=failure.fault.value, **told)
+        return failure
 
 
 def _import_sdk() -> tuple[ModuleType, ModuleType]:

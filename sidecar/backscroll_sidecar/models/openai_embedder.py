@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.models.openai import OpenAIOptions, VendorClient
+from backscroll_sidecar.models.openai import OpenAIModel, OpenAIOptions
 from backscroll_sidecar.models.vectors import checked_vectors
 from backscroll_sidecar.ports import ModelFault
 
@@ -25,7 +25,7 @@ _PATH = "/embeddings"
 
 
 class OpenAIEmbedder:
-    """`Embedder` over the vendor's client. Make it on the event loop that uses it.
+    """`Embedder` over the client of the chat model. Make it on the event loop that uses it.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class OpenAIEmbedder:
     """
 
     def __init__(self, options: OpenAIOptions, *, model: str, dims: int | None = None) -> None:
-        self._client = VendorClient(options)
+        self._client = OpenAIModel(options)
         self._model = model
         self._asked_dims = dims
         self._dims = dims or 0

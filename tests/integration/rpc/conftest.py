@@ -78,7 +78,8 @@ async def serving(
     **options: Any,
 ) -> AsyncIterator[Served]:
     """Serve on one address until the block ends."""
-    async with open_app(Settings(database=database, durability="normal")) as real:
+    settings = Settings(database=database, durability="normal", embedder="none")
+    async with open_app(settings) as real:
         app = app or EdgeApp(real.history, real.builder, chat=real.chat)
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)
