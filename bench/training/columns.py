@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from backscroll_scoring.link_columns import MAX_NAMED
 from backscroll_scoring.link_model import LinkModel
 from backscroll_scoring.links import (
-    LinkArrays, LinkQuestion, ReplyLinks, candidates, chances, conversation_columns, extend_links, first_row,
-    link_columns, new_links, QUIET_PLACE,
+    QUIET_PLACE,
+    LinkArrays,
+    LinkQuestion,
+    ReplyLinks,
+    candidates,
+    chances,
+    conversation_columns,
+    extend_links,
+    first_row,
+    link_columns,
+    new_links,
 )  # fmt: skip
 from backscroll_sidecar.context.replies import line_cues
 from bench.training.data import Ask, Chat
@@ -65,7 +74,9 @@ def arrays_of(chat: Chat) -> LinkArrays:
 def question_at(arrays: LinkArrays, row: int, seconds_after: float | None = None) -> LinkQuestion:
     """A stored message as a question; `seconds_after` the line before instead of when it was sent."""
     author = int(arrays.author[row])
-    named = arrays.mention_ids[arrays.mention_offsets[row] : arrays.mention_offsets[row + 1]].tolist()
+    named = arrays.mention_ids[
+        arrays.mention_offsets[row] : arrays.mention_offsets[row + 1]
+    ].tolist()
     named = [] if len(named) > MAX_NAMED else [user for user in named if user != author]
     parent = int(arrays.parent[row])
     for user in (int(arrays.called[row]), int(arrays.author[parent]) if 0 <= parent < row else -1):
@@ -98,9 +109,7 @@ def examples(
     return out
 
 
-def add_conversations(
-    arrays: LinkArrays, found: Sequence[Example], model: LinkModel
-) -> None:
+def add_conversations(arrays: LinkArrays, found: Sequence[Example], model: LinkModel) -> None:
     """The second-stage columns of a chat's examples, by the first stage of a model."""
     allowed = np.ones(len(arrays.author), np.uint8)
     links: ReplyLinks | None = None
@@ -112,7 +121,11 @@ def add_conversations(
         extend_links(arrays, allowed, 0, links, done, end, model)
         done, count = end, end - links.first
         known = ReplyLinks(
-            links.first, links.rows[:count], links.chances[:count], links.starts[:count], links.together[:count]
+            links.first,
+            links.rows[:count],
+            links.chances[:count],
+            links.starts[:count],
+            links.together[:count],
         )
         x = one.x.astype(np.float64)
         scores = x @ model.first.weights + model.first.intercept
@@ -121,6 +134,13 @@ def add_conversations(
         if parent in one.rows:
             one.p, one.starts_new = (one.rows == parent).astype(np.float64), 0.0
         one.more = conversation_columns(
-            arrays, known, one.rows, one.n_extra, int(arrays.author[end]), x, one.p, one.starts_new,
+            arrays,
+            known,
+            one.rows,
+            one.n_extra,
+            int(arrays.author[end]),
+            x,
+            one.p,
+            one.starts_new,
             float(one.start[QUIET_PLACE]),
         ).astype(np.float32)

@@ -17,7 +17,13 @@ from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.analyze.mentions import StaticRoster
 from backscroll_sidecar.channels import ChannelView, HotChannel
 from backscroll_sidecar.domain import (
-    Author, ChannelKey, Mention, Message, Reply, StoredMessage, TextPart,
+    Author,
+    ChannelKey,
+    Mention,
+    Message,
+    Reply,
+    StoredMessage,
+    TextPart,
 )  # fmt: skip
 
 
@@ -136,9 +142,13 @@ def _clock(times: Sequence[int], how: str, rng: np.random.Generator) -> list[int
         return [times[0] + 7_000 * at for at in range(len(times))]
     minutes = np.array(times) // 60_000
     moments = minutes * 60_000 + rng.integers(0, 60_000, len(times))
-    moments = np.sort(moments)  # within a minute: the order of the messages stays, their moments are new
+    moments = np.sort(
+        moments
+    )  # within a minute: the order of the messages stays, their moments are new
     if how == "scaled":
-        moments = moments[0] + ((moments - moments[0]) * float(np.exp(rng.uniform(-1.5, 1.5)))).astype(np.int64)
+        moments = moments[0] + (
+            (moments - moments[0]) * float(np.exp(rng.uniform(-1.5, 1.5)))
+        ).astype(np.int64)
     return [int(one) for one in moments]
 
 
@@ -151,7 +161,9 @@ def _written(
     drop = rng.random() >= variant.keep_names
     if mentions and (drop or (reply and variant.strip_explicit)):
         names = "|".join(re.escape(one) for one in sorted(mentions, key=len, reverse=True))
-        text = re.sub(rf"^\s*@?(?:{names})\s*[:,;]?\s*|\s*@?(?:{names})(?!\w)", " ", text, flags=re.IGNORECASE).strip()
+        text = re.sub(
+            rf"^\s*@?(?:{names})\s*[:,;]?\s*|\s*@?(?:{names})(?!\w)", " ", text, flags=re.IGNORECASE
+        ).strip()
         text = text or "."
         mentions = []
     return text, mentions, reply

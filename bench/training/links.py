@@ -49,9 +49,13 @@ Loaded = list[tuple[Any, list[Example]]]
 def main(argv: Sequence[str] | None = None) -> int:
     """Read, fit, write; prints what it does."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=os.environ.get("QUALITY_DATA", "../shared/quality"))
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("QUALITY_DATA", "../shared/quality")
+    )
     parser.add_argument("--out", type=Path, default=WEIGHTS_FILE)
-    parser.add_argument("--hold-out", action="store_true", help="leave every sixth file out and judge on it")
+    parser.add_argument(
+        "--hold-out", action="store_true", help="leave every sixth file out and judge on it"
+    )
     parser.add_argument("--slice", type=int, default=1, help="every N-th file only")
     parser.add_argument("--every", type=int, default=2, help="every N-th annotated message only")
     parser.add_argument("--steps", type=int, default=80, help="steps of each fit")
@@ -75,7 +79,9 @@ def say(began: float, text: str) -> None:
     print(f"{time.monotonic() - began:6.0f} s  {text}", file=sys.stderr, flush=True)
 
 
-def read(folder: Path, step: int, every: int, *, hold_out: bool) -> tuple[Loaded, dict[str, Loaded]]:
+def read(
+    folder: Path, step: int, every: int, *, hold_out: bool
+) -> tuple[Loaded, dict[str, Loaded]]:
     """Training chats with their variants, and held-out ones as they are and changed."""
     irc = [item for item in load(folder, "irc_train").items() if item[1][1]]
     zh = list(load(folder, "kdconv_mix_dev").items())
@@ -100,7 +106,10 @@ def read(folder: Path, step: int, every: int, *, hold_out: bool) -> tuple[Loaded
 
 
 def _chats(
-    items: Sequence[Any], variants: Sequence[Variant], every: int, seconds_after: float | None = None
+    items: Sequence[Any],
+    variants: Sequence[Variant],
+    every: int,
+    seconds_after: float | None = None,
 ) -> Loaded:
     out: Loaded = []
     for at, (name, (messages, queries)) in enumerate(items):
@@ -117,16 +126,24 @@ def fit(train: Loaded, steps: int, tell: Callable[[str], None]) -> dict[str, Fit
     answers = [one for one in every if one.gold.any()]
     first = _listwise([one.x for one in answers], answers, L2, steps)
     tell("first stage fitted")
-    model = LinkModel(_linear(first), EMPTY, EMPTY, Linear(np.zeros(len(START)), np.zeros(len(START)), 0.0))
+    model = LinkModel(
+        _linear(first), EMPTY, EMPTY, Linear(np.zeros(len(START)), np.zeros(len(START)), 0.0)
+    )
     start = _start(every, model)
     model = replace(model, start=_linear(start))
     for arrays, found in train:
         add_conversations(arrays, found, model)
     tell("conversations known")
-    kept = [one for one in answers if one.starts_new > 0.0]  # a known edge teaches the second stage nothing
+    kept = [
+        one for one in answers if one.starts_new > 0.0
+    ]  # a known edge teaches the second stage nothing
     second = _second(kept, steps)
     tell("second stage fitted")
-    tail = _tail([one for one in answers if one.judged.any() and one.belongs[one.judged].any()], second, steps)
+    tail = _tail(
+        [one for one in answers if one.judged.any() and one.belongs[one.judged].any()],
+        second,
+        steps,
+    )
     tell("tail fitted")
     return {"first": first, "second": second, "tail": tail, "start": start}
 
@@ -150,7 +167,9 @@ def _offsets(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     return np.cumsum([0] + [len(part) for part in parts]).astype(np.int64)
 
 
-def _listwise(parts: list[NDArray[np.float32]], found: list[Example], l2: float, steps: int) -> Fitted:
+def _listwise(
+    parts: list[NDArray[np.float32]], found: list[Example], l2: float, steps: int
+) -> Fitted:
     x = np.concatenate(parts)
     means, scales = _standardised(x)
     gold = np.concatenate([one.gold for one in found])
@@ -166,12 +185,20 @@ def _second(found: list[Example], steps: int) -> Fitted:
         keep = np.sort(np.argsort(-one.p, kind="stable")[:TOP_SECOND])
         if one.gold[keep].any():
             assert one.more is not None
-            cut.append(replace(one, x=one.x[keep], more=one.more[keep], gold=one.gold[keep], rows=one.rows[keep]))
+            cut.append(
+                replace(
+                    one,
+                    x=one.x[keep],
+                    more=one.more[keep],
+                    gold=one.gold[keep],
+                    rows=one.rows[keep],
+                )
+            )
     return _listwise([one.both for one in cut], cut, L2, steps)
 
 
 def _tail(found: list[Example], second: Fitted, steps: int) -> Fitted:
-    """Order by a listwise fit and a little of the link, then scale and constant by logistic regression: a probability."""
+    """Order by a listwise fit and a little of the link; scale and constant by a logistic fit: a probability."""
     parts = [one.both[one.judged] for one in found]
     x = np.concatenate(parts)
     means, scales = _standardised(x)
@@ -180,7 +207,10 @@ def _tail(found: list[Example], second: Fitted, steps: int) -> Fitted:
     offsets = _offsets(parts)
     order = listwise_all(x, offsets, gold, weight, L2, steps)
     order += LINK_IN_TAIL * second[2] / second[1] * scales
-    flat = [len(COLUMNS) + CONVERSATION.index(name) for name in ("starts_new", "size_for_me", "link_mine")]
+    flat = [
+        len(COLUMNS) + CONVERSATION.index(name)
+        for name in ("starts_new", "size_for_me", "link_mine")
+    ]
     order[flat] = 0.0
     seen = np.concatenate([(x @ order.astype(np.float32))[:, None], x[:, flat]], axis=1)
     scaled = logistic(seen, gold, np.repeat(weight, np.diff(offsets)), L2, steps)
@@ -191,7 +221,11 @@ def _tail(found: list[Example], second: Fitted, steps: int) -> Fitted:
 
 def _start(found: list[Example], model: LinkModel) -> Fitted:
     for one in found:
-        chances(one.x.astype(np.float64) @ model.first.weights + model.first.intercept, one.start, model.start)
+        chances(
+            one.x.astype(np.float64) @ model.first.weights + model.first.intercept,
+            one.start,
+            model.start,
+        )
     x = np.array([one.start for one in found], np.float32)
     y = np.array([not one.ask.gold for one in found])
     means, scales = _standardised(x)
@@ -211,7 +245,12 @@ def model_of(fitted: dict[str, Fitted]) -> LinkModel:
 
 def as_json(fitted: dict[str, Fitted]) -> str:
     """The weights file: readable, rounded to six digits, one column a line."""
-    names = {"first": COLUMNS, "second": COLUMNS + CONVERSATION, "tail": COLUMNS + CONVERSATION, "start": START}
+    names = {
+        "first": COLUMNS,
+        "second": COLUMNS + CONVERSATION,
+        "tail": COLUMNS + CONVERSATION,
+        "start": START,
+    }
     lines = ["{", f' "about": {json.dumps(ABOUT)},', ' "models": {']
     for at, (model, (means, scales, weights, constant)) in enumerate(fitted.items()):
         lines += [f'  "{model}": {{', f'   "constant": {constant:.6g},', '   "columns": {']
@@ -227,7 +266,7 @@ def as_json(fitted: dict[str, Fitted]) -> str:
 
 
 def judge(name: str, chats: Loaded, model: LinkModel) -> None:
-    """Print hit@1, 5, 10 and the capped conversation recall@20 of the final list, and how the chances are calibrated."""
+    """Print hit@1, 5, 10 and the capped conversation recall@20 of the final list, and how starts are told."""
     hits: dict[int, list[bool]] = {1: [], 5: [], 10: []}
     recall, starts, said = [], [], []
     for arrays, found in chats:
@@ -241,12 +280,18 @@ def judge(name: str, chats: Loaded, model: LinkModel) -> None:
             for k, out in hits.items():
                 out.append(bool(np.isin(rows[:k], one.ask.gold).any()))
             if one.ask.conversation:
-                recall.append(np.isin(rows[:20], one.ask.conversation).sum() / min(20, len(one.ask.conversation)))
+                recall.append(
+                    np.isin(rows[:20], one.ask.conversation).sum()
+                    / min(20, len(one.ask.conversation))
+                )
     is_start, p0 = np.array(starts), np.array(said)
     figures = " ".join(f"{np.mean(out):.4f}" for out in hits.values())
     wrong = np.mean(p0[~is_start] > 0.5)
     right = np.mean(p0[is_start] > 0.5) if is_start.any() else float("nan")
-    print(f"{name:22} {figures} {np.mean(recall):.4f}   starts: false {wrong:.3f}, found {right:.3f}", flush=True)
+    print(
+        f"{name:22} {figures} {np.mean(recall):.4f}   starts: false {wrong:.3f}, found {right:.3f}",
+        flush=True,
+    )
 
 
 def order(one: Example, model: LinkModel, parent: int) -> NDArray[np.intp]:

@@ -68,7 +68,8 @@ def _log_ranks(values: Float64, out: Float64) -> None:
     nogil=True,
 )  # fmt: skip
 def conversation_columns(
-    rows: Int32, n_extra: int, p: Float64, starts_new: float, quiet: float, author: Int32, me: int, newest_naming_me: int,
+    rows: Int32, n_extra: int, p: Float64, starts_new: float, quiet: float, author: Int32, me: int,
+    newest_naming_me: int,
     link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int, x: Float64, together: Float64,
 ) -> None:  # fmt: skip
     """See `reference_links.conversation_columns`."""
@@ -150,7 +151,9 @@ def conversation_columns(
             x[j, 7] = 0.0
         x[j, 9] = _together(band, band_from, rows[j], rows[my_newest]) if my_newest >= 0 else 0.0
         x[j, 10] = (
-            _together(band, band_from, rows[j], rows[newest_naming_me]) if newest_naming_me >= 0 else 0.0
+            _together(band, band_from, rows[j], rows[newest_naming_me])
+            if newest_naming_me >= 0
+            else 0.0
         )
         x[j, 11] = _together(band, band_from, rows[j], rows[m - 1])
         x[j, 12] = np.log1p(members[j])

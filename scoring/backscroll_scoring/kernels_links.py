@@ -7,26 +7,36 @@ import numpy as np
 
 from .arrays import Float64, Int32, Int64, UInt8
 from .compile import F64, F64_2D, I32, I32_2D, READ_F64, READ_I32, READ_I64, READ_U8, helper, kernel
-from .link_columns import BASE, COLUMNS, MAX_EXTRA, MAX_NAMED, MAX_WORDS, QUIET_OF, REACH, TOP, WINDOW
+from .link_columns import (
+    BASE,
+    COLUMNS,
+    MAX_EXTRA,
+    MAX_NAMED,
+    MAX_WORDS,
+    QUIET_OF,
+    REACH,
+    TOP,
+    WINDOW,
+)
 
+# fmt: off
 (
     NAMED, CALLED, SHORTENED, NAMES_ME, CALLS_ME, SHORTENS_ME, NAMES_OTHER, CALLS_OTHER, SHARED_NAME, MUTUAL,
-    NEWEST_OF_NAMED, NEWEST_NAMING_ME, ABSENT_NAMED_MINE, NAMES_NOBODY,
-    MINE, MINE_NEWEST, MINE_NEWEST_NO_NAME, MINE_DIRECTLY_BEFORE, MINE_NEWEST_SECONDS, MINE_LATER, AUTHOR_NEWEST,
-    LATER_BY_AUTHOR, AUTHOR_NEWEST_NO_NAME, LAST_I_NAMED, LAST_I_NAMED_NEWEST, LAST_NAMING_ME, LAST_NAMING_ME_NEWEST,
-    NEWEST_NOT_MINE, NAMES_ME_SINCE_MINE, FIRST_NAMING_ME_SINCE, OTHERS_UNNAMED_SINCE, NAMED_LATER, NAMED_LATER_COUNT,
-    I_NAMED_LATER, ADDRESSEE_SPOKE_SINCE, UNANSWERED_QUESTION, AUTHOR_FIRST, AUTHOR_FIRST_QUESTION, AFTER_MINE,
-    FROM_MINE, EXCHANGED, NEW_ASKER_QUESTION, NEW_ASKER_DISTANCE, AUTHOR_COUNT, HABIT_NO_NAME_MINE,
-    DISTANCE, DIRECTLY_BEFORE, SECOND_BEFORE, THIRD_BEFORE, BEYOND_TEN, BEYOND_THIRTY, AUTHORS_SINCE, OLDER, OLDER_MINE,
-    AUTHOR_GOES_ON, AUTHOR_WENT_ON, QUESTION_GOES_ON, DISTANCE_NAMED, DISTANCE_MINE,
-    SECONDS, SECONDS_PACE, GAP_BEFORE, PAUSE_DIRECTLY_BEFORE, SECONDS_MINE,
+    NEWEST_OF_NAMED, NEWEST_NAMING_ME, ABSENT_NAMED_MINE, NAMES_NOBODY, MINE, MINE_NEWEST, MINE_NEWEST_NO_NAME,
+    MINE_DIRECTLY_BEFORE, MINE_NEWEST_SECONDS, MINE_LATER, AUTHOR_NEWEST, LATER_BY_AUTHOR, AUTHOR_NEWEST_NO_NAME,
+    LAST_I_NAMED, LAST_I_NAMED_NEWEST, LAST_NAMING_ME, LAST_NAMING_ME_NEWEST, NEWEST_NOT_MINE, NAMES_ME_SINCE_MINE,
+    FIRST_NAMING_ME_SINCE, OTHERS_UNNAMED_SINCE, NAMED_LATER, NAMED_LATER_COUNT, I_NAMED_LATER, ADDRESSEE_SPOKE_SINCE,
+    UNANSWERED_QUESTION, AUTHOR_FIRST, AUTHOR_FIRST_QUESTION, AFTER_MINE, FROM_MINE, EXCHANGED, NEW_ASKER_QUESTION,
+    NEW_ASKER_DISTANCE, AUTHOR_COUNT, HABIT_NO_NAME_MINE, DISTANCE, DIRECTLY_BEFORE, SECOND_BEFORE, THIRD_BEFORE,
+    BEYOND_TEN, BEYOND_THIRTY, AUTHORS_SINCE, OLDER, OLDER_MINE, AUTHOR_GOES_ON, AUTHOR_WENT_ON, QUESTION_GOES_ON,
+    DISTANCE_NAMED, DISTANCE_MINE, SECONDS, SECONDS_PACE, GAP_BEFORE, PAUSE_DIRECTLY_BEFORE, SECONDS_MINE,
     WORDS_SHARED_SHARE, WORDS_WEIGHT, WORDS_WEIGHT_BEST, WORDS_SHARED, RAREST_SHARED, WEIGHT_NOT_MINE, LENGTH,
-    SHORT_AFTER_QUESTION,
-    QUESTION, QUESTION_BY_MARK, QUESTION_QUESTION, QUESTION_STATEMENT, GREETS, GREETS_BOTH, THANKS, THANKED_NAMED_ME,
-    THANKS_MINE, YES_NO_QUESTION, YES_NO_YOU, CORRECTION_MINE, GOES_ON_MINE_NEWEST, GOES_ON_DIRECTLY_BEFORE, COMMAND,
-    COMMAND_BOTH, LAUGHS, LAUGH_DIRECTLY_BEFORE, HAS_LINK, LINK_AFTER_QUESTION, YOU_FIRST_PERSON, SECOND_PERSON_MINE,
-    CASUAL, ANSWER,
-) = range(96)  # fmt: skip
+    SHORT_AFTER_QUESTION, QUESTION, QUESTION_BY_MARK, QUESTION_QUESTION, QUESTION_STATEMENT, GREETS, GREETS_BOTH,
+    THANKS, THANKED_NAMED_ME, THANKS_MINE, YES_NO_QUESTION, YES_NO_YOU, CORRECTION_MINE, GOES_ON_MINE_NEWEST,
+    GOES_ON_DIRECTLY_BEFORE, COMMAND, COMMAND_BOTH, LAUGHS, LAUGH_DIRECTLY_BEFORE, HAS_LINK, LINK_AFTER_QUESTION,
+    YOU_FIRST_PERSON, SECOND_PERSON_MINE, CASUAL, ANSWER,
+) = range(96)
+# fmt: on
 N_BASE = len(BASE)
 N_COLUMNS = len(COLUMNS)
 N_QUIET = len(QUIET_OF)
@@ -136,7 +146,12 @@ def _candidates(
                     want_named -= 1
                     take = True
             speaks = offsets[row] < offsets[row + 1] or parent[row] >= 0
-            if want_naming > 0 and speaks and not take and _names(row, asker, author, parent, offsets, ids):
+            if (
+                want_naming > 0
+                and speaks
+                and not take
+                and _names(row, asker, author, parent, offsets, ids)
+            ):
                 want_naming -= 1
                 take = True
             if take:
@@ -206,7 +221,9 @@ def link_columns(
             flag[j] = flags[row - cues_from]
             call[j] = called[row - cues_from]
             short[j] = shortened[row - cues_from]
-        n_named[j] = _names_of(row, author, parent, mention_offsets, mention_ids, call[j], named_ids[j])
+        n_named[j] = _names_of(
+            row, author, parent, mention_offsets, mention_ids, call[j], named_ids[j]
+        )
         for k in range(n_named[j]):
             named_who[j, k] = NO
             for p in range(n_people):
@@ -400,7 +417,9 @@ def link_columns(
         # time
         y[SECONDS] = log_seconds
         y[SECONDS_PACE] = np.log1p(seconds / (pace + 1.0))
-        y[GAP_BEFORE] = np.log1p(max(0.0, (time_ms[row] - time_ms[rows[j - 1]]) / 1000.0)) if j > 0 else 0.0
+        y[GAP_BEFORE] = (
+            np.log1p(max(0.0, (time_ms[row] - time_ms[rows[j - 1]]) / 1000.0)) if j > 0 else 0.0
+        )
         y[PAUSE_DIRECTLY_BEFORE] = pause if directly else 0.0
         y[SECONDS_MINE] = log_seconds if mine else 0.0
         # text
@@ -465,7 +484,9 @@ def link_columns(
 
 
 @kernel(nb.float64(F64, nb.intp, F64, READ_F64, F64), nogil=True)
-def link_chances(scores: Float64, m: int, start: Float64, start_weights: Float64, p: Float64) -> float:
+def link_chances(
+    scores: Float64, m: int, start: Float64, start_weights: Float64, p: Float64
+) -> float:
     """See `reference_links.link_chances`."""
     best, second = -np.inf, -np.inf
     for j in range(m):

@@ -8,7 +8,6 @@ import numpy as np
 from .arrays import Float64, Int32
 from .compile import F64, F64_2D, READ_F64, READ_F64_2D, READ_I32, kernel
 
-
 AT_ONCE = 8
 
 

@@ -54,13 +54,47 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 BASE: tuple[str, ...] = tuple(name for names in FAMILIES.values() for name in names)
 
 _QUIET = frozenset(
-    """
-    mine mine_newest mine_directly_before mine_later author_newest later_by_author newest_not_mine unanswered_question
-    author_first after_mine from_mine author_count mine_newest_seconds distance directly_before second_before
-    third_before beyond_ten beyond_thirty authors_since author_goes_on author_went_on distance_mine seconds seconds_pace
-    words_shared_share words_weight words_weight_best words_shared rarest_shared weight_not_mine length
-    short_after_question question question_by_mark question_question question_statement yes_no_question answer
-    """.split()
+    [
+        "mine",
+        "mine_newest",
+        "mine_directly_before",
+        "mine_later",
+        "author_newest",
+        "later_by_author",
+        "newest_not_mine",
+        "unanswered_question",
+        "author_first",
+        "after_mine",
+        "from_mine",
+        "author_count",
+        "mine_newest_seconds",
+        "distance",
+        "directly_before",
+        "second_before",
+        "third_before",
+        "beyond_ten",
+        "beyond_thirty",
+        "authors_since",
+        "author_goes_on",
+        "author_went_on",
+        "distance_mine",
+        "seconds",
+        "seconds_pace",
+        "words_shared_share",
+        "words_weight",
+        "words_weight_best",
+        "words_shared",
+        "rarest_shared",
+        "weight_not_mine",
+        "length",
+        "short_after_question",
+        "question",
+        "question_by_mark",
+        "question_question",
+        "question_statement",
+        "yes_no_question",
+        "answer",
+    ]
 )
 QUIET: tuple[str, ...] = tuple(name for name in BASE if name in _QUIET)
 

@@ -6,6 +6,7 @@ Training and serving both come here, so that a column never means two things.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,6 +28,10 @@ QUIET_PLACE = START.index("quiet")
 
 SHARES: tuple[str, ...] = (*FAMILY_NAMES, "constant")
 """What the shares of a ranking belong to."""
+
+Positional: TypeAlias = tuple[
+    Int64, Int32, Int32, Int64, Int32, Int64, Int32, UInt8, Int32, Int32, Int32, Int32, int
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +67,7 @@ class LinkArrays:
     shortened: Int32
     cues_from: int = 0
 
-    def positional(self) -> tuple[object, ...]:
+    def positional(self) -> Positional:
         """The arguments the kernels begin with."""
         return (
             self.time_ms, self.author, self.parent, self.mention_offsets, self.mention_ids, self.keyword_offsets,
@@ -192,7 +197,13 @@ def chances(scores: Float64, start: Float64, model: Linear) -> tuple[Float64, fl
 
 
 def extend_links(
-    arrays: LinkArrays, allowed: UInt8, allowed_from: int, links: ReplyLinks, done: int, end: int, model: LinkModel
+    arrays: LinkArrays,
+    allowed: UInt8,
+    allowed_from: int,
+    links: ReplyLinks,
+    done: int,
+    end: int,
+    model: LinkModel,
 ) -> None:
     """Fill in the links of the rows from ``done`` to ``end``; those before ``done`` stay as they are.
 
@@ -204,7 +215,9 @@ def extend_links(
         model.first.weights, model.first.intercept, model.start.with_intercept,
         links.rows[at:to], links.chances[at:to], links.starts[at:to],
     )  # fmt: skip
-    kernels_conversations.conversations(links.rows, links.chances, links.first, done, end, links.together)
+    kernels_conversations.conversations(
+        links.rows, links.chances, links.first, done, end, links.together
+    )
 
 
 def conversation_columns(
@@ -222,8 +235,14 @@ def conversation_columns(
 
 
 def rank(
-    arrays: LinkArrays, links: ReplyLinks, question: LinkQuestion, rows: Int32, n_extra: int, model: LinkModel,
-    *, parent: int = NOBODY,
+    arrays: LinkArrays,
+    links: ReplyLinks,
+    question: LinkQuestion,
+    rows: Int32,
+    n_extra: int,
+    model: LinkModel,
+    *,
+    parent: int = NOBODY,
 ) -> Ranking:
     """Rank candidates for a question: links first, then who belongs to the same conversation.
 
@@ -244,7 +263,9 @@ def rank(
     told = rows == parent
     if told.any():
         p, starts_new = told.astype(np.float64), 0.0
-    more = conversation_columns(arrays, links, rows, n_extra, question.author, x, p, starts_new, float(start[QUIET_PLACE]))
+    more = conversation_columns(
+        arrays, links, rows, n_extra, question.author, x, p, starts_new, float(start[QUIET_PLACE])
+    )
     link_shares, link_linear = _shares(x, more, model.second)
     tail_shares, tail_linear = _shares(x, more, model.tail)
     likely = np.exp(link_linear - link_linear.max())
@@ -256,7 +277,9 @@ def rank(
 def _shares(x: Float64, more: Float64, model: Linear) -> tuple[Float64, Float64]:
     shares = np.empty((len(x), len(SHARES)), np.float64)
     linear = np.empty(len(x), np.float64)
-    family_shares(x, more, model.weights, model.means, model.constant, FAMILIES_OF_COLUMNS, shares, linear)
+    family_shares(
+        x, more, model.weights, model.means, model.constant, FAMILIES_OF_COLUMNS, shares, linear
+    )
     return shares, linear
 
 
@@ -276,4 +299,6 @@ def carry_links(old: ReplyLinks, new: ReplyLinks, upto: int) -> None:
     skip, count = new.first - old.first, upto - new.first
     for name in ("rows", "chances", "starts"):
         getattr(new, name)[:count] = getattr(old, name)[skip : skip + count]
-    kernels_conversations.conversations(new.rows, new.chances, new.first, new.first, upto, new.together)
+    kernels_conversations.conversations(
+        new.rows, new.chances, new.first, new.first, upto, new.together
+    )

@@ -10,7 +10,18 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from .link_columns import BASE, CONVERSATION, MAX_EXTRA, MAX_NAMED, MAX_WORDS, QUIET, REACH, START, TOP, WINDOW
+from .link_columns import (
+    BASE,
+    CONVERSATION,
+    MAX_EXTRA,
+    MAX_NAMED,
+    MAX_WORDS,
+    QUIET,
+    REACH,
+    START,
+    TOP,
+    WINDOW,
+)
 from .links import LinkArrays, LinkQuestion
 
 QUESTION_TYPE, ANSWER_TYPE, CASUAL_TYPE = 1, 2, 5
@@ -37,7 +48,9 @@ def names(a: LinkArrays, row: int, user: int) -> bool:
     return user in ids or (0 <= a.parent[row] < row and a.author[a.parent[row]] == user)
 
 
-def candidates(a: LinkArrays, end: int, allowed: Callable[[int], bool], q: LinkQuestion) -> tuple[list[int], int]:
+def candidates(
+    a: LinkArrays, end: int, allowed: Callable[[int], bool], q: LinkQuestion
+) -> tuple[list[int], int]:
     """The last `WINDOW` allowed rows, and at most `MAX_EXTRA` older ones within `REACH`, newest first: 3 of me where I
     have under 3 in the window (1 under 20), 2 of each named person with under 2, 2 that name me if under 2 do.
     """
@@ -48,7 +61,9 @@ def candidates(a: LinkArrays, end: int, allowed: Callable[[int], bool], q: LinkQ
     naming = sum(a.author[r] != q.author and names(a, r, q.author) for r in window)
     want_naming = 2 if q.author >= 0 and naming < 2 else 0
     people = [*q.names.tolist(), *([q.shortened] if q.shortened >= 0 else [])]
-    want = {user: 2 for user in people if user >= 0 and sum(a.author[r] == user for r in window) < 2}
+    want = {
+        user: 2 for user in people if user >= 0 and sum(a.author[r] == user for r in window) < 2
+    }
     older: list[int] = []
     for row in earlier[WINDOW:]:
         if row < end - WINDOW - REACH or len(older) == MAX_EXTRA:
@@ -73,14 +88,18 @@ def link_columns(
     asked = {flag for at, flag in enumerate(FLAGS) if q.flags >> at & 1}
     seen = [j >= n_extra and rows[j] >= a.cues_from for j in range(m)]
     cue = [
-        {flag for at, flag in enumerate(FLAGS) if seen[j] and int(a.flags[rows[j] - a.cues_from]) >> at & 1}
+        {
+            flag
+            for at, flag in enumerate(FLAGS)
+            if seen[j] and int(a.flags[rows[j] - a.cues_from]) >> at & 1
+        }
         for j in range(m)
     ]
     call = [int(a.called[rows[j] - a.cues_from]) if seen[j] else -1 for j in range(m)]
     short = [int(a.shortened[rows[j] - a.cues_from]) if seen[j] else -1 for j in range(m)]
     who = [int(a.author[row]) for row in rows]
     naming = [people_named(a, row, call[j]) for j, row in enumerate(rows)]
-    q_names = {user for user in q.names.tolist()}
+    q_names = set(q.names.tolist())
     me = q.author
     mine = [me >= 0 and author == me for author in who]
     names_me = [me >= 0 and not mine[j] and me in naming[j] for j in range(m)]
@@ -95,9 +114,13 @@ def link_columns(
     first_since = min((j for j in range(my_newest + 1, m) if names_me[j]), default=-1)
     i_named_last = next((naming[j] for j in range(m - 1, -1, -1) if mine[j] and naming[j]), set())
     habit = sum(mine[j] and not naming[j] for j in range(m)) / (sum(mine) + 1.0)
-    quiet = max(0.0, 1.0 - sum(bool(naming[j]) for j in range(n_extra, m)) / max(1.0, 0.15 * window))
+    quiet = max(
+        0.0, 1.0 - sum(bool(naming[j]) for j in range(n_extra, m)) / max(1.0, 0.15 * window)
+    )
     words = set(q.words.tolist()) if len(q.words) <= MAX_WORDS else set()
-    row_words = [set(a.keyword_ids[a.keyword_offsets[r] : a.keyword_offsets[r + 1]].tolist()) for r in rows]
+    row_words = [
+        set(a.keyword_ids[a.keyword_offsets[r] : a.keyword_offsets[r + 1]].tolist()) for r in rows
+    ]
     mean_words = sum(map(len, row_words)) / max(1, m)
     idf = {w: _idf(m, sum(w in found for found in row_words)) for w in words}
     weight = [_bm25([idf[w] for w in words & found], len(found), mean_words) for found in row_words]
@@ -139,7 +162,8 @@ def link_columns(
             last_naming_me=naming_me, last_naming_me_newest=naming_me and newest, newest_not_mine=j == newest_not_mine,
             names_me_since_mine=names_me[j] and j > my_newest, first_naming_me_since=j == first_since,
             others_unnamed_since=first_since < 0 and not mine[j], named_later=named_later > 0,
-            named_later_count=math.log1p(named_later), i_named_later=any(mine[i] and author in naming[i] for i in since),
+            named_later_count=math.log1p(named_later),
+            i_named_later=any(mine[i] and author in naming[i] for i in since),
             addressee_spoke_since=any(who[i] in naming[j] for i in since),
             unanswered_question=question[j] and newest and not named_later, author_first=who.index(author) == j,
             author_first_question=who.index(author) == j and question[j], after_mine=0 <= my_newest < j,
@@ -171,7 +195,8 @@ def link_columns(
         )  # fmt: skip
         both = asked & cue[j]
         c.update(
-            question=question[j], question_by_mark="question_mark" in cue[j], question_question=question[j] and q_question,
+            question=question[j], question_by_mark="question_mark" in cue[j],
+            question_question=question[j] and q_question,
             question_statement=question[j] and not q_question, greets="greeting" in cue[j],
             greets_both="greeting" in both, thanks="thanks" in cue[j],
             thanked_named_me="thanks" in asked and names_me[j], thanks_mine="thanks" in asked and mine[j],
@@ -193,7 +218,8 @@ def link_columns(
         "new_asker": float(not any(mine)), "names_nobody": no_name, "absent_named": float(absent),
         "greets": float("greeting" in asked), "question": float(q_question), "length": math.log1p(max(0, q.tokens)),
         "quiet": quiet, "yes_no": float("yes_no" in asked),
-        "since_mine": math.log1p(m - my_newest if my_newest >= 0 else 2 * WINDOW), "named_since": float(first_since >= 0),
+        "since_mine": math.log1p(m - my_newest if my_newest >= 0 else 2 * WINDOW),
+        "named_since": float(first_since >= 0),
         "closes": float(bool(asked & {"thanks", "laugh", "correction"})),
     }  # fmt: skip
     return out, start
@@ -208,20 +234,27 @@ def _bm25(idfs: list[float], size: int, mean: float) -> float:
     return 2.2 * sum(idfs) / (1.0 + 1.2 * (0.25 + 0.75 * size / max(1.0, mean)))
 
 
-def link_chances(scores: Sequence[float], weights: Sequence[float], start: Columns) -> tuple[list[float], float]:
+def link_chances(
+    scores: Sequence[float], weights: Sequence[float], start: Columns
+) -> tuple[list[float], float]:
     """Softmax of the scores; the logistic start model over it and over `start`, which it completes."""
     best, *others = sorted(scores, reverse=True)
     mass = [math.exp(score - best) for score in scores]
     p = [one / sum(mass) for one in mass]
     start.update(
         best_score=best, log_sum=best + math.log(sum(mass)), best_chance=max(p),
-        entropy=-sum(one * math.log(one) for one in p if one > 0.0), lead=min(10.0, best - max(others, default=-math.inf)),
+        entropy=-sum(one * math.log(one) for one in p if one > 0.0),
+        lead=min(10.0, best - max(others, default=-math.inf)),
     )  # fmt: skip
-    z = weights[-1] + sum(w * value for w, value in zip(weights, (start[name] for name in START), strict=False))
+    z = weights[-1] + sum(
+        w * value for w, value in zip(weights, (start[name] for name in START), strict=False)
+    )
     return p, 1.0 / (1.0 + math.exp(-z))
 
 
-def conversations(links: Sequence[Sequence[tuple[int, float]]], first: int) -> Callable[[int, int], float]:
+def conversations(
+    links: Sequence[Sequence[tuple[int, float]]], first: int
+) -> Callable[[int, int], float]:
     """Return the probability that two rows belong to one conversation, if every row picks its parent by itself.
 
     It is the chance of each link of the later row times the chance that its parent belongs with the other one.
@@ -267,7 +300,11 @@ def conversation_columns(
     out = []
     for j, row in enumerate(rows):
         replies = [
-            (i, chance) for i in range(m) if known[i] for parent, chance in links[rows[i] - first] if parent == row
+            (i, chance)
+            for i in range(m)
+            if known[i]
+            for parent, chance in links[rows[i] - first]
+            if parent == row
         ]
         members = [(i, together(row, rows[i])) for i in range(m) if known[i] and known[j]]
         c = {
@@ -311,7 +348,11 @@ def _log_rank(values: Sequence[float], j: int) -> float:
 
 
 def family_shares(
-    x: Sequence[float], weights: Sequence[float], means: Sequence[float], family: Sequence[int], constant: float
+    x: Sequence[float],
+    weights: Sequence[float],
+    means: Sequence[float],
+    family: Sequence[int],
+    constant: float,
 ) -> list[float]:
     """What each family of columns adds to one candidate's score, and last the constant. The score is their sum."""
     out = [0.0] * (max(family) + 1)

@@ -39,7 +39,18 @@ def _warm_links() -> None:
     one_a_row = np.arange(3, dtype=np.int64)
     ids, nobody = np.zeros(2, np.int32), np.full(2, -1, np.int32)
     arrays = LinkArrays(
-        one_a_row[:2], ids, nobody, one_a_row, ids, one_a_row, ids, ids.astype(np.uint8), ids, ids, nobody, nobody
+        one_a_row[:2],
+        ids,
+        nobody,
+        one_a_row,
+        ids,
+        one_a_row,
+        ids,
+        ids.astype(np.uint8),
+        ids,
+        ids,
+        nobody,
+        nobody,
     )
     question = LinkQuestion(2, 0, 1, 0, -1, -1, ids[:1], ids[:1], 1)
     allowed, links = np.ones(2, np.uint8), new_links(0)

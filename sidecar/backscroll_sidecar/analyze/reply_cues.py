@@ -30,7 +30,8 @@ _TOKEN = re.compile(r"[^\W_][\w\-\[\]`^|]{2,31}")
 _OUTER = re.compile(r"^[\W\d_]+|[\W\d_]+$")
 
 _THANKS = re.compile(
-    r"\b(?:thanks|thank you|thx|thnx|thanx|tnx|ty|tyvm|cheers|appreciated?)\b|谢谢|多谢|感谢|谢了|謝謝|3q", re.ASCII
+    r"\b(?:thanks|thank you|thx|thnx|thanx|tnx|ty|tyvm|cheers|appreciated?)\b|谢谢|多谢|感谢|谢了|謝謝|3q",
+    re.ASCII,
 )
 _YES_NO = re.compile(
     r"(?:yes|yep|yup|yeah|yea|ya|no|nope|nah|not|sure|right|correct|true|exactly|indeed|maybe|probably|ok(?:ay)?|k)\b"
@@ -47,7 +48,9 @@ _QUESTION_WORD = re.compile(
     r"|什么|甚么|什麼|怎[么麼样]|为何|谁|哪|几|多少|如何|吗|嗎|呢|是不是|有没有|能不能|请问",
     re.ASCII,
 )
-_CORRECTION = re.compile(r"\s*(?:\*+\s?\S+|\S+\s?\*+|s/[^/]*/[^/]*/?g?|i mean\b.*|我是说.*|说错了?.*)\s*$", re.ASCII)
+_CORRECTION = re.compile(
+    r"\s*(?:\*+\s?\S+|\S+\s?\*+|s/[^/]*/[^/]*/?g?|i mean\b.*|我是说.*|说错了?.*)\s*$", re.ASCII
+)
 _LINK = re.compile(r"https?://|www\.|(?<!\S)[~.]{0,2}/\w+[/.]\w")
 _VERSION = re.compile(r"\d+\.\d+|\b\d{3,}\b", re.ASCII)
 _YOU = re.compile(r"\b(?:you|your|u|ya|yours|you're|youre)\b|[你您]", re.ASCII)
@@ -57,7 +60,9 @@ _GOES_ON = re.compile(
     r"|那|但|所以|而且|因为|还|也|这|他|她|它|不过|然后",
     re.ASCII,
 )
-_LAUGH = re.compile(r"\b(?:lo+l|lmao|rofl|ha(?:ha)+|he(?:he)+|heh)\b|哈哈|呵呵|嘿嘿|[:;]-?[)dp(]", re.ASCII)
+_LAUGH = re.compile(
+    r"\b(?:lo+l|lmao|rofl|ha(?:ha)+|he(?:he)+|heh)\b|哈哈|呵呵|嘿嘿|[:;]-?[)dp(]", re.ASCII
+)
 _COMMAND = re.compile(r"\s*(?:[!.]\w|/\w+\s)")
 
 

@@ -51,7 +51,11 @@ class LinkState:
         """The same with arrays of its own, known up to row `upto` at most."""
         links = self.links
         own = ReplyLinks(
-            links.first, links.rows.copy(), links.chances.copy(), links.starts.copy(), links.together.copy()
+            links.first,
+            links.rows.copy(),
+            links.chances.copy(),
+            links.starts.copy(),
+            links.together.copy(),
         )
         return replace(
             self, links=own, upto=min(upto, self.upto),

@@ -25,8 +25,8 @@ class Profile:
 
     `sources` run in this order. `recent_limit` (messages) and `window_limit`, `window_hours`, `thread_limit` bound
     them. `parameters` None means recency decides. `threshold` is compared with the score; `recent_floor` newest and,
-    with `keep_chain`, the question's ancestors are kept whatever their score. `replies`: the reply model ranks. `max_messages` and
-    `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
+    with `keep_chain`, the question's ancestors are kept whatever their score. `replies`: the reply model
+    ranks. `max_messages` and `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
     """
 
     name: str

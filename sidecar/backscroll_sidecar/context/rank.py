@@ -105,7 +105,14 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
         stages[place] = CHAIN if place == parent else LINK
     order = places[np.concatenate([head, rest])]
     return Ranked(
-        scores, linear, shares, SHARES, (1.0,) * len(SHARES), "softmax, logistic", order, tuple(stages)
+        scores,
+        linear,
+        shares,
+        SHARES,
+        (1.0,) * len(SHARES),
+        "softmax, logistic",
+        order,
+        tuple(stages),
     )
 
 

@@ -11,15 +11,33 @@ from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
-from backscroll_sidecar.context.replies import INLINE_ROWS, catch_up, linked, missing_rows, rank_replies
+from backscroll_sidecar.context.replies import (
+    INLINE_ROWS,
+    catch_up,
+    linked,
+    missing_rows,
+    rank_replies,
+)
 from backscroll_sidecar.domain import Analysis, Fate, MessageState
 from backscroll_sidecar.ports import Applied
-from tests.kit.chats import ANN, BEN, CAT, KEY, MINUTE_MS, NOON_MS, SECOND_MS, PlainCodec, say, stored_in_order
-from tests.kit.rooms import Room, ids, ids_by_rank
+from tests.kit.chats import (
+    ANN,
+    BEN,
+    CAT,
+    KEY,
+    MINUTE_MS,
+    NOON_MS,
+    SECOND_MS,
+    PlainCodec,
+    say,
+    stored_in_order,
+)
+from tests.kit.rooms import Room, ids_by_rank
 
 LINES = [
     "did anybody get the scanner to work?", "Ann: yes, with the new driver", "which one?", "猫吃什么？", "它们吃鱼。",
-    "thanks Ben", "see /etc/sane.d/dll.conf, line 12", "lol", "no idea", "Cat: try 2.4 instead", "我不知道", "and then?",
+    "thanks Ben", "see /etc/sane.d/dll.conf, line 12", "lol", "no idea", "Cat: try 2.4 instead", "我不知道",
+    "and then?",
 ]  # fmt: skip
 PEOPLE = (ANN, BEN, CAT)
 
@@ -42,7 +60,10 @@ def channel(stored=()):
 def ranked(view, text="which driver?", asker=CAT, **fields):
     """The ranking of a question at noon, as plain values."""
     question = resolve_question(
-        BuildRequest(KEY, text, asker=asker, asked_at_ms=NOON_MS, **fields), view, Analyzer(), NOON_MS
+        BuildRequest(KEY, text, asker=asker, asked_at_ms=NOON_MS, **fields),
+        view,
+        Analyzer(),
+        NOON_MS,
     )
     state = linked(view, question.end)
     eligible = question.eligible(view, None)
@@ -54,7 +75,9 @@ def ranked(view, text="which driver?", asker=CAT, **fields):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("count", [3, WARM + BLOCK - 1, WARM + BLOCK, WARM + BLOCK + 1, 2 * WARM + 3 * BLOCK + 5])
+@pytest.mark.parametrize(
+    "count", [3, WARM + BLOCK - 1, WARM + BLOCK, WARM + BLOCK + 1, 2 * WARM + 3 * BLOCK + 5]
+)
 def test_a_channel_that_grew_ranks_like_one_just_loaded(count):
     """Law 2: rows linked one by one, in lumps, or all at once after a restart: bit for bit the same."""
     stored = chat(count)
@@ -83,9 +106,17 @@ def test_an_edit_a_recall_or_a_late_line_leaves_nothing_stale(changed, how):
     item = stored[changed]
     if how == "edit":
         text = "Ann, which driver is it? 2.4"
-        new = replace(item, revision=1, analysis=replace(Analyzer().analyze(replace(item.message, reply=None), hot.people), text=text))
+        new = replace(
+            item,
+            revision=1,
+            analysis=replace(
+                Analyzer().analyze(replace(item.message, reply=None), hot.people), text=text
+            ),
+        )
     elif how == "recall":
-        new = replace(item, state=MessageState.RECALLED, analysis=Analysis("", item.analysis.message_type))
+        new = replace(
+            item, state=MessageState.RECALLED, analysis=Analysis("", item.analysis.message_type)
+        )
     else:
         late = say("late", ANN, "which driver, Cat?", (400 - changed) * 7 * SECOND_MS - 1)
         new = replace(stored_in_order([late])[0], seq=1_000)
@@ -103,11 +134,16 @@ def test_a_question_about_the_past_ranks_as_it_did_then():
     linked(hot.view(), 600)
     kept = hot.view().replies.state
     question = resolve_question(
-        BuildRequest(KEY, "which one?", asker=CAT, asked_at_ms=stored[319].rank_time_ms), hot.view(), Analyzer(), NOON_MS
+        BuildRequest(KEY, "which one?", asker=CAT, asked_at_ms=stored[319].rank_time_ms),
+        hot.view(),
+        Analyzer(),
+        NOON_MS,
     )
     assert question.end == 320
     state = linked(hot.view(), question.end)
-    replies = rank_replies(hot.view(), question, question.eligible(hot.view(), None), np.empty(0, np.int32), state)
+    replies = rank_replies(
+        hot.view(), question, question.eligible(hot.view(), None), np.empty(0, np.int32), state
+    )
     assert [hot.view().message_ids[row] for row in replies.rows] == then[0]
     assert hot.view().replies.state is kept
 
@@ -129,9 +165,14 @@ async def test_many_missing_rows_are_linked_by_a_thread_once():
 
 def test_the_parent_known_from_the_platform_comes_first():
     """Issue 4: an edge the platform knows is certain; its chain is kept whatever the scores say."""
-    lines = [say(f"m{n}", PEOPLE[n % 3], LINES[n % len(LINES)], (200 - n) * MINUTE_MS) for n in range(150)]
+    lines = [
+        say(f"m{n}", PEOPLE[n % 3], LINES[n % len(LINES)], (200 - n) * MINUTE_MS)
+        for n in range(150)
+    ]
     lines[40] = replace(lines[40], reply=say("x", reply_to="m20").reply)
-    built = Room(lines).build_now("and now?", CAT, reply=say("x", reply_to="m40").reply, explain=True, profile="balanced")
+    built = Room(lines).build_now(
+        "and now?", CAT, reply=say("x", reply_to="m40").reply, explain=True, profile="balanced"
+    )
     assert ids_by_rank(built)[0] == "m40"
     assert "m20" in ids_by_rank(built)[:9]
     why = {one.message_id: one for one in built.explanation.candidates}
@@ -162,7 +203,10 @@ def test_a_chinese_chat():
 
 def test_older_messages_of_the_people_concerned_are_candidates():
     """What the asker said beyond the window, and what names the asker there, is looked at, and says why."""
-    old = [say("mine", CAT, "my disk is broken", 300 * MINUTE_MS), say("to me", BEN, "hm", 299 * MINUTE_MS, mentions=("u3",))]
+    old = [
+        say("mine", CAT, "my disk is broken", 300 * MINUTE_MS),
+        say("to me", BEN, "hm", 299 * MINUTE_MS, mentions=("u3",)),
+    ]
     noise = [say(f"n{n}", ANN, f"talk {n}", (200 - n) * MINUTE_MS) for n in range(120)]
     built = Room([*old, *noise]).build_now("any news?", CAT, profile="balanced", explain=True)
     sources = {one.message_id: one.sources for one in built.explanation.candidates}

@@ -86,7 +86,16 @@ def test_imports():
 
     But for the package's own weights, which `link_model` reads once.
     """
-    allowed = {"numpy", "numba", "math", "dataclasses", "functools", "typing", "collections", "__future__"}
+    allowed = {
+        "numpy",
+        "numba",
+        "math",
+        "dataclasses",
+        "functools",
+        "typing",
+        "collections",
+        "__future__",
+    }
     found = set()
     for path in Path(backscroll_scoring.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -10,8 +10,17 @@ from backscroll_scoring import reference_links as plain
 from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
 from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
 from backscroll_scoring.links import (
-    SHARES, LinkArrays, LinkQuestion, ReplyLinks, candidates, chances, conversation_columns, extend_links, link_columns,
-    new_links, rank,
+    SHARES,
+    LinkArrays,
+    LinkQuestion,
+    ReplyLinks,
+    candidates,
+    chances,
+    conversation_columns,
+    extend_links,
+    link_columns,
+    new_links,
+    rank,
 )  # fmt: skip
 
 
@@ -45,7 +54,9 @@ def room(seed, n=150, people=9, cues_from=0, named=0.3):
 def asked(seed, people=9):
     rng = np.random.default_rng(seed + 1000)
     users = np.sort(rng.choice(people + 2, rng.integers(0, 3), replace=False)).astype(np.int32)
-    words = np.sort(rng.choice(np.arange(-3, 40), rng.integers(0, 8), replace=False)).astype(np.int32)
+    words = np.sort(rng.choice(np.arange(-3, 40), rng.integers(0, 8), replace=False)).astype(
+        np.int32
+    )
     return LinkQuestion(
         10_000_000 if seed % 3 else 0, int(rng.integers(-1, people)), int(rng.integers(1, 6)),
         int(rng.integers(0, 2**14)), int(users[0]) if len(users) else -1, int(rng.integers(-1, people)),
@@ -63,7 +74,10 @@ SEEDS = range(12)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_candidates_and_columns_are_those_of_the_twin(seed):
     n = (1, 2, 40, 150, 400)[seed % 5]
-    arrays, question = room(seed, n, cues_from=n // 4 if seed % 4 == 0 else 0, named=(0.0, 0.05, 0.5)[seed % 3]), asked(seed)
+    arrays = room(
+        seed, n, cues_from=n // 4 if seed % 4 == 0 else 0, named=(0.0, 0.05, 0.5)[seed % 3]
+    )
+    question = asked(seed)
     allowed = allowed_rows(seed, n)
     rows, n_extra = candidates(arrays, n, allowed, 0, question)
     expected = plain.candidates(arrays, n, lambda row: bool(allowed[row]), question)
@@ -91,29 +105,41 @@ def test_links_and_conversations_are_those_of_the_twin(seed):
     listed = []
     for row in range(first, n):
         at = row - first
-        listed.append([(r, p) for r, p in zip(links.rows[at].tolist(), links.chances[at].tolist(), strict=True) if r >= 0])
+        both = zip(links.rows[at].tolist(), links.chances[at].tolist(), strict=True)
+        listed.append([(r, p) for r, p in both if r >= 0])
         assert sum(p for _, p in listed[-1]) + links.starts[at] <= 1 + 1e-9
     for row in range(first, n, 13):
         expected = expected_links(arrays, allowed, row, model)
         assert [r for r, _ in listed[row - first]] == [r for r, _ in expected]
-        assert [p for _, p in listed[row - first]] == pytest.approx([p for _, p in expected], abs=1e-9)
+        assert [p for _, p in listed[row - first]] == pytest.approx(
+            [p for _, p in expected], abs=1e-9
+        )
     together = plain.conversations(listed, first)
     for late in range(first, n):
         for early in range(max(first, late - WINDOW), late + 1):
-            assert links.together[late - first, late - early] == pytest.approx(together(late, early), abs=1e-9)
+            assert links.together[late - first, late - early] == pytest.approx(
+                together(late, early), abs=1e-9
+            )
     question = asked(seed)
     rows, n_extra = candidates(arrays, n, allowed, 0, question)
     x, start = link_columns(arrays, question, rows, n_extra)
     p, starts_new = chances(x @ model.first.weights + model.first.intercept, start, model.start)
-    known = ReplyLinks(first, links.rows[: n - first], links.chances[: n - first], links.starts[: n - first], links.together[: n - first])
-    more = conversation_columns(arrays, known, rows, n_extra, question.author, x, p, starts_new, 0.4)
+    k = n - first
+    known = ReplyLinks(
+        first, links.rows[:k], links.chances[:k], links.starts[:k], links.together[:k]
+    )
+    more = conversation_columns(
+        arrays, known, rows, n_extra, question.author, x, p, starts_new, 0.4
+    )
     naming = np.flatnonzero(x[:, BASE.index("newest_naming_me")])
     expected = plain.conversation_columns(
         arrays, question, rows.tolist(), n_extra, p.tolist(), starts_new, 0.4, listed, known.starts.tolist(), first,
         int(naming[0]) if len(naming) else -1,
     )  # fmt: skip
     for j, one in enumerate(expected):
-        assert dict(zip(CONVERSATION, more[j].tolist(), strict=True)) == pytest.approx(one, abs=1e-9), rows[j]
+        assert dict(zip(CONVERSATION, more[j].tolist(), strict=True)) == pytest.approx(
+            one, abs=1e-9
+        ), rows[j]
 
 
 def expected_links(arrays, allowed, row, model):
@@ -133,7 +159,11 @@ def expected_links(arrays, allowed, row, model):
         return []
     columns, start = plain.link_columns(arrays, question, rows, n_extra)
     weights = model.first.weights.tolist()
-    scores = [model.first.intercept + sum(w * c[name] for w, name in zip(weights, COLUMNS, strict=True)) for c in columns]
+    named_weights = dict(zip(COLUMNS, weights, strict=True))
+    scores = [
+        model.first.intercept + sum(w * c[name] for name, w in named_weights.items())
+        for c in columns
+    ]
     p, starts_new = plain.link_chances(scores, model.start.with_intercept.tolist(), start)
     return plain.top_links(p, rows, starts_new)
 
@@ -155,12 +185,21 @@ def test_shares_add_up_and_chances_are_chances(seed):
     told = rank(arrays, known, question, rows, n_extra, shipped(), parent=int(rows[3]))
     assert (told.starts_new, told.link[3], told.link.sum()) == (0.0, 1.0, 1.0)
     x, start = link_columns(arrays, question, rows, n_extra)
-    p, starts_new = chances(x @ shipped().first.weights + shipped().first.intercept, start, shipped().start)
-    more = conversation_columns(arrays, known, rows, n_extra, question.author, x, p, starts_new, start[START.index("quiet")])
+    p, starts_new = chances(
+        x @ shipped().first.weights + shipped().first.intercept, start, shipped().start
+    )
+    quiet = start[START.index("quiet")]
+    more = conversation_columns(
+        arrays, known, rows, n_extra, question.author, x, p, starts_new, quiet
+    )
     second = shipped().second
     for j in (0, len(rows) - 1):
         expected = plain.family_shares(
-            [*x[j], *more[j]], second.weights, second.means, FAMILIES_OF_COLUMNS.tolist(), second.constant
+            [*x[j], *more[j]],
+            second.weights,
+            second.means,
+            FAMILIES_OF_COLUMNS.tolist(),
+            second.constant,
         )
         assert ranking.link_shares[j].tolist() == pytest.approx(expected, abs=1e-6)
 
@@ -204,7 +243,9 @@ def test_what_an_answer_looks_like():
         *csr([[]] * n), *csr([[]] * n), np.array([3, 3, 1, 3, 3, 3], np.uint8), quiet.tokens,
         np.array([0, 0, 1, 0, 0, 0], np.int32), np.full(n, -1, np.int32), np.full(n, -1, np.int32),
     )  # fmt: skip
-    question = LinkQuestion(130_000, 0, 3, 0, 1, -1, np.array([1], np.int32), np.empty(0, np.int32), 8)
+    question = LinkQuestion(
+        130_000, 0, 3, 0, 1, -1, np.array([1], np.int32), np.empty(0, np.int32), 8
+    )
     rows, n_extra = candidates(plainly, n, np.ones(n, np.uint8), 0, question)
     links = new_links(0)
     extend_links(plainly, np.ones(n, np.uint8), 0, links, 0, n, shipped())

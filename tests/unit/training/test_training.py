@@ -56,7 +56,9 @@ def data(tmp_path_factory):
 def test_the_command_writes_the_same_file_again(data, tmp_path):
     """Issue 4: training is one command that writes the same file again; the package can read it."""
     for name in ("one.json", "two.json"):
-        assert links.main(["--data", str(data), "--out", str(tmp_path / name), "--steps", "12"]) == 0
+        assert (
+            links.main(["--data", str(data), "--out", str(tmp_path / name), "--steps", "12"]) == 0
+        )
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
     model = load(tmp_path / "one.json")
     assert len(model.second.weights) == len(COLUMNS) + len(CONVERSATION)
@@ -66,8 +68,12 @@ def test_the_command_writes_the_same_file_again(data, tmp_path):
 
 def test_figures_of_what_was_held_out(data, tmp_path, capsys):
     """The held-out talk follows the same rule, so that a model that learnt it finds the answered line."""
-    links.main(["--data", str(data), "--out", str(tmp_path / "m.json"), "--steps", "12", "--hold-out"])
-    figures = {line[:22].strip(): line[22:].split() for line in capsys.readouterr().out.splitlines()}
+    links.main(
+        ["--data", str(data), "--out", str(tmp_path / "m.json"), "--steps", "12", "--hold-out"]
+    )
+    figures = {
+        line[:22].strip(): line[22:].split() for line in capsys.readouterr().out.splitlines()
+    }
     assert {"val", "dev", "dev, explicit", "zh"} <= set(figures)
     assert float(figures["dev"][1]) > 0.95  # hit@5 of some 50 lines before
 
