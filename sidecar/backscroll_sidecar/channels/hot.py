@@ -85,6 +85,7 @@ class HotChannel:
             sum(c.nbytes for c in self._scalars.values())
             + self._keywords.nbytes
             + self._mentions.nbytes
+            + self._replies.nbytes
         )
         return arrays + self._text_bytes + len(self._ids) * ROW_OVERHEAD_BYTES
 
