@@ -78,8 +78,15 @@ async def catch_up(view: ChannelView, end: int) -> LinkState:
         await asyncio.shield(memo.work)
     if missing_rows(view, end) > INLINE_ROWS:
         memo.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
+        memo.work.add_done_callback(_retrieve_exception)
         return await asyncio.shield(memo.work)
     return linked(view, end)
+
+
+def _retrieve_exception(work: asyncio.Future[LinkState]) -> None:
+    """Every waiter may have given up; then nobody else would look at the work's error."""
+    if not work.cancelled():
+        work.exception()
 
 
 def linked(view: ChannelView, end: int) -> LinkState:

@@ -69,7 +69,10 @@ def test_without_the_compiler():
     """The kernels' Python, not compiled, equals the reference too: so coverage means something."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--no-header"]
-        + [str(Path(__file__).with_name(name)) for name in ("test_twins.py", "test_factors.py")],
+        + [
+            str(Path(__file__).with_name(name))
+            for name in ("test_twins.py", "test_factors.py", "test_links.py")
+        ],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=Path(__file__).parent,
         capture_output=True,

@@ -3,9 +3,11 @@
 import json
 import math
 
+import numba
 import numpy as np
 import pytest
 
+from backscroll_scoring import kernels_conversations, kernels_links, kernels_shares, warm
 from backscroll_scoring import reference_links as plain
 from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
 from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
@@ -68,7 +70,7 @@ def allowed_rows(seed, n):
     return (np.random.default_rng(seed).random(n) < (0.9 if seed % 2 else 1.0)).astype(np.uint8)
 
 
-SEEDS = range(12)
+SEEDS = range(2 if numba.config.DISABLE_JIT else 12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -232,6 +234,25 @@ def test_the_weights_file_is_sane(tmp_path):
     (tmp_path / "old.json").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(ValueError, match="first"):
         load(tmp_path / "old.json")
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
+def test_link_kernels_compile_nothing_when_called():
+    """Law 9: one signature each, whatever they are called with; `warm` has called them all."""
+    warm()
+    compiled = [
+        getattr(module, name)
+        for module, names in (
+            (kernels_links, ("candidates", "link_columns", "link_chances", "reply_links")),
+            (kernels_conversations, ("conversations", "conversation_columns")),
+            (kernels_shares, ("family_shares",)),
+        )
+        for name in names
+    ]
+    test_shares_add_up_and_chances_are_chances(1)
+    for kernel in compiled:
+        assert len(kernel.signatures) == 1
+        assert not kernel._can_compile
 
 
 def test_what_an_answer_looks_like():
