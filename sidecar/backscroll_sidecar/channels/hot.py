@@ -90,6 +90,7 @@ class HotChannel:
             + self._keywords.nbytes
             + self._mentions.nbytes
             + self._lexicon.nbytes
+            + self._replies.nbytes
         )
         return arrays + self._text_bytes + len(self._ids) * ROW_OVERHEAD_BYTES
 

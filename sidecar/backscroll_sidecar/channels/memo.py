@@ -70,6 +70,15 @@ class ReplyMemo:
     state: LinkState | None = None
     work: asyncio.Future[LinkState] | None = field(default=None, repr=False)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        if self.state is None:
+            return 0
+        links = self.state.links
+        arrays = (links.rows, links.chances, links.starts, links.together)
+        return sum(array.nbytes for array in arrays) + 3 * self.state.flags.nbytes
+
     def before(self, row: int) -> ReplyMemo:
         """The memo of a generation whose rows from `row` on are others."""
         state = self.state

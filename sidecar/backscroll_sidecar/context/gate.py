@@ -1,4 +1,4 @@
-"""Is a question about the last lines, or about long ago? It decides by itself which of two rankings gets the places. Pure.
+"""Is a question about the last lines, or about long ago? It decides which of two rankings gets the places. Pure.
 
 Three signs: how likely the message starts something new (the reply model's word), the pause before it, and how it
 sounds (`strategies.long_ago`). A wrong call must cost little, so that unsure means taking turns (SELECTION-STUDY's

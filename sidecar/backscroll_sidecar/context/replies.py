@@ -78,8 +78,15 @@ async def catch_up(view: ChannelView, end: int) -> LinkState:
         await asyncio.shield(memo.work)
     if missing_rows(view, end) > INLINE_ROWS:
         memo.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
+        memo.work.add_done_callback(_retrieve_exception)
         return await asyncio.shield(memo.work)
     return linked(view, end)
+
+
+def _retrieve_exception(work: asyncio.Future[LinkState]) -> None:
+    """Every waiter may have given up; then nobody else would look at the work's error."""
+    if not work.cancelled():
+        work.exception()
 
 
 def linked(view: ChannelView, end: int) -> LinkState:
@@ -114,7 +121,7 @@ def _extend(view: ChannelView, state: LinkState, end: int) -> None:
 def line_cues(
     view: ChannelView, first: int, last: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Cues of the rows from `first` to `last`: bits, who is called first, whose name is shortened. 30 to 60 us a row."""
+    """Cues of the rows from `first` to `last`: bits, who is called first, whose name is shortened. Some 40 us a row."""
     flags = np.zeros(last - first, np.int32)
     called = np.full(last - first, NOBODY, np.int32)
     shortened = called.copy()

@@ -25,9 +25,6 @@ THRESHOLD_TOLERANCE = 1e-6
 HEAD = 3
 """This many best scores come before floors and chain: the likeliest parents stay in front (measured on irc_dev)."""
 
-FLOOR_PLACE = 15
-"""Where a ranking by the reply model makes room for the newest messages it has not taken itself."""
-
 
 @dataclass(slots=True, eq=False)
 class Selection:
@@ -89,7 +86,7 @@ def select(
     if ranked.order is None:
         order, lifted = _order(places, ranked.scores, kept_anyway, head)
     else:
-        order, lifted = _by_model(places, ranked.order, chain, kept_anyway)
+        order, lifted = _by_model(places, ranked.order, chain)
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, gathered, order)
         reject(np.array(copies, np.intp), Fate.DUPLICATE)
@@ -159,18 +156,17 @@ def _by_model(
     places: NDArray[np.intp],
     model_order: NDArray[np.intp],
     chain: NDArray[np.bool_],
-    kept_anyway: NDArray[np.bool_],
 ) -> tuple[list[int], set[int]]:
-    """The model's order; the chain right after the likeliest links, the floor not after `FLOOR_PLACE`."""
+    """The model's order, the chain right after the likeliest links. The floor keeps its place: where lines are new is
+    in the model, and two of twenty places cost .01 of the conversation (measured on irc_dev).
+    """
     left = set(places.tolist())
     order = [place for place in model_order.tolist() if place in left]
     order += sorted(left.difference(order), reverse=True)
     rest = order[FIRST_LINKS:]
     answered = [place for place in rest if chain[place]]
     order = order[:FIRST_LINKS] + answered + [place for place in rest if not chain[place]]
-    late = [place for place in order[FLOOR_PLACE:] if kept_anyway[place]]
-    rest = [place for place in order[FLOOR_PLACE:] if not kept_anyway[place]]
-    return order[:FLOOR_PLACE] + late + rest, {*answered, *late}
+    return order, set(answered)
 
 
 def _floor(not_live: NDArray[np.bool_], profile: Profile) -> NDArray[np.bool_]:

@@ -157,6 +157,19 @@ class OpenAIModel:
         except Filtered:
             return [FILTERED]
 
+    async def post(self, path: str, body: bytes, deadline: float | None) -> object:
+        """One answer of any path that is not streamed, as plain values. `deadline` is a time of the loop."""
+        sent = self._client.post(
+            path,
+            cast_to=object,
+            content=body,
+            options={"headers": self._headers, "timeout": self._answer_timeout},
+        )
+        return await self._wait(sent, deadline)
+
+    async def close(self) -> None:
+        await self._client.close()
+
     async def _open(self, body: bytes) -> openai.AsyncStream[object]:
         # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
         stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]

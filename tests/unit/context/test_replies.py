@@ -36,7 +36,8 @@ from tests.kit.rooms import Room, ids_by_rank
 
 LINES = [
     "did anybody get the scanner to work?", "Ann: yes, with the new driver", "which one?", "猫吃什么？", "它们吃鱼。",
-    "thanks Ben", "see /etc/sane.d/dll.conf, line 12", "lol", "no idea", "Cat: try 2.4 instead", "我不知道", "and then?",
+    "thanks Ben", "see /etc/sane.d/dll.conf, line 12", "lol", "no idea", "Cat: try 2.4 instead", "我不知道",
+    "and then?",
 ]  # fmt: skip
 PEOPLE = (ANN, BEN, CAT)
 

@@ -30,6 +30,7 @@ TWIN_TESTS = (
     "test_vector_twins.py",
     "test_lexical.py",
     "test_memory.py",
+    "test_links.py",
 )
 KERNELS = [
     *(getattr(kernels, name) for name in kernels.__all__),

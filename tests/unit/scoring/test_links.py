@@ -3,9 +3,11 @@
 import json
 import math
 
+import numba
 import numpy as np
 import pytest
 
+from backscroll_scoring import kernels_conversations, kernels_links, kernels_shares, warm
 from backscroll_scoring import reference_links as plain
 from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
 from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
@@ -68,16 +70,16 @@ def allowed_rows(seed, n):
     return (np.random.default_rng(seed).random(n) < (0.9 if seed % 2 else 1.0)).astype(np.uint8)
 
 
-SEEDS = range(12)
+SEEDS = range(2 if numba.config.DISABLE_JIT else 12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_candidates_and_columns_are_those_of_the_twin(seed):
     n = (1, 2, 40, 150, 400)[seed % 5]
-    arrays, question = (
-        room(seed, n, cues_from=n // 4 if seed % 4 == 0 else 0, named=(0.0, 0.05, 0.5)[seed % 3]),
-        asked(seed),
+    arrays = room(
+        seed, n, cues_from=n // 4 if seed % 4 == 0 else 0, named=(0.0, 0.05, 0.5)[seed % 3]
     )
+    question = asked(seed)
     allowed = allowed_rows(seed, n)
     rows, n_extra = candidates(arrays, n, allowed, 0, question)
     expected = plain.candidates(arrays, n, lambda row: bool(allowed[row]), question)
@@ -105,13 +107,8 @@ def test_links_and_conversations_are_those_of_the_twin(seed):
     listed = []
     for row in range(first, n):
         at = row - first
-        listed.append(
-            [
-                (r, p)
-                for r, p in zip(links.rows[at].tolist(), links.chances[at].tolist(), strict=True)
-                if r >= 0
-            ]
-        )
+        both = zip(links.rows[at].tolist(), links.chances[at].tolist(), strict=True)
+        listed.append([(r, p) for r, p in both if r >= 0])
         assert sum(p for _, p in listed[-1]) + links.starts[at] <= 1 + 1e-9
     for row in range(first, n, 13):
         expected = expected_links(arrays, allowed, row, model)
@@ -129,12 +126,9 @@ def test_links_and_conversations_are_those_of_the_twin(seed):
     rows, n_extra = candidates(arrays, n, allowed, 0, question)
     x, start = link_columns(arrays, question, rows, n_extra)
     p, starts_new = chances(x @ model.first.weights + model.first.intercept, start, model.start)
+    k = n - first
     known = ReplyLinks(
-        first,
-        links.rows[: n - first],
-        links.chances[: n - first],
-        links.starts[: n - first],
-        links.together[: n - first],
+        first, links.rows[:k], links.chances[:k], links.starts[:k], links.together[:k]
     )
     more = conversation_columns(
         arrays, known, rows, n_extra, question.author, x, p, starts_new, 0.4
@@ -167,8 +161,9 @@ def expected_links(arrays, allowed, row, model):
         return []
     columns, start = plain.link_columns(arrays, question, rows, n_extra)
     weights = model.first.weights.tolist()
+    named_weights = dict(zip(COLUMNS, weights, strict=True))
     scores = [
-        model.first.intercept + sum(w * c[name] for w, name in zip(weights, COLUMNS, strict=True))
+        model.first.intercept + sum(w * c[name] for name, w in named_weights.items())
         for c in columns
     ]
     p, starts_new = plain.link_chances(scores, model.start.with_intercept.tolist(), start)
@@ -195,8 +190,9 @@ def test_shares_add_up_and_chances_are_chances(seed):
     p, starts_new = chances(
         x @ shipped().first.weights + shipped().first.intercept, start, shipped().start
     )
+    quiet = start[START.index("quiet")]
     more = conversation_columns(
-        arrays, known, rows, n_extra, question.author, x, p, starts_new, start[START.index("quiet")]
+        arrays, known, rows, n_extra, question.author, x, p, starts_new, quiet
     )
     second = shipped().second
     for j in (0, len(rows) - 1):
@@ -238,6 +234,25 @@ def test_the_weights_file_is_sane(tmp_path):
     (tmp_path / "old.json").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(ValueError, match="first"):
         load(tmp_path / "old.json")
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
+def test_link_kernels_compile_nothing_when_called():
+    """Law 9: one signature each, whatever they are called with; `warm` has called them all."""
+    warm()
+    compiled = [
+        getattr(module, name)
+        for module, names in (
+            (kernels_links, ("candidates", "link_columns", "link_chances", "reply_links")),
+            (kernels_conversations, ("conversations", "conversation_columns")),
+            (kernels_shares, ("family_shares",)),
+        )
+        for name in names
+    ]
+    test_shares_add_up_and_chances_are_chances(1)
+    for kernel in compiled:
+        assert len(kernel.signatures) == 1
+        assert not kernel._can_compile
 
 
 def test_what_an_answer_looks_like():
