@@ -15,9 +15,9 @@ from backscroll_sidecar.strategies.long_ago import LongAgo
 
 PAUSE_MS = 30 * 60_000
 """After half an hour nobody answers the last line any more: 99 % of the replies in busy channels come in 92 s."""
-UNSURE, SURE = 0.5, 0.9
+UNSURE, SURE = 0.7, 0.9
 """Probability of starting something from which the history takes turns, and takes most of them."""
-SOUNDS_LONG_AGO = 0.5
+SOUNDS_LONG_AGO = 0.65
 """Score of the text from which a question in the middle of a talk takes turns, too; never more than that."""
 
 

@@ -68,7 +68,7 @@ PROFILES: Mapping[str, Profile] = {
         Profile(
             "balanced", ("thread", "recent", "preferences"), None, replies=True, follow_inferred=False,
             memory_sources=("lexical", "semantic"), diversity="collapse",
-            max_context=20, recent_limit=100, recent_floor=2, keep_chain=True, collapse_duplicates=True,
+            max_context=20, recent_limit=100, recent_floor=2, keep_chain=True, collapse_duplicates=False,
         ),
         Profile(
             "classic", ("thread", "window", "preferences"), ScoreParameters(),

@@ -23,7 +23,7 @@ from backscroll_sidecar.context.replies import Replies
 from backscroll_sidecar.strategies.memory import Memory, link
 
 RECENCY_FACTORS = ("recency",)
-FIRST_LINKS = 8
+FIRST_LINKS = 7
 """So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
 LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
 
