@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--slice", type=int, default=1, help="every N-th file only")
     parser.add_argument("--every", type=int, default=2, help="every N-th annotated message only")
-    parser.add_argument("--steps", type=int, default=80, help="steps of each fit")
+    parser.add_argument("--steps", type=int, default=140, help="steps of each fit")
     options = parser.parse_args(argv)
     began = time.monotonic()
     train, held = read(options.data, options.slice, options.every, hold_out=options.hold_out)

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 MAX_PORT = 65_535
-PROFILE_NAMES = ("balanced", "classic", "chain_recent", "retrieval", "naive", "room")
+PROFILE_NAMES = ("balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "room")
 
 
 def parts(value: object) -> object:

@@ -10,6 +10,7 @@ from backscroll_sidecar.analyze.asking import (
     asks_how_many,
     asks_when,
     recall_signs,
+    speaks_of_self,
 )
 from backscroll_sidecar.analyze.dates import DateSpan, date_spans
 from backscroll_sidecar.analyze.keywords import keywords, segmenter_name
@@ -41,6 +42,7 @@ __all__ = [
     "mention_ids",
     "recall_signs",
     "segmenter_name",
+    "speaks_of_self",
     "token_counter",
     "warm",
 ]

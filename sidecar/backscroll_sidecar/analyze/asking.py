@@ -32,6 +32,7 @@ _OPENING = re.compile(
     r"|.{0,6}?(?:什么|什麼|谁|誰|哪|怎么|怎麼|几|多少|为啥|何时)"
 )
 _MARK = re.compile(r"[?？]")
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves)\b|[我咱俺]")
 
 _TIME_TEXT = """
 yesterday today tomorrow tonight ago last next recently soon week weekend month year day morning afternoon evening
@@ -54,6 +55,11 @@ def asks_when(text: str) -> bool:
 def asks_how_many(text: str) -> bool:
     """Whether a number is asked for. `text` in lower case."""
     return _HOW_MANY.search(text) is not None
+
+
+def speaks_of_self(text: str) -> bool:
+    """Whether who asks speaks of themselves, alone or among others. `text` in lower case."""
+    return _FIRST_PERSON.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ async def recall(
     dense = None
     if similar is not None and similar.known.any():
         dense = np.where(similar.known, similar.values, np.float32(np.nan))
-    memory = rank_memory(query.view, sought, dense, limit=query.recall_limit)
+    memory = rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
     rows = np.sort(memory.rows)
     by_words = rows[sought.matches.scores[rows] > 0]
     by_meaning = np.empty(0, np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from backscroll_sidecar.analyze import (
     date_spans,
     is_stop_word,
     keywords,
+    speaks_of_self,
 )
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import MessageState, MessageType
@@ -98,6 +99,15 @@ class Memory:
     shares: NDArray[np.float64]
     weights: tuple[float, ...]
     factors: tuple[str, ...] = MEMORY_FACTORS
+
+    def positive(self) -> Memory:
+        """Without the rows for which nothing speaks."""
+        kept = self.scores > 0
+        if kept.all():
+            return self
+        return replace(
+            self, rows=self.rows[kept], scores=self.scores[kept], shares=self.shares[kept]
+        )
 
 
 def link(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -179,9 +189,9 @@ def _terms(
 def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) -> MemoryCues:
     question, users = sought.question, sought.named.users
     asker = view.people.index.get(question.asker_id, -1) if question.asker_id else -1
-    about_asker = bool(question.asker_id) and users <= {asker}
-    starts, values = _spans(view, sought)
     lowered = question.text.lower()
+    about_asker = bool(question.asker_id) and users <= {asker} and speaks_of_self(lowered)
+    starts, values = _spans(view, sought)
     none = MemoryCues()
     return MemoryCues(
         dense=none.dense if dense is None else dense,

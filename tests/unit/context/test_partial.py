@@ -65,7 +65,8 @@ def test_it_takes_no_place_of_others():
         say(f"r{n}", BOT, "The", (20 - n) * SECOND_MS, reply_to="m0", is_partial=True)
         for n in range(9)
     ]
-    built = Room(lines).build_now(profile="balanced", overrides={"recent_limit": 3})
+    near = {"recent_limit": 3, "sources": ("recent",)}
+    built = Room(lines).build_now(profile="balanced", overrides=near)
     assert ids(built) == ["m1", "m2", "m3"]
     built = Room(lines).build_now(
         profile="chain_recent", reply=Reply("r8"),

@@ -208,7 +208,9 @@ def test_older_messages_of_the_people_concerned_are_candidates():
         say("to me", BEN, "hm", 299 * MINUTE_MS, mentions=("u3",)),
     ]
     noise = [say(f"n{n}", ANN, f"talk {n}", (200 - n) * MINUTE_MS) for n in range(120)]
-    built = Room([*old, *noise]).build_now("any news?", CAT, profile="balanced", explain=True)
+    near = {"sources": ("thread", "recent")}
+    room = Room([*old, *noise])
+    built = room.build_now("any news?", CAT, profile="balanced", overrides=near, explain=True)
     sources = {one.message_id: one.sources for one in built.explanation.candidates}
     assert sources["mine"] == ("asker",)
     assert sources["to me"] == ("mention",)

@@ -1,0 +1,67 @@
+"""The gate between the conversation and the whole history, and the one ranking it makes of both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll_sidecar.analyze import recall_signs
+from backscroll_sidecar.context.gate import (
+    FAR_FIRST,
+    PAUSE_MS,
+    SOUNDS_LONG_AGO,
+    Reach,
+    reach,
+    united,
+)
+from backscroll_sidecar.strategies.long_ago import LongAgo
+
+
+def sounds(pause_ms: int = 5_000, *, like_long_ago: bool = False) -> LongAgo:
+    text = "when did we first meet?" if like_long_ago else "ok"
+    sign = LongAgo(1.0 if like_long_ago else 0.0, 0.0, recall_signs(text), like_long_ago, pause_ms)
+    assert (sign.score >= SOUNDS_LONG_AGO) == like_long_ago
+    return sign
+
+
+@pytest.mark.parametrize(
+    ("starts_new", "sign", "answers", "expected"),
+    [
+        (0.1, sounds(), False, Reach.NEAR),
+        (0.75, sounds(), False, Reach.TURNS),
+        (0.95, sounds(), False, Reach.MOSTLY_FAR),
+        (0.1, sounds(like_long_ago=True), False, Reach.TURNS),
+        (0.1, sounds(PAUSE_MS), False, Reach.FAR),
+        (0.1, sounds(PAUSE_MS - 1), False, Reach.NEAR),
+        (0.99, sounds(PAUSE_MS, like_long_ago=True), True, Reach.NEAR),
+    ],
+)
+def test_three_signs(starts_new: float, sign: LongAgo, answers: bool, expected: Reach):
+    """The text alone never gives the history more than every other place; a platform's reply edge shuts the gate."""
+    assert reach(starts_new, sign, answers=answers) is expected
+
+
+lists = st.lists(st.integers(0, 40), unique=True, max_size=30).map(lambda x: np.array(x, np.int32))
+
+
+@given(lists, lists, st.sampled_from(Reach))
+def test_each_row_once_in_the_order_of_its_list(near, far, how):
+    """All rows of the lists that count, each once; rows of one list only keep its order."""
+    out = united(near, far, how).tolist()
+    wanted = set(near.tolist()) | (set(far.tolist()) if how is not Reach.NEAR else set())
+    assert sorted(out) == sorted(wanted)
+    for one, other in ((near, far), (far, near)):
+        alone = [row for row in out if row in set(one.tolist()) - set(other.tolist())]
+        assert alone == [row for row in one.tolist() if row in set(alone)]
+
+
+def test_what_each_reach_gives():
+    near, far = np.arange(100, dtype=np.int32), np.arange(200, 300, dtype=np.int32)
+    share = {how: [row >= 200 for row in united(near, far, how).tolist()] for how in Reach}
+    assert not any(share[Reach.NEAR])
+    assert share[Reach.TURNS][:6] == [False, True] * 3
+    assert sum(share[Reach.MOSTLY_FAR][:20]) == 14
+    assert all(share[Reach.FAR][:FAR_FIRST])
+    assert sum(share[Reach.FAR][FAR_FIRST : FAR_FIRST + 8]) == 6

@@ -1,0 +1,150 @@
+"""`balanced` over a chat with a past: what wins a place, what explain says of it, what a missing embedder costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from backscroll_sidecar.domain import Category, Fate
+from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from backscroll_sidecar.models.faults import failed
+from backscroll_sidecar.ports import ModelFault, Similarities
+from backscroll_sidecar.strategies import Semantic
+from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
+from tests.kit.rooms import Room, ids, ids_by_rank
+
+PAST = [
+    say("p0", ANN, "we should plan the summer trip", 90 * DAY_MS),
+    say("p1", BEN, "my sister moved to Lisbon in March", 90 * DAY_MS - MINUTE_MS),
+    say("p2", CAT, "我家的猫叫小黑", 60 * DAY_MS),
+    say("p3", ANN, "the printer in room four is broken", 60 * DAY_MS - MINUTE_MS),
+]
+NOISE = [
+    say(f"n{n:03}", (ANN, BEN, CAT)[n % 3], f"talk number {n}", 2 * HOUR_MS - n * SECOND_MS)
+    for n in range(300)
+]
+TALK = [
+    say("t0", ANN, "does anybody know a good editor?", 50 * SECOND_MS),
+    say("t1", BEN, "Ann: vim is fine", 40 * SECOND_MS, mentions=("u1",)),
+    say("t2", ANN, "Ben: thanks, and for windows?", 20 * SECOND_MS, mentions=("u2",)),
+]
+
+
+class Shelf:
+    """Vectors of a channel by the embedder's own words."""
+
+    def __init__(self, room: Room, embedder: FakeEmbedder) -> None:
+        self._room, self._embedder = room, embedder
+
+    async def similarities(self, key, seqs, query) -> Similarities:
+        view = self._room.channels.hot_view(key)
+        rows = [view.texts[row] for row in range(view.count) if view.seq[row] in set(seqs.tolist())]
+        vectors = await self._embedder.embed(rows)
+        values = vectors @ query
+        return Similarities(values, values == values, True)
+
+    async def nearest(self, key, seqs, query, limit):
+        raise AssertionError("the ranking asks for similarities")
+
+
+def meaning(lines, synonyms=None) -> tuple[Room, FakeEmbedder]:
+    embedder = FakeEmbedder(synonyms=synonyms or {})
+    source = Semantic(embedder, Shelf(Room(), embedder))
+    room = Room(lines, own=[source])
+    source._vectors._room = room
+    return room, embedder
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("where does the sister of Ben live, Lisbon?", "p1"),
+        ("猫叫什么名字？", "p2"),
+        ("what is broken in room four?", "p3"),
+    ],
+)
+def test_a_line_of_long_ago_wins_a_place_by_its_words(question: str, found: str):
+    """N-03, S5-47: three hundred lines later, behind a gate, found by words alone; it says which source found it."""
+    built = Room([*PAST, *NOISE]).build_now(question, CAT, profile="balanced", explain=True)
+    assert ids_by_rank(built)[0] == found
+    (one,) = [one for one in built.explanation.candidates if one.message_id == found]
+    assert one.sources == ("lexical",)
+    assert (one.decided_by, one.fate) == ("memory", Fate.SELECTED)
+    (item,) = [item for item in built.items if item.message_id == found]
+    assert item.category is Category.SEMANTIC  # shown as a reference, apart from the talk
+
+
+def test_every_candidate_is_accounted_for():
+    """N-04, law 7: of both rankings in one list: shares sum to the score's linear part, and each has a fate."""
+    built = Room([*PAST, *NOISE]).build_now(
+        "what is broken in room four?", CAT, profile="balanced", explain=True
+    )
+    explanation = built.explanation
+    assert len({one.message_id for one in explanation.candidates}) == len(explanation.candidates)
+    assert {"memory", "limit"} <= {one.decided_by for one in explanation.candidates}
+    for one in explanation.candidates:
+        assert len(one.shares) == len(explanation.factors)
+        assert sum(one.shares) == pytest.approx(one.linear, abs=1e-6)
+        assert one.sources
+        assert (one.fate is Fate.SELECTED) == (one.rank > 0)
+
+
+def test_a_reply_in_mid_talk_asks_nobody_for_meaning():
+    """S2-11: the gate says that the last lines are what it is about: no embed, no search in the history."""
+    room, embedder = meaning([*PAST, *NOISE, *TALK])
+    built = room.build_now("Ann: notepad++", BEN, profile="balanced", explain=True)
+    assert embedder.calls == []
+    assert ids_by_rank(built)[0] == "t2"
+    assert {source for one in built.explanation.candidates for source in one.sources} <= {
+        "recent",
+        "thread",
+        "asker",
+        "mention",
+    }
+
+
+def test_other_words_are_found_by_meaning_once_embedded():
+    """S2-11, S2-22: one embed of the question at most; a paraphrase comes first, and says so."""
+    room, embedder = meaning([*PAST, *NOISE], {"copier": "printer", "faulty": "broken"})
+    built = room.build_now("which copier was faulty?", CAT, profile="balanced", explain=True)
+    assert [call.is_query for call in embedder.calls].count(True) == 1
+    assert "p3" in ids_by_rank(built)[:3]
+    (one,) = [one for one in built.explanation.candidates if one.message_id == "p3"]
+    assert "semantic" in one.sources
+    assert not built.degradations
+
+
+def test_without_meaning_the_words_decide():
+    """S2-15, P-18: an embedder that fails costs its part only, and is named."""
+    room, embedder = meaning([*PAST, *NOISE])
+    embedder.broken = failed(ModelFault.CONNECTION)
+    built = room.build_now("what is broken in room four?", CAT, profile="balanced")
+    assert [(d.source, d.reason) for d in built.degradations] == [("semantic", "EMBEDDER_FAILED")]
+    alone = Room([*PAST, *NOISE]).build_now("what is broken in room four?", CAT, profile="balanced")
+    assert ids(built) == ids(alone)
+
+
+def test_a_smaller_maximum_is_a_prefix():
+    """One ranking of both lists, cut anywhere."""
+    lines = [*PAST, *NOISE]
+    question = "what is broken in room four?"
+    whole = ids_by_rank(
+        Room(lines).build_now(question, CAT, profile="balanced", overrides={"max_context": 40})
+    )
+    for most in (1, 2, 5, 9, 10, 11, 16, 27):
+        built = Room(lines).build_now(
+            question, CAT, profile="balanced", overrides={"max_context": most}
+        )
+        assert ids_by_rank(built) == whole[:most]
+
+
+def test_sources_of_a_request_decide_what_is_looked_through():
+    """S5-50: without `lexical` and `semantic` among them, the history stays shut."""
+    room, embedder = meaning([*PAST, *NOISE])
+    near = {"sources": ("thread", "recent")}
+    built = room.build_now("what is broken in room four?", CAT, profile="balanced", overrides=near)
+    assert embedder.calls == []
+    assert not any(id.startswith("p") for id in ids(built))
+    words = {"sources": ("recent", "lexical")}
+    built = room.build_now("what is broken in room four?", CAT, profile="balanced", overrides=words)
+    assert embedder.calls == []
+    assert ids_by_rank(built)[0] == "p3"
