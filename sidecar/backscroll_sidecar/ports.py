@@ -40,6 +40,18 @@ class Clock(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class TurnMark:
+    """What a turn of StreamChat read, told with everything it writes: the writer drops what would undo an erasure.
+
+    `since` is the writer's `losses_seen` before the turn read its context. Dropped is what comes after a later erasure
+    in the channel, and after a recall of one of the messages in `shown`.
+    """
+
+    since: int
+    shown: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class AppendChange:
     """Store these messages of one channel. `analyses` and `rank_times_ms` run parallel to `messages`."""
 
@@ -48,6 +60,7 @@ class AppendChange:
     analyses: tuple[Analysis, ...]
     rank_times_ms: tuple[int, ...]
     received_at_ms: int
+    turn: TurnMark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,10 @@ class EditChange:
 
 @dataclass(frozen=True, slots=True)
 class RecallChange:
-    """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken."""
+    """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken.
+
+    Turns of the channel that name it go: they hold its text as it was.
+    """
 
     key: ChannelKey
     message_id: str
@@ -103,9 +119,10 @@ class EventsChange:
 
 @dataclass(frozen=True, slots=True)
 class TurnChange:
-    """Keep a turn of StreamChat: insert it, or replace what is kept of it. `body` is opaque to the store.
+    """Keep a turn of StreamChat: insert it, or replace what is kept of it.
 
-    A few expired turns of the tenant, as of `at_ms`, are removed with it.
+    `body` is opaque to the store but for one thing: the id of each message whose text it holds stands in it as a JSON
+    string. A few expired turns of the tenant, as of `at_ms`, are removed with it.
     """
 
     key: ChannelKey
@@ -113,6 +130,7 @@ class TurnChange:
     body: bytes
     expires_at_ms: int
     at_ms: int
+    turn: TurnMark | None = None
 
 
 Change = (
