@@ -89,6 +89,8 @@ class Storing:
     async def _finish(
         self, turn: Turn, reply: Reply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
     ) -> Finish:
+        if saving:
+            await asyncio.wait(saving)  # the reply stands behind what it answers
         finish = Finish()
         if ending.reason is EndReason.TOOL_CALLS:
             asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)
@@ -106,8 +108,6 @@ class Storing:
                     messages=(),
                 )
                 finish = await self._keep(ended, finish)
-        if saving:
-            await asyncio.wait(saving)
         failures = (task.exception() for task in saving)
         return replace(finish, failure=next(filter(None, failures), finish.failure))
 
