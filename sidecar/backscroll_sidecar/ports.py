@@ -324,6 +324,8 @@ class ModelError(Exception):
 class ModelRequest:
     """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas.
 
+    The chat leaves it unset: it watches its caller's time itself, so that only one of the two can name the end.
+
     `with_names` sends the speakers' names beside the messages that have one, as `BuildRequest.include_names` asks.
     """
 
@@ -382,7 +384,11 @@ class ChatModel(Protocol):
         """
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        """One answer without streaming, as the events a stream would have had."""
+        """One answer without streaming, as the events a stream would have had.
+
+        For models and servers that do not stream. `Chat` streams all the same: both RPCs send the same body, and what
+        was said before a deadline is not lost.
+        """
 
     async def close(self) -> None:
         """Release connections. Idempotent."""

@@ -241,18 +241,19 @@ def cut_result(part: ToolResultPart, most: int) -> ToolResultPart:
 
 
 def cut_calls(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
-    """Text and calls as their row can hold them: `{"cut": true}` for the longest arguments, then less of the text."""
+    """Text and calls as their row can hold them: `CUT_ARGUMENTS` for the longest arguments, then less of the text."""
     cut = list(parts)
-    while _size(cut) > most:
-        longest = max(cut, key=lambda part: len(_length_of(part)))
-        place = cut.index(longest)
-        if isinstance(longest, ToolCallPart) and longest.arguments_json != CUT_ARGUMENTS:
-            cut[place] = replace(longest, arguments_json=CUT_ARGUMENTS)
-        elif isinstance(longest, TextPart) and longest.text != CUT_MARK:
-            spare = most - _size(cut)
-            cut[place] = TextPart(_cut(longest.text, len(longest.text.encode()) + spare))
-        else:
-            break  # thousands of calls: the store says that it cannot take them
+    excess = len("\n".join(map(render_part, parts)).encode()) - most
+    calls = [(place, part) for place, part in enumerate(parts) if isinstance(part, ToolCallPart)]
+    for place, call in sorted(calls, key=lambda one: -len(one[1].arguments_json)):
+        gain = len(call.arguments_json.encode()) - len(CUT_ARGUMENTS)
+        if excess <= 0 or gain <= 0:
+            break
+        cut[place] = replace(call, arguments_json=CUT_ARGUMENTS)
+        excess -= gain
+    said = parts[0]
+    if excess > 0 and isinstance(said, TextPart):
+        cut[0] = TextPart(_cut(said.text, len(said.text.encode()) - excess))
     return tuple(cut)
 
 
@@ -261,14 +262,6 @@ def turn_not_found() -> NotFound:
     return NotFound(
         "turn_id names no turn that is kept", field="turn_id", reason=Reason.TURN_NOT_FOUND
     )
-
-
-def _size(parts: Sequence[Part]) -> int:
-    return len("\n".join(map(render_part, parts)).encode())
-
-
-def _length_of(part: Part) -> str:
-    return part.arguments_json if isinstance(part, ToolCallPart) else render_part(part)
 
 
 def _cut(text: str, most: int) -> str:

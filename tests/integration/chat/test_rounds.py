@@ -199,6 +199,19 @@ async def test_long_calls_and_results_are_cut_for_the_history(count: int) -> Non
     assert all(one.endswith("… [cut]") == (count > 60) for one in stored)
 
 
+async def test_many_words_before_a_call_are_cut_for_the_history() -> None:
+    """The calls stay; of the text there is what fits."""
+    model = FakeModel(["猫" * 30_000, call("c1"), CALLS], ["sunny", STOP])
+    async with talk(model) as bot:
+        asked = turn(tools=True, context={"token_budget": 1_000_000})
+        turn_id = (await bot.ask(asked)).end.turn_id
+        heard = await bot.ask(answers(turn_id, c1="a"))
+        assert (heard.text, heard.errors) == ("sunny", [])
+        row = (await bot.stored())[1].message
+    assert row.parts[0].text.text.endswith("猫… [cut]")
+    assert row.parts[1].tool_call.name == "weather"
+
+
 async def test_a_round_that_cannot_be_stored_is_told() -> None:
     """The answer comes all the same (law 5), and the stream says what the history lacks."""
     model = FakeModel([call("c1", name="n" * 600), CALLS], ["sunny", STOP])
@@ -313,7 +326,8 @@ async def test_a_deadline_in_a_continued_round() -> None:
     async with talk(model) as bot:
         turn_id = (await bot.ask(turn(tools=True))).end.turn_id
         request = chat_request(answers(turn_id, c1="25"), "default", 0.5)
-        events = [event async for event in bot.app.chat.run(request)]
+        async with asyncio.timeout(5):
+            events = [event async for event in bot.app.chat.run(request)]
         assert isinstance(events[0], Delta)
         assert isinstance(events[-1], ChatEnd)
         assert (events[-1].reason, events[-1].is_partial) == ("deadline", True)

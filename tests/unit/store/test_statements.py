@@ -33,6 +33,7 @@ WALKS_A_CHANNEL = {
     # everything of it is what they return, delete or count
     "LOAD_CHANNEL", "VICTIMS_ALL", "MEMBERS", "EVENTS", "VECTORS", "ERASE_ALL_EVENTS",
     "ERASE_ALL_MEMBERS", "CHANNEL_INFO", "LAST_MESSAGE_IDS", "ERASE_TURNS",
+    "RECALL_TURNS",  # a channel has a handful of turns
 }  # fmt: skip
 WALK = re.compile(
     r"SEARCH (messages|revisions|vectors|tombstones|members|events|turns) .*\(tenant=\?( AND channel=\?)?\)$"
