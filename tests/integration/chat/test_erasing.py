@@ -115,10 +115,10 @@ async def test_a_reply_about_what_was_erased_is_not_stored(act: Act) -> None:
 
 
 @pytest.mark.parametrize("act", [*ERASING, recall_secret])
-async def test_a_waiting_turn_goes(act: Act) -> None:
+async def test_a_waiting_turn_goes(act: Act, tmp_path: Path) -> None:
     """While the bot runs its tools: the turn is gone, nothing is sent to the model again."""
     model = FakeModel([call("c1"), CALLS])
-    async with talk(model) as bot:
+    async with talk(model, database=tmp_path / "b.db") as bot:
         await bot.tell(SECRET)
         asked = turn("what is it?", tools=True, question_message_id="q1")
         turn_id = (await bot.ask(asked)).end.turn_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from pathlib import Path
 
 import grpc
 import pytest
@@ -355,10 +356,10 @@ async def test_the_vendors_retry_after_is_told(
     assert len(server.exchanges) == 2
 
 
-async def test_the_turn_of_another_tenant_is_not_found() -> None:
+async def test_the_turn_of_another_tenant_is_not_found(tmp_path: Path) -> None:
     """Law 6, over the wire: another token neither continues a turn, nor replays it, nor gets in its way."""
     model = FakeModel([call("c1"), CALLS], ["sunny", STOP])
-    async with talk(model) as bot:
+    async with talk(model, database=tmp_path / "b.db") as bot:
         server = await start_server(
             bot.app, listen=["127.0.0.1:0"], tokens={"t-one": "one", "t-two": "two"}
         )
