@@ -44,6 +44,18 @@ class Clock(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class TurnMark:
+    """What a turn of StreamChat read, told with everything it writes: the writer drops what would undo an erasure.
+
+    `since` is the writer's `losses_seen` before the turn read its context. Dropped is what comes after a later erasure
+    in the channel, and after a recall of one of the messages in `shown`.
+    """
+
+    since: int
+    shown: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class AppendChange:
     """Store these messages of one channel. `analyses` and `rank_times_ms` run parallel to `messages`."""
 
@@ -52,6 +64,7 @@ class AppendChange:
     analyses: tuple[Analysis, ...]
     rank_times_ms: tuple[int, ...]
     received_at_ms: int
+    turn: TurnMark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +79,10 @@ class EditChange:
 
 @dataclass(frozen=True, slots=True)
 class RecallChange:
-    """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken."""
+    """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken.
+
+    Turns of the channel that name it go: they hold its text as it was.
+    """
 
     key: ChannelKey
     message_id: str
@@ -107,9 +123,10 @@ class EventsChange:
 
 @dataclass(frozen=True, slots=True)
 class TurnChange:
-    """Keep a turn of StreamChat: insert it, or replace what is kept of it. `body` is opaque to the store.
+    """Keep a turn of StreamChat: insert it, or replace what is kept of it.
 
-    A few expired turns of the tenant, as of `at_ms`, are removed with it.
+    `body` is opaque to the store but for one thing: the id of each message whose text it holds stands in it as a JSON
+    string. A few expired turns of the tenant, as of `at_ms`, are removed with it.
     """
 
     key: ChannelKey
@@ -117,6 +134,7 @@ class TurnChange:
     body: bytes
     expires_at_ms: int
     at_ms: int
+    turn: TurnMark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,6 +434,8 @@ class ModelError(Exception):
 class ModelRequest:
     """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas.
 
+    The chat leaves it unset: it watches its caller's time itself, so that only one of the two can name the end.
+
     `with_names` sends the speakers' names beside the messages that have one, as `BuildRequest.include_names` asks.
     """
 
@@ -574,7 +594,11 @@ class ChatModel(Protocol):
         """
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
-        """One answer without streaming, as the events a stream would have had."""
+        """One answer without streaming, as the events a stream would have had.
+
+        For models and servers that do not stream. `Chat` streams all the same: both RPCs send the same body, and what
+        was said before a deadline is not lost.
+        """
 
     async def close(self) -> None:
         """Release connections. Idempotent."""

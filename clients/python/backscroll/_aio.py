@@ -39,7 +39,7 @@ from backscroll._channel import (
     open_calls,
     open_channel,
 )
-from backscroll.errors import error_from
+from backscroll.errors import BackscrollError, error_from
 from backscroll.v1 import history_pb2
 
 P = ParamSpec("P")
@@ -206,14 +206,21 @@ class AsyncClient:
     # --- how a description is carried out; `Client` has the same five --------------------------------
 
     async def _carry_out(self, plan: Plan[T]) -> T:
-        response = None
-        while True:
-            try:
-                step = plan.send(response)
-            except StopIteration as done:
-                result: T = done.value
-                return result
-            response = await (self._call(step) if isinstance(step, Call) else step.awaited())
+        try:
+            step = next(plan)
+            while True:
+                if isinstance(step, Call):
+                    try:
+                        response = await self._call(step)
+                    except BackscrollError as error:
+                        step = plan.throw(error)
+                    else:
+                        step = plan.send(response)
+                else:
+                    step = plan.send(await step.awaited())
+        except StopIteration as done:
+            result: T = done.value
+            return result
 
     async def _list(self, listing: Listing[T], step: Call | Sequence[T]) -> AsyncIterator[T]:
         with contextlib.suppress(StopIteration):
@@ -230,11 +237,15 @@ class AsyncClient:
             step = next(conversation)
             while True:
                 if isinstance(step, Stream):
-                    # Closed here and now: the event loop closes a dropped generator when it likes.
-                    async with contextlib.aclosing(self._stream(step)) as items:
-                        async for item in items:
-                            yield item
-                    step = next(conversation)
+                    try:
+                        # Closed here and now: the event loop closes a dropped one when it likes.
+                        async with contextlib.aclosing(self._stream(step)) as items:
+                            async for item in items:
+                                yield item
+                    except BackscrollError as error:
+                        step = conversation.throw(error)
+                    else:
+                        step = next(conversation)
                 else:
                     step = conversation.send(await step.awaited())
 

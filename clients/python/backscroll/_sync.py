@@ -29,7 +29,7 @@ from backscroll._channel import (
     open_calls,
     open_channel,
 )
-from backscroll.errors import error_from
+from backscroll.errors import BackscrollError, error_from
 from backscroll.v1 import history_pb2
 
 P = ParamSpec("P")
@@ -195,14 +195,21 @@ class Client:
     # --- how a description is carried out; `AsyncClient` has the same five --------------------------
 
     def _carry_out(self, plan: Plan[T]) -> T:
-        response = None
-        while True:
-            try:
-                step = plan.send(response)
-            except StopIteration as done:
-                result: T = done.value
-                return result
-            response = self._call(step) if isinstance(step, Call) else step.now()
+        try:
+            step = next(plan)
+            while True:
+                if isinstance(step, Call):
+                    try:
+                        response = self._call(step)
+                    except BackscrollError as error:
+                        step = plan.throw(error)
+                    else:
+                        step = plan.send(response)
+                else:
+                    step = plan.send(step.now())
+        except StopIteration as done:
+            result: T = done.value
+            return result
 
     def _list(self, listing: Listing[T], step: Call | Sequence[T]) -> Iterator[T]:
         with contextlib.suppress(StopIteration):
@@ -218,8 +225,12 @@ class Client:
             step = next(conversation)
             while True:
                 if isinstance(step, Stream):
-                    yield from self._stream(step)
-                    step = next(conversation)
+                    try:
+                        yield from self._stream(step)
+                    except BackscrollError as error:
+                        step = conversation.throw(error)
+                    else:
+                        step = next(conversation)
                 else:
                     step = conversation.send(step.now())
 

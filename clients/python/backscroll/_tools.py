@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import logging
@@ -35,30 +36,36 @@ class ToolTable:
 
     functions: ToolFunctions
     schemas_json: str
+    parameters: Mapping[str, frozenset[str] | None]
+    """By tool, what a model may set; None: its schema does not say."""
 
     @classmethod
     def of(cls, tools: ToolFunctions, tools_json: str) -> Self | None:
-        """Take the table as it is now; None: there is none, or it cannot be had (S5-49)."""
+        """Take the table as it is now; None: there is none, or it cannot be had (S5-49).
+
+        Raises
+        ------
+        ValueError
+            If a function does not tell enough about itself to be described.
+        """
         try:
             functions = {name: tools[name] for name in tools}
-        except RuntimeError:
-            _log.warning("the table of tools cannot be read: tools are off", exc_info=True)
-            return None
-        if not functions:
-            return None
-        try:
             schemas = tools_json or json.dumps(
                 [schema_of(name, function) for name, function in functions.items()],
                 ensure_ascii=False,
             )
-        except RuntimeError:
-            _log.warning("the tools' schemas cannot be made: tools are off", exc_info=True)
+        except Undescribed:
+            raise
+        except Exception:  # noqa: BLE001 - a registry of the bot's: whatever it raises
+            _log.warning("the table of tools cannot be read: tools are off", exc_info=True)
             return None
-        return cls(functions, schemas)
+        return cls(functions, schemas, _parameters(schemas)) if functions else None
 
     def run_of(self, call: ToolCall) -> ToolRun:
-        """Look up what a call means."""
-        return ToolRun(self.functions.get(call.name), call)
+        """Look up what a call means; a tool the model was not given is none."""
+        if call.name not in self.parameters:
+            return ToolRun(None, call)
+        return ToolRun(self.functions.get(call.name), call, self.parameters[call.name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,7 @@ class ToolRun:
 
     function: Callable[..., Any] | None
     call: ToolCall
+    parameters: frozenset[str] | None = None
 
     def now(self) -> ToolResult:
         """Call the function.
@@ -76,20 +84,40 @@ class ToolRun:
         TypeError
             If it is asynchronous.
         """
-        if inspect.iscoroutinefunction(self.function):
-            raise TypeError(f"the tool {self.call.name!r} is asynchronous: use AsyncClient")
-        try:
-            return self._result(self._called())
-        except Exception as error:  # noqa: BLE001 - a tool that fails costs only itself
-            return self._failed(error)
-
-    async def awaited(self) -> ToolResult:
-        """Call the function, and await what it returns if it is asynchronous."""
+        if _is_asynchronous(self.function):
+            raise self._needs_a_loop()
         try:
             value = self._called()
+            if not inspect.isawaitable(value):
+                return self._result(value)
+        except Exception as error:  # noqa: BLE001 - a tool that fails costs only itself
+            return self._failed(error)
+        if inspect.iscoroutine(value):
+            value.close()
+        raise self._needs_a_loop()
+
+    async def awaited(self) -> ToolResult:
+        """Await the function if it is asynchronous; else call it in a thread: it may take its time."""
+        try:
+            if _is_asynchronous(self.function):
+                value = self._called()
+            else:
+                value, error = await asyncio.to_thread(self._tried)
+                if error is not None:
+                    return self._failed(error)
             return self._result(await value if inspect.isawaitable(value) else value)
         except Exception as error:  # noqa: BLE001 - as above
             return self._failed(error)
+
+    def _needs_a_loop(self) -> TypeError:
+        return TypeError(f"the tool {self.call.name!r} is asynchronous: use AsyncClient")
+
+    def _tried(self) -> tuple[object, Exception | None]:
+        """What the function returns or raises; not every error can leave a thread by itself."""
+        try:
+            return self._called(), None
+        except Exception as error:  # noqa: BLE001 - as above
+            return None, error
 
     def _called(self) -> object:
         if self.function is None:
@@ -106,6 +134,10 @@ class ToolRun:
             raise _Unfit(f"the arguments do not fit: {error}") from None
         except ValueError:  # a builtin that does not tell its parameters
             pass
+        known = self.parameters
+        for name in arguments:
+            if name.startswith("_") if known is None else name not in known:
+                raise _Unfit(f"the arguments do not fit: there is no {name!r}")
         return self.function(**arguments)
 
     def _result(self, value: object) -> ToolResult:
@@ -114,8 +146,9 @@ class ToolRun:
         return ToolResult(self.call.id, _cut(clean(value)), self.call.name)
 
     def _failed(self, error: Exception) -> ToolResult:
-        text = str(error) if isinstance(error, _Unfit) else "the tool failed"
-        _log.warning("tool %r: %s", self.call.name, text, exc_info=not isinstance(error, _Unfit))
+        ours = isinstance(error, _Unfit)
+        text = str(error) if ours else "the tool failed"
+        _log.warning("tool %r: %s", self.call.name, text, exc_info=None if ours else error)
         return ToolResult(self.call.id, _cut(clean(text)), self.call.name, is_error=True)
 
 
@@ -123,8 +156,14 @@ class _Unfit(Exception):
     """The call cannot be made; the words are ours and safe."""
 
 
+class Undescribed(ValueError):
+    """A function does not tell enough about itself."""
+
+
 def schema_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:
     """Describe a function as a tool: its parameters by their annotations, its first paragraph.
+
+    Parameters that begin with an underscore are the bot's own and left out.
 
     Raises
     ------
@@ -142,12 +181,16 @@ def schema_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:
     try:
         parameters = inspect.signature(function, eval_str=True).parameters.values()
     except (AttributeError, NameError, SyntaxError, TypeError, ValueError) as error:
-        raise ValueError(
+        raise Undescribed(
             f"the tool {name!r} cannot be described ({error}); give tools_json"
         ) from error
     if any(one.kind is one.POSITIONAL_ONLY for one in parameters):
-        raise ValueError(f"the tool {name!r} takes arguments without a name; give tools_json")
+        raise Undescribed(f"the tool {name!r} takes arguments without a name; give tools_json")
     named = [one for one in parameters if one.kind in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}]
+    private = [one for one in named if one.name.startswith("_")]
+    if any(one.default is one.empty for one in private):
+        raise Undescribed(f"the tool {name!r} needs an argument that begins with an underscore")
+    named = [one for one in named if one not in private]
     described = {
         "name": name,
         "parameters": {
@@ -159,6 +202,30 @@ def schema_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:
     if words := (inspect.getdoc(function) or "").partition("\n\n")[0]:
         described["description"] = " ".join(words.split())
     return {"type": "function", "function": described}
+
+
+def _parameters(schemas_json: str) -> dict[str, frozenset[str] | None]:
+    """By tool, the names its schema lists. What is no schema is for the server to refuse."""
+    try:
+        schemas = json.loads(schemas_json)
+    except (ValueError, RecursionError):
+        schemas = None
+    found: dict[str, frozenset[str] | None] = {}
+    for schema in schemas if isinstance(schemas, list) else []:
+        function = schema.get("function") if isinstance(schema, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            continue
+        taken = function.get("parameters")
+        properties = taken.get("properties") if isinstance(taken, dict) else None
+        found[function["name"]] = frozenset(properties) if isinstance(properties, dict) else None
+    return found
+
+
+def _is_asynchronous(function: Callable[..., Any] | None) -> bool:
+    """Also where `function` is an object that is called."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is wanted
+    )
 
 
 def _schema_of_type(kind: object) -> dict[str, Any]:

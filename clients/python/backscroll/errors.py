@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+
+if TYPE_CHECKING:
+    from backscroll.values import ToolResult
 
 _DOMAIN = "backscroll.v1"
 _DETAILS_KEY = "grpc-status-details-bin"
@@ -32,6 +35,11 @@ class BackscrollError(Exception):
         The status of the call.
     metadata : dict of str to str
         Further facts that the reason names, such as "least_tokens" or "incident".
+    turn_id : str
+        Of a chat that failed while it was continued: with `tool_results` it can be continued again
+        by `chat` or `stream_chat`, without running the tools once more. Else empty.
+    tool_results : tuple of ToolResult
+        What the tools had answered.
 
     Examples
     --------
@@ -54,6 +62,8 @@ class BackscrollError(Exception):
         self.field = field
         self.code = code
         self.metadata = dict(metadata or {})
+        self.turn_id = ""
+        self.tool_results: tuple[ToolResult, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.message} [{self.reason or self.code.name}]"

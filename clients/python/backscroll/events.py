@@ -48,11 +48,15 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class ErrorEvent:
-    """What went wrong, in words safe to show; `reason` is a short, stable word."""
+    """What went wrong, in words safe to show; `reason` is a short, stable word.
+
+    `retry_after_ms` is how long the model's vendor wants to be left alone; None: it did not say.
+    """
 
     message: str
     reason: str
     raw: context_pb2.StreamChatResponse
+    retry_after_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +125,17 @@ def event_of(raw: context_pb2.StreamChatResponse) -> ChatEvent | None:
         case "notice":
             return Notice(raw.notice.text, enum_name(_REASON, raw.notice.reason), raw)
         case "error":
-            return ErrorEvent(raw.error.message, raw.error.reason, raw)
+            return error_of(raw)
         case "end":
             return end_of(raw)
     return None
+
+
+def error_of(raw: context_pb2.StreamChatResponse) -> ErrorEvent:
+    """Translate an error."""
+    error = raw.error
+    wait_ms = error.retry_after_ms if error.HasField("retry_after_ms") else None
+    return ErrorEvent(error.message, error.reason, raw, wait_ms)
 
 
 def end_of(raw: context_pb2.StreamChatResponse) -> End:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+import math
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import Any
@@ -41,11 +42,16 @@ class Answering:
         self._missing_is_complete = missing_is_complete
 
     async def answer(
-        self, turn: Turn, end_s: float | None, saving: Sequence[asyncio.Task[Any]]
+        self,
+        turn: Turn,
+        end_s: float | None,
+        saving: Sequence[asyncio.Task[Any]],
+        release: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[ChatEvent]:
         """The events of the turn's next model call; `ChatEnd` follows every commit, `saving` included.
 
-        `end_s` is when DEADLINE must be said, on the loop's clock; None: never.
+        `end_s` is when DEADLINE must be said, on the loop's clock; None: never. `release` is called once, before
+        `ChatEnd` and when all that the call stores is stored, whether or not its caller is still there.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
         reply = Reply()
@@ -72,14 +78,15 @@ class Answering:
         finally:
             # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.
             cancelled = Ending(EndReason.CANCELLED, is_whole=False)
-            finishing = self._storing.finish(turn, reply, ending or cancelled)
+            finishing = self._storing.finish(turn, reply, ending or cancelled, saving)
+            finishing.add_done_callback(lambda _: release())
         if ending is None:  # the model's events always end with one; for the type checker
             raise AssertionError
         if ending.notice is not None:
             yield ending.notice
         if error is not None:
             yield error
-        end, not_stored = await self._storing.settle(turn, reply, ending, finishing, saving)
+        end, not_stored = await self._storing.settle(turn, reply, ending, finishing)
         if not_stored is not None:
             yield not_stored
         yield end
@@ -137,4 +144,6 @@ def _request(turn: Turn) -> ModelRequest:
 
 def _failed(error: ModelError) -> tuple[Ending, ChatError]:
     ending = Ending(EndReason.UPSTREAM_ERROR, is_whole=False)
-    return ending, ChatError(error_text(error), error.fault.value)
+    wait_s = error.retry_after_s
+    wait_ms = None if wait_s is None else math.ceil(wait_s * 1_000)
+    return ending, ChatError(error_text(error), error.fault.value, wait_ms)

@@ -53,10 +53,11 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class ChatError:
-    """What went wrong, safe to show (S5-32). `reason` is a short, stable word."""
+    """What went wrong, safe to show (S5-32). `reason` is a short, stable word; `retry_after_ms` the vendor's wish."""
 
     message: str
     reason: str
+    retry_after_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (
+    MAX_BATCH_BYTES,
+    MAX_ID_BYTES,
     MAX_TEXT_BYTES,
     AppendOutcome,
     AppendResult,
@@ -15,23 +18,38 @@ from backscroll_sidecar.domain import (
     AuthorKind,
     ChannelKey,
     Message,
+    MessageState,
     Part,
     RefusalCode,
     Reply,
     Role,
     TextPart,
+    ToolCallPart,
     ToolResultPart,
+    render_part,
 )
-from backscroll_sidecar.errors import BackscrollError, Conflict, InvalidRequest, Reason
-from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader, TurnChange
+from backscroll_sidecar.errors import (
+    BackscrollError,
+    Conflict,
+    Gone,
+    InvalidRequest,
+    NotFound,
+    Reason,
+)
+from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader, TurnChange, TurnMark
 
+CUT_MARK = "… [cut]"
+"""Stands behind what is left of a text that is too long for a row."""
+CUT_ARGUMENTS = '{"cut": true}'
 KEPT = {AppendOutcome.STORED, AppendOutcome.DUPLICATE}
 
 
 class Appender(Protocol):
     """The part of the history service a turn writes through."""
 
-    async def append(self, key: ChannelKey, messages: Sequence[Message]) -> Sequence[AppendResult]:
+    async def append(
+        self, key: ChannelKey, messages: Sequence[Message], *, turn: TurnMark | None = None
+    ) -> Sequence[AppendResult]:
         """Store a batch of one channel; durable when it returns."""
 
 
@@ -40,6 +58,10 @@ class Changes(Protocol):
 
     async def submit(self, change: Change, deadline_s: float | None = None) -> Applied:
         """Make one change durable."""
+
+    @property
+    def losses_seen(self) -> int:
+        """How many erasures and recalls no reader can miss any more."""
 
 
 class ChatHistory:
@@ -80,6 +102,8 @@ class ChatHistory:
 
         Raises
         ------
+        Conflict
+            Another reply of the turn is stored; `reply_of` has it.
         BackscrollError
             The store did not take it.
         """
@@ -87,46 +111,111 @@ class ChatHistory:
         name = f"partial:{uuid.uuid4().hex[:12]}" if is_partial else "reply"
         message_id = f"{turn.id}:{name}"
         reply = self._line(turn, message_id, (TextPart(text),), is_partial=is_partial)
-        (result,) = await self._history.append(turn.key, [reply])
-        if result.outcome not in KEPT:
-            raise _not_kept(result)
+        await self._append(turn, [reply])
         return message_id
 
+    async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
+        """Id and text of the turn's whole reply as it is stored."""
+        message_id = f"{turn.id}:reply"
+        found = (await self._reader.get_messages(turn.key, [message_id])).get(message_id)
+        if found is None or found.state is not MessageState.LIVE:
+            return None
+        return message_id, found.message.text
+
+    async def results_of(
+        self, turn: Turn, given: Sequence[ToolResultPart]
+    ) -> tuple[Sequence[ToolResultPart], bool]:
+        """The results of the turn's open calls that count, and whether an earlier try of the round stored them.
+
+        The first ones win, as everywhere (law 1): history and model never hear of different ones.
+
+        Raises
+        ------
+        NotFound
+            One of them was recalled: nothing can be continued with it.
+        """
+        if not turn.key.channel:
+            return given, False
+        rows = self._round(turn, given)[1:]
+        stored = await self._reader.get_messages(turn.key, [row.id for row in rows])
+        if not stored:
+            return given, False
+        first = []
+        for row, one in zip(rows, given, strict=True):
+            found = stored.get(row.id)
+            part = found.message.parts[0] if found and found.message.parts else None
+            if not isinstance(part, ToolResultPart):
+                raise turn_not_found()
+            # What the history had to cut is told whole.
+            first.append(one if row.parts[0] == part else part)
+        return first, True
+
     async def save_round(self, turn: Turn, results: Sequence[ToolResultPart]) -> None:
-        """Store the calls of a round and their results in one batch: never one without the other."""
-        call_id = f"{turn.id}:calls:{turn.iteration}"
-        now_ms = self._clock.now_ms()
-        names = {call.id: call.name for call in turn.calls}
+        """Store the calls of a round and their results in one batch: never one without the other.
+
+        Raises
+        ------
+        BackscrollError
+            The store did not take all of them.
+        """
+        await self._append(turn, self._round(turn, results))
+
+    def _round(self, turn: Turn, results: Sequence[ToolResultPart]) -> list[Message]:
         said = (TextPart(turn.reply_text),) if turn.reply_text else ()
-        rows = [self._line(turn, call_id, (*said, *turn.calls))]
-        rows += [
+        most = min(MAX_TEXT_BYTES, MAX_BATCH_BYTES // (len(results) + 1) - 2 * MAX_ID_BYTES)
+        now_ms = self._clock.now_ms()
+        answers = [
             Message(
-                f"{turn.id}:result:{turn.iteration}:{place}",
+                turn.result_id(place),
                 turn.key.channel,
                 Author(turn.self_id, kind=AuthorKind.BOT),
-                (ToolResultPart(one.call_id, names[one.call_id], one.text, one.is_error),),
+                (cut_result(one, most),),
                 now_ms,
                 Role.TOOL,
-                reply=Reply(call_id),
+                reply=Reply(turn.calls_id),
             )
             for place, one in enumerate(results)
         ]
-        if any(len(row.text.encode()) > MAX_TEXT_BYTES for row in rows):
-            raise InvalidRequest("a round is too large to be stored", reason=Reason.TOO_LARGE)
-        await self._history.append(turn.key, rows)
+        asked = cut_calls((*said, *turn.calls), most)
+        return [self._line(turn, turn.calls_id, asked), *answers]
+
+    async def _append(self, turn: Turn, rows: Sequence[Message]) -> None:
+        results = await self._history.append(turn.key, rows, turn=TurnMark(turn.since))
+        for result in results:
+            if result.outcome not in KEPT:
+                raise _not_kept(result)
 
     async def keep(self, turn: Turn) -> None:
         """Keep the turn for its lifetime."""
         await self._writer.submit(
             TurnChange(
-                turn.key, turn.id, encode_turn(turn), turn.expires_at_ms, self._clock.now_ms()
+                turn.key,
+                turn.id,
+                encode_turn(turn),
+                turn.expires_at_ms,
+                self._clock.now_ms(),
+                turn.mark,
             )
         )
 
-    async def find(self, tenant: str, turn_id: str) -> Turn | None:
-        """The turn, if it is kept and has not expired."""
+    async def find(self, tenant: str, turn_id: str) -> Turn:
+        """The turn, if it is kept and has not expired.
+
+        Raises
+        ------
+        NotFound
+            It is not, or it is another tenant's.
+        """
+        since = self.losses_seen  # before the row is read: what is lost from now on counts
         found = await self._reader.turn(tenant, turn_id, self._clock.now_ms())
-        return decode_turn(found[1]) if found else None
+        if found is None:
+            raise turn_not_found()
+        return replace(decode_turn(found[1]), since=since)
+
+    @property
+    def losses_seen(self) -> int:
+        """Where a turn that reads from now on stands among its channel's erasures (`TurnMark.since`)."""
+        return self._writer.losses_seen
 
     def _line(
         self, turn: Turn, message_id: str, parts: Sequence[Part], *, is_partial: bool = False
@@ -143,11 +232,50 @@ class ChatHistory:
         )
 
 
+def cut_result(part: ToolResultPart, most: int) -> ToolResultPart:
+    """The result as its row can hold it: rendered, at most `most` bytes, with a mark where it was cut."""
+    spare = most - len(render_part(part).encode())
+    if spare >= 0:
+        return part
+    return replace(part, text=_cut(part.text, len(part.text.encode()) + spare))
+
+
+def cut_calls(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
+    """Text and calls as their row can hold them: `CUT_ARGUMENTS` for the longest arguments, then less of the text."""
+    cut = list(parts)
+    excess = len("\n".join(map(render_part, parts)).encode()) - most
+    calls = [(place, part) for place, part in enumerate(parts) if isinstance(part, ToolCallPart)]
+    for place, call in sorted(calls, key=lambda one: -len(one[1].arguments_json)):
+        gain = len(call.arguments_json.encode()) - len(CUT_ARGUMENTS)
+        if excess <= 0 or gain <= 0:
+            break
+        cut[place] = replace(call, arguments_json=CUT_ARGUMENTS)
+        excess -= gain
+    said = parts[0]
+    if excess > 0 and isinstance(said, TextPart):
+        cut[0] = TextPart(_cut(said.text, len(said.text.encode()) - excess))
+    return tuple(cut)
+
+
+def turn_not_found() -> NotFound:
+    """The answer to a turn_id that nothing is kept of, whyever."""
+    return NotFound(
+        "turn_id names no turn that is kept", field="turn_id", reason=Reason.TURN_NOT_FOUND
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    kept = max(most - len(CUT_MARK.encode()), 0)
+    return text.encode()[:kept].decode(errors="ignore") + CUT_MARK
+
+
 def _not_kept(result: AppendResult) -> BackscrollError:
     if result.outcome is AppendOutcome.REFUSED:
         too_large = result.refusal is RefusalCode.TEXT_TOO_LARGE
         return InvalidRequest(
-            f"the reply cannot be stored: {result.refusal}",
+            f"{result.field} cannot be stored: {result.refusal}",
             reason=Reason.TOO_LARGE if too_large else None,
         )
-    return Conflict("the reply's id is taken or gone")
+    if result.outcome is AppendOutcome.GONE:
+        return Gone("the message was recalled or erased")
+    return Conflict("the message's id is taken")

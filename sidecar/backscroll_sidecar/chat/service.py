@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from backscroll_sidecar.chat.answering import Answering
 from backscroll_sidecar.chat.endings import NOTICES, Notices, notice_of
-from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta
+from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
+from backscroll_sidecar.chat.fitting import fitted
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.chat.storing import Storing
 from backscroll_sidecar.chat.turns import ChatRequest, Turn
@@ -22,7 +23,6 @@ from backscroll_sidecar.errors import (
     BackscrollError,
     Conflict,
     InvalidRequest,
-    NotFound,
     Reason,
 )
 from backscroll_sidecar.ports import ChatModel, Clock
@@ -65,7 +65,7 @@ class ChatService:
         self._history = history
         self._settings = settings
         self._clock = clock
-        self._open_turns: set[tuple[str, str]] = set()
+        self._open_turns: dict[tuple[str, str], object] = {}
         self._storing = Storing(history, clock, settings.turn_lifetime_ms)
         self._answering = Answering(
             model,
@@ -92,6 +92,7 @@ class ChatService:
         """A new turn: the question's commit runs beside the build and the model."""
         end_s = self._end_s(request)
         context = _checked_context(request)
+        since = self._history.losses_seen  # before anything of the channel is read
         turn_id = uuid.uuid4().hex
         asked_at_ms = context.asked_at_ms
         question_id = context.trigger_message_id
@@ -137,6 +138,10 @@ class ChatService:
             tools_json=tools_json,
             max_output_tokens=request.max_output_tokens,
             with_names=context.include_names,
+            budget=built.tokens.budget,
+            reserve=built.tokens.reserve,
+            tokenizer=built.tokens.tokenizer,
+            since=since,
         )
         steps = self._answering.answer(turn, end_s, saving)
         async with aclosing(steps):
@@ -145,44 +150,41 @@ class ChatService:
 
     async def _continue(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The next round of a kept turn; of one that has ended, its reply again."""
-        mark = (request.tenant, request.turn_id)
-        if mark in self._open_turns:
-            raise Conflict("another call continues this turn now", field="turn_id")
-        self._open_turns.add(mark)
+        release = self._hold((request.tenant, request.turn_id))
+        end_s = self._end_s(request)
         try:
-            steps = self._next_round(request, self._end_s(request))
-            async with aclosing(steps):
-                async for event in steps:
-                    if isinstance(event, ChatEnd):
-                        # Whoever hears the end may ask for the next round at once.
-                        self._open_turns.discard(mark)
+            turn = await self._history.find(request.tenant, request.turn_id)
+            if turn.ended is not None:
+                release()
+                for event in _said_before(turn, turn.ended, self._settings.notices):
                     yield event
-        finally:
-            self._open_turns.discard(mark)
-
-    async def _next_round(
-        self, request: ChatRequest, end_s: float | None
-    ) -> AsyncGenerator[ChatEvent]:
-        turn = await self._history.find(request.tenant, request.turn_id)
-        if turn is None:
-            raise NotFound(
-                "turn_id names no turn that is kept", field="turn_id", reason=Reason.TURN_NOT_FOUND
-            )
-        if turn.ended is not None:
-            if turn.reply_text:
-                yield Delta(turn.reply_text)
-            if notice := notice_of(turn.ended, self._settings.notices):
-                yield notice
-            yield ChatEnd(turn.ended, turn.id, turn.reply_message_id)
-            return
-        following = turn.continued(request.tool_results)
+                return
+            given = turn.in_order(request.tool_results)
+            results, is_stored = await self._history.results_of(turn, given)
+            # Counting tokens takes milliseconds where results are long (law 9).
+            following = await asyncio.to_thread(fitted, turn.continued(results))
+        except BaseException:
+            release()
+            raise
         saving = []
-        if turn.key.channel:
-            saving.append(self._storing.spawn(self._history.save_round(turn, request.tool_results)))
-        steps = self._answering.answer(following, end_s, saving)
+        if turn.key.channel and not is_stored:
+            saving.append(self._storing.spawn(self._history.save_round(turn, results)))
+        steps = self._answering.answer(following, end_s, saving, release)
         async with aclosing(steps):
             async for event in steps:
                 yield event
+
+    def _hold(self, name: tuple[str, str]) -> Callable[[], None]:
+        """Let no other call continue the turn; what comes back lets go of it, and only of this hold."""
+        if name in self._open_turns:
+            raise Conflict("another call continues this turn now", field="turn_id")
+        mine = self._open_turns[name] = object()
+
+        def release() -> None:
+            if self._open_turns.get(name) is mine:
+                del self._open_turns[name]
+
+        return release
 
     def _end_s(self, request: ChatRequest) -> float | None:
         """When DEADLINE must be said so that it arrives before the caller's own, on the loop's clock."""
@@ -199,6 +201,14 @@ class ChatService:
     async def drain(self) -> None:
         """Wait for what turns still have to store."""
         await self._storing.drain()
+
+
+def _said_before(turn: Turn, ended: EndReason, notices: Notices) -> Iterator[ChatEvent]:
+    if turn.reply_text:
+        yield Delta(turn.reply_text)
+    if notice := notice_of(ended, notices):
+        yield notice
+    yield ChatEnd(ended, turn.id, turn.reply_message_id)
 
 
 def _checked_context(request: ChatRequest) -> BuildRequest:

@@ -13,7 +13,7 @@ from backscroll_sidecar.chat.endings import Ending
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.chat.turns import Reply, Turn
-from backscroll_sidecar.errors import BackscrollError, Reason
+from backscroll_sidecar.errors import BackscrollError, Conflict, Reason
 from backscroll_sidecar.ports import Clock
 
 log = structlog.get_logger(__name__)
@@ -21,10 +21,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """What became of a reply: its id, empty where none is stored, and what could not be stored."""
+    """What became of a reply: its id, empty where none is stored, whether the turn is kept, what was not stored."""
 
     message_id: str = ""
-    failure: BackscrollError | None = None
+    is_kept: bool = False
+    failure: BaseException | None = None
 
 
 class Storing:
@@ -44,32 +45,31 @@ class Storing:
         task.add_done_callback(_look_at)
         return task
 
-    def finish(self, turn: Turn, reply: Reply, ending: Ending) -> asyncio.Task[Finish]:
-        """Begin to store the reply, once, and to keep the turn."""
-        return self.spawn(self._finish(turn, reply, ending))
+    def finish(
+        self, turn: Turn, reply: Reply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
+    ) -> asyncio.Task[Finish]:
+        """Begin to store the reply, once, and to keep the turn; done when `saving` is, too."""
+        return self.spawn(self._finish(turn, reply, ending, saving))
 
     async def settle(
-        self,
-        turn: Turn,
-        reply: Reply,
-        ending: Ending,
-        finishing: asyncio.Task[Finish],
-        saving: Sequence[asyncio.Task[Any]],
+        self, turn: Turn, reply: Reply, ending: Ending, finishing: asyncio.Task[Finish]
     ) -> tuple[ChatEnd, ChatError | None]:
         """Wait for every commit of the turn; the end, and what could not be stored."""
-        tasks = [*saving, finishing]
-        await asyncio.wait(tasks)  # unlike gather, a caller who goes away now cancels none of them
-        failures = [task.exception() for task in tasks]
-        finish = Finish() if finishing.exception() else finishing.result()
+        await asyncio.wait([finishing])  # a caller who goes away now cancels no commit
+        crashed = finishing.exception()
+        finish = finishing.result() if crashed is None else Finish(failure=crashed)
+        reason, turn_id = ending.reason, turn.id
+        if reason is EndReason.TOOL_CALLS and not finish.is_kept:
+            reason, turn_id = EndReason.UPSTREAM_ERROR, ""  # nobody could take the results
         end = ChatEnd(
-            ending.reason,
-            turn.id,
+            reason,
+            turn_id,
             finish.message_id,
             bool(finish.message_id) and not ending.is_whole,
             reply.prompt_tokens,
             reply.completion_tokens,
         )
-        failed = next(filter(None, [*failures, finish.failure]), None)
+        failed = finish.failure
         if failed is None:
             return end, None
         log.warning("turn not stored", turn_id=turn.id, error=type(failed).__name__)
@@ -86,34 +86,50 @@ class Storing:
         while self._running:
             await asyncio.wait(set(self._running))
 
-    async def _finish(self, turn: Turn, reply: Reply, ending: Ending) -> Finish:
+    async def _finish(
+        self, turn: Turn, reply: Reply, ending: Ending, saving: Sequence[asyncio.Task[Any]]
+    ) -> Finish:
+        if saving:
+            await asyncio.wait(saving)  # the reply stands behind what it answers
+        finish = Finish()
         if ending.reason is EndReason.TOOL_CALLS:
             asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)
-            await self._history.keep(replace(asked, expires_at_ms=self._expires_at_ms()))
-            return Finish()
-        finish = Finish()
-        if reply.text and turn.key.channel:
-            try:
-                message_id = await self._history.save_reply(
-                    turn, reply.text, is_partial=not ending.is_whole
+            finish = await self._keep(asked, finish)
+        else:
+            text = reply.text
+            if text and turn.key.channel:
+                finish, text = await self._save_reply(turn, text, is_partial=not ending.is_whole)
+            if ending.is_whole:
+                ended = replace(
+                    turn,
+                    ended=ending.reason,
+                    reply_text=text,
+                    reply_message_id=finish.message_id,
+                    messages=(),
                 )
-                finish = Finish(message_id)
-            except BackscrollError as failed:
-                finish = Finish(failure=failed)
-        if ending.is_whole:
-            ended = replace(
-                turn,
-                ended=ending.reason,
-                reply_text=reply.text,
-                reply_message_id=finish.message_id,
-                messages=(),
-                expires_at_ms=self._expires_at_ms(),
-            )
-            try:
-                await self._history.keep(ended)
-            except BackscrollError as failed:
-                finish = replace(finish, failure=finish.failure or failed)
-        return finish
+                finish = await self._keep(ended, finish)
+        failures = (task.exception() for task in saving)
+        return replace(finish, failure=next(filter(None, failures), finish.failure))
+
+    async def _save_reply(self, turn: Turn, text: str, *, is_partial: bool) -> tuple[Finish, str]:
+        """Store the reply; with it the text that stands in the history now, another one's where that came first."""
+        try:
+            message_id = await self._history.save_reply(turn, text, is_partial=is_partial)
+            return Finish(message_id), text
+        except Conflict as taken:
+            first = await self._history.reply_of(turn)
+            if first is None:
+                return Finish(failure=taken), text
+            return Finish(first[0], failure=None if first[1] == text else taken), first[1]
+        except BackscrollError as failed:
+            return Finish(failure=failed), text
+
+    async def _keep(self, turn: Turn, finish: Finish) -> Finish:
+        try:
+            await self._history.keep(replace(turn, expires_at_ms=self._expires_at_ms()))
+        except BackscrollError as failed:
+            return replace(finish, failure=finish.failure or failed)
+        return replace(finish, is_kept=True)
 
     def _expires_at_ms(self) -> int:
         return self._clock.now_ms() + self._turn_lifetime_ms

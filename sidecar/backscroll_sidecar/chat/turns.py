@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,10 +14,12 @@ from backscroll_sidecar.domain import (
     ChannelKey,
     NeutralMessage,
     Role,
+    TokenizerName,
     ToolCallPart,
     ToolResultPart,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.ports import TurnMark
 
 FORMAT_VERSION = 1
 
@@ -43,7 +46,8 @@ class Turn:
 
     `messages` is what the model was last sent, frozen; `calls` what it then asked for, `reply_text` what it said with
     them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again. `iteration` counts
-    model calls.
+    model calls. `budget`, `reserve` and `tokenizer` are those of the context; no budget: none is kept. `since` is what
+    `TurnMark.since` wants; it means something in this process only, so who finds a turn sets it anew.
     """
 
     id: str
@@ -63,32 +67,58 @@ class Turn:
     ended: EndReason | None = None
     expires_at_ms: int = 0
     with_names: bool = False
+    budget: int | None = None
+    reserve: int = 0
+    tokenizer: TokenizerName = TokenizerName.O200K
+    since: int = 0
+
+    @property
+    def mark(self) -> TurnMark:
+        """What may not be recalled for this turn to be kept."""
+        shown = {message_id for message in self.messages for message_id in message.message_ids}
+        return TurnMark(self.since, frozenset({*shown, self.question_message_id}))
+
+    @property
+    def calls_id(self) -> str:
+        """The id of the row that holds this round's calls."""
+        return f"{self.id}:calls:{self.iteration}"
+
+    def result_id(self, place: int) -> str:
+        """The id of the row that holds the result of the round's call at `place`."""
+        return f"{self.id}:result:{self.iteration}:{place}"
 
     @property
     def may_call_tools(self) -> bool:
         """Whether model call `iteration` may ask for tools; the one after the last allowed must answer."""
         return bool(self.tools_json) and self.iteration <= self.max_iterations
 
-    def continued(self, results: tuple[ToolResultPart, ...]) -> Turn:
-        """The turn with the results of its calls, ready for the next model call.
+    def in_order(self, results: Sequence[ToolResultPart]) -> tuple[ToolResultPart, ...]:
+        """The results in the order of the open calls, each with the name of its tool.
 
         Raises
         ------
         InvalidRequest
-            When the results are not exactly those of the open calls.
+            When they are not exactly those of the open calls.
         """
         by_id = {result.call_id: result for result in results}
-        wanted = [call.id for call in self.calls]
-        if sorted(wanted) != sorted(result.call_id for result in results):
+        if sorted(call.id for call in self.calls) != sorted(one.call_id for one in results):
             raise InvalidRequest(
                 "tool_results must answer every open call of the turn once",
                 field="tool_results",
                 reason=Reason.INVALID_FIELD,
             )
-        asked = NeutralMessage(Role.ASSISTANT, self.reply_text, tool_calls=self.calls)
+        return tuple(replace(by_id[call.id], name=call.name) for call in self.calls)
+
+    def continued(self, results: Sequence[ToolResultPart]) -> Turn:
+        """The turn with the results of its calls, as `in_order` gives them, ready for the next model call."""
+        asked = NeutralMessage(
+            Role.ASSISTANT, self.reply_text, "", (self.calls_id,), tool_calls=self.calls
+        )
         answers = tuple(
-            NeutralMessage(Role.TOOL, by_id[call_id].text, tool_call_id=call_id)
-            for call_id in wanted
+            NeutralMessage(
+                Role.TOOL, one.text, "", (self.result_id(place),), tool_call_id=one.call_id
+            )
+            for place, one in enumerate(results)
         )
         return replace(self, messages=(*self.messages, asked, *answers), calls=(), reply_text="")
 
@@ -105,6 +135,7 @@ def decode_turn(body: bytes) -> Turn:
     raw["calls"] = _calls(raw["calls"])
     raw["messages"] = tuple(_message(one) for one in raw["messages"])
     raw["ended"] = EndReason(raw["ended"]) if raw["ended"] else None
+    raw["tokenizer"] = TokenizerName(raw["tokenizer"])
     return Turn(**raw)
 
 

@@ -54,6 +54,7 @@ from backscroll_sidecar.ports import (
     HistoryReader,
     MembersChange,
     RecallChange,
+    TurnMark,
 )
 
 MEMBER_US = 10
@@ -96,10 +97,11 @@ class HistoryService(HistoryReads):
         messages: Sequence[Message],
         *,
         deadline_s: float | None = None,
+        turn: TurnMark | None = None,
     ) -> list[AppendResult]:
         """Store messages of one channel; one result each, in the order sent, once all of it is durable (N-08).
 
-        A message that can never be stored is refused alone, by code and field.
+        A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
 
         Raises
         ------
@@ -109,6 +111,8 @@ class HistoryService(HistoryReads):
             Nothing of the batch was stored.
         DeadlineExceeded
             It may still be stored; sending it again is safe.
+        Gone
+            The channel was erased, or part of it, since the turn began.
         """
         check_key(key)
         check_item_count(len(messages))
@@ -124,6 +128,7 @@ class HistoryService(HistoryReads):
             tuple(analyses),
             tuple(one.rank_time_ms for one in accepted),
             received_at_ms,
+            turn,
         )
         applied = await self._writer.submit(change, deadline_s)
         return merge_results(checked, applied.append_results)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event
-from backscroll_sidecar.errors import BackscrollError, DeadlineExceeded, StoreUnavailable
+from backscroll_sidecar.errors import BackscrollError, DeadlineExceeded, Gone, StoreUnavailable
 from backscroll_sidecar.history.groups import (
     PUBLISH_SLICE,
     GroupReport,
@@ -25,6 +25,7 @@ from backscroll_sidecar.history.groups import (
     pend,
     publish_slices,
 )
+from backscroll_sidecar.history.losses import Losses
 from backscroll_sidecar.history.queue import QueueLimits, WriteQueue
 from backscroll_sidecar.ports import Applied, Change, EventsChange, HistoryStore
 
@@ -107,6 +108,7 @@ class Writer:
         self._on_group = on_group
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
+        self._losses = Losses()
         self.dropped_events = 0
         self.publish_failures = 0
 
@@ -114,6 +116,11 @@ class Writer:
     def queued_items(self) -> int:
         """Messages, members and events that wait for their commit."""
         return self._queue.items
+
+    @property
+    def losses_seen(self) -> int:
+        """How many erasures and recalls no reader can miss any more; see `TurnMark`."""
+        return self._losses.published
 
     # --- asking ------------------------------------------------------------------------------------
 
@@ -133,6 +140,8 @@ class Writer:
             The commit did not end in time. It still may; asking again is safe.
         StoreUnavailable, StoreReadOnly
             Nothing of the change was stored, unless the server was stopped in the middle of its commit.
+        Gone
+            An erasure or a recall came before it that it would undo (`TurnMark`); nothing of it was stored.
         BackscrollError
             The store refused this change (`Applied.error`), or could not take it (INTERNAL).
         """
@@ -211,10 +220,14 @@ class Writer:
                     _fail(pending, StoreUnavailable("the outcome of the commit is unknown"))
 
     async def _commit(self, group: list[Pending]) -> None:
+        group = self._admitted(group)
+        if not group:
+            return
         started = time.perf_counter()
         outcomes = await self._apply(group)
         seconds = time.perf_counter() - started
         await self._publish(group, outcomes)
+        self._losses.publish()
         for start in range(0, len(group), RESOLVE_SLICE):
             if start:
                 await asyncio.sleep(0)
@@ -225,6 +238,16 @@ class Writer:
             items = sum(pending.items for pending in group)
             size = sum(pending.bytes for pending in group)
             self._on_group(GroupReport(len(group), items, size, seconds, failed, self._queue.items))
+
+    def _admitted(self, group: list[Pending]) -> list[Pending]:
+        """The group without what a turn would bring back of what its channel has lost."""
+        admitted = []
+        for pending in group:
+            if self._losses.admits(pending.change):
+                admitted.append(pending)
+            else:
+                _fail(pending, Gone("what the turn was about was erased or recalled"))
+        return admitted
 
     async def _apply(self, group: list[Pending]) -> list[Outcome]:
         """Commit a group; one outcome for each change.

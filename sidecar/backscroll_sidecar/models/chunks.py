@@ -10,7 +10,7 @@ from uuid import uuid4
 import orjson
 
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
-from backscroll_sidecar.domain import ToolCallPart
+from backscroll_sidecar.domain import MAX_ID_BYTES, ToolCallPart
 from backscroll_sidecar.models.faults import Filtered, failed, of_event
 from backscroll_sidecar.models.sse import loaded
 from backscroll_sidecar.ports import (
@@ -26,8 +26,8 @@ from backscroll_sidecar.ports import (
 MAX_TOOL_CHARS = 1024 * 1024
 """Most characters of all calls of one answer: they are held until the answer ends."""
 
-_CHARS_A_CALL = 256
-"""What a call counts for, even an empty one."""
+_CHARS_A_CALL = 2_048
+"""What a call counts for, even an empty one: 512 of them at most, whose results a bot can still send in one request."""
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": FinishReason.STOP,
@@ -199,14 +199,24 @@ class _CallAssembler:
         return known
 
     def whole(self, *, stopped: bool) -> list[ToolCallPart]:
-        """All calls. Unless the model has said that it stopped, each one's arguments must be whole JSON."""
-        parts = []
+        """All calls. Unless the model has said that it stopped, each one's arguments must be whole JSON.
+
+        An id that is none, used before, or longer than the bot may send back (gateways keep signatures in theirs) is
+        replaced: results find their calls by it.
+        """
+        parts: list[ToolCallPart] = []
+        used: set[str] = set()
         for call in self._calls:
             arguments = clean("".join(call.pieces)).strip() or "{}"
             if not call.name or not (stopped or _is_json(arguments)):
                 raise failed(ModelFault.BAD_RESPONSE, "the model's answer ended inside a tool call")
-            id = clean(call.id) or f"call_{uuid4().hex[:24]}"
-            parts.append(ToolCallPart(id, clean(call.name), arguments))
+            id, name = clean(call.id), clean(call.name)
+            if len(name.encode()) > MAX_ID_BYTES:
+                raise failed(ModelFault.BAD_RESPONSE, "the model's tool calls are too large")
+            if not id or id in used or len(id.encode()) > MAX_ID_BYTES:
+                id = f"call_{uuid4().hex[:24]}"
+            used.add(id)
+            parts.append(ToolCallPart(id, name, arguments))
         return parts
 
 

@@ -145,7 +145,9 @@ def _notice(notice: Notice) -> pb.Notice:
 
 
 def _error(error: ChatError) -> pb.ChatError:
-    return pb.ChatError(message=error.message, reason=error.reason)
+    return pb.ChatError(
+        message=error.message, reason=error.reason, retry_after_ms=error.retry_after_ms
+    )
 
 
 def _end(end: ChatEnd) -> pb.ChatEnd:

@@ -8,6 +8,8 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import orjson
+
 from backscroll_sidecar.domain import (
     ChannelKey,
     Embedding,
@@ -170,6 +172,11 @@ def is_embeddable(stored: StoredMessage) -> bool:
 def dedupe_digest(dedupe_key: str) -> str:
     """What is kept of the dedupe key of an erased message: enough to know it again."""
     return hashlib.blake2b(dedupe_key.encode(), digest_size=16).hexdigest() if dedupe_key else ""
+
+
+def named_in_turns(message_id: str) -> bytes:
+    """A message's id as it stands in the body of every turn that holds its text."""
+    return orjson.dumps(message_id)
 
 
 def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:

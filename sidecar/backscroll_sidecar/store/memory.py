@@ -23,6 +23,7 @@ from backscroll_sidecar.store.facts import (
     Record,
     dedupe_digest,
     float32_bytes,
+    named_in_turns,
     needs_of,
     place,
     runs,
@@ -119,8 +120,16 @@ class MemoryStore(MemoryReader):
         for here, context_id, message_id, event in plan.events:
             events = self._channels.setdefault(here, Channel()).events
             events.setdefault((context_id, event.id), (message_id, event))
+        self._write_turns(plan)
+
+    def _write_turns(self, plan: Plan) -> None:
         for turn in plan.turns:
             self._keep_turn(turn)
+        for tenant, channel_id, message_id in plan.emptied:
+            word = named_in_turns(message_id)
+            for name, turn in list(self._turns.items()):
+                if turn.key == ChannelKey(tenant, channel_id) and word in turn.body:
+                    del self._turns[name]
 
     def _write_vectors(self, plan: Plan) -> None:
         for named in plan.emptied:

@@ -76,6 +76,7 @@ class FakeServer:
         self.endless_export = False
         self.endless_chat = False
         self.chat_events = []  # instead of an answer
+        self.breaks_after = 0  # so many events the server is gone; 0: it stays
         self.tool_rounds, self.tool_arguments = 1, '{"day": "friday"}'
 
     def __enter__(self):
@@ -306,7 +307,10 @@ class Context(context_pb2_grpc.ContextServiceServicer):
         """Repeat the question in two pieces; with tools ask `tool_rounds` times for each of them."""
         self.fake.arrive("StreamChat", request, context)
         context.add_callback(self.fake.ended.set)
-        yield from self._turn(request, context)
+        for number, event in enumerate(self._turn(request, context), 1):
+            yield event
+            if number == self.fake.breaks_after:
+                self.fake.abort(status_of(grpc.StatusCode.UNAVAILABLE), context)
 
     def Chat(self, request, context):
         self.fake.arrive("Chat", request.turn, context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 import time
 from typing import Literal
 
@@ -13,6 +14,7 @@ import pytest
 
 from backscroll import (
     AsyncClient,
+    BackscrollError,
     Client,
     ContextEvent,
     DeadlineExceeded,
@@ -26,7 +28,7 @@ from backscroll import (
     ToolResult,
     Unavailable,
 )
-from backscroll._tools import MAX_RESULT_BYTES, schema_of
+from backscroll._tools import MAX_RESULT_BYTES, ToolTable, schema_of
 from backscroll.v1 import context_pb2 as pb
 
 QUESTION = "when do we meet?"
@@ -339,7 +341,16 @@ class _Unspeakable:
         raise AssertionError
 
 
-@pytest.mark.parametrize("tools", [_Broken(lookup=lookup), {"lookup": _Unspeakable()}])
+class _Away(dict):
+    """A registry behind a network."""
+
+    def __getitem__(self, name):
+        raise ConnectionError("registry is away")
+
+
+@pytest.mark.parametrize(
+    "tools", [_Broken(lookup=lookup), _Away(lookup=lookup), {"lookup": _Unspeakable()}]
+)
 def test_without_a_registry_the_reply_goes_on(client, fake, caplog, tools):
     """S5-49: tools off, reply continues."""
     with caplog.at_level(logging.WARNING, "backscroll"):
@@ -348,6 +359,181 @@ def test_without_a_registry_the_reply_goes_on(client, fake, caplog, tools):
     (request,) = fake.requests("Chat")
     assert (request.model_call.enable_tools, request.context.tools_json) == (False, "")
     assert "tools are off" in caplog.text
+
+
+class _Awaited:
+    """An object that is called and must be awaited."""
+
+    async def __call__(self, day: str) -> str:
+        return f"on {day}"
+
+
+def _promised(day: str):
+    """A plain function that returns what must be awaited."""
+    return _Awaited()(day)
+
+
+@pytest.mark.parametrize("name", ["chat", "stream_chat"])
+@pytest.mark.parametrize("tool", [_Awaited(), _promised], ids=["call", "hidden"])
+def test_what_must_be_awaited_is_never_a_result(fake, name, tool):
+    """The synchronous client refuses it; the asynchronous one awaits it."""
+    schema = json.dumps([schema_of("slow", _Awaited())])
+    options = {"tools": {"slow": tool}, "tools_json": schema}
+
+    async def ask():
+        async with AsyncClient(fake.address) as client:
+            if name == "chat":
+                return (await client.chat("room", QUESTION, **options)).text
+            return text([event async for event in client.stream_chat("room", QUESTION, **options)])
+
+    assert asyncio.run(ask()).endswith("The tool says: on friday")
+    with Client(fake.address) as client, pytest.raises(TypeError, match="AsyncClient"):
+        list(getattr(client, name)("room", QUESTION, **options))
+
+
+async def test_plain_tools_leave_the_event_loop_alone(fake):
+    """A tool that blocks is waited for in a thread: the loop goes on, whatever the tool raises."""
+    go, on_loop = threading.Event(), threading.get_ident()
+
+    def blocks(day: str) -> str:
+        assert go.wait(10)
+        return "elsewhere" if threading.get_ident() != on_loop else "on the loop"
+
+    def stops(day: str) -> str:
+        raise StopIteration
+
+    async with AsyncClient(fake.address) as client:
+        asking = asyncio.create_task(
+            client.chat("room", QUESTION, tools={"blocks": blocks, "stops": stops})
+        )
+        await asyncio.sleep(0.2)
+        go.set()
+        answer = await asyncio.wait_for(asking, 10)
+    assert answer.text == "The tool says: elsewhere, the tool failed"
+
+
+def find(day: str, *, limit: int = 5, _db: str = "the bot's") -> str:
+    """Find it."""
+    return f"{day} {limit} {_db}"
+
+
+BY_HAND = {"name": "find", "parameters": {"properties": {"day": {"type": "string"}}}}
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "arguments", "says"),
+    [
+        (None, {"day": "now", "limit": 1}, ("now 1 the bot's", False)),
+        (None, {"day": "now", "_db": "mine"}, ("there is no '_db'", True)),
+        (BY_HAND, {"day": "now"}, ("now 5 the bot's", False)),
+        (BY_HAND, {"day": "now", "limit": 1}, ("there is no 'limit'", True)),
+        ({"name": "find"}, {"day": "now", "limit": 1}, ("now 1 the bot's", False)),
+        ({"name": "find"}, {"day": "now", "_db": "mine"}, ("there is no '_db'", True)),
+    ],
+)
+def test_a_model_sets_what_its_schema_lists(client, fake, by_hand, arguments, says):
+    """What the function takes besides is the bot's own."""
+    fake.tool_arguments = json.dumps(arguments)
+    schema = json.dumps([{"type": "function", "function": by_hand}]) if by_hand else ""
+    client.stream_chat("room", QUESTION, tools={"find": find}, tools_json=schema)
+    ((said, is_error),) = results_of(fake)
+    assert (said.removeprefix("the arguments do not fit: "), is_error) == says
+
+
+def test_private_parameters_stay_out_of_the_schema(client, fake):
+    assert list(schema_of("find", find)["function"]["parameters"]["properties"]) == ["day", "limit"]
+
+    def needs(_db: str):
+        pass
+
+    with pytest.raises(ValueError, match="underscore"):
+        client.chat("room", QUESTION, tools={"needs": needs})
+    assert not fake.seen
+
+
+def test_a_tool_the_model_was_not_given_is_not_run(client, fake, monkeypatch):
+    """The table may hold more than its schemas tell."""
+    given = [{"type": "function", "function": {"name": "lookup"}}]
+    answer = client.chat(
+        "room", QUESTION, tools={"lookup": lookup, "other": find}, tools_json=json.dumps(given)
+    )
+    assert answer.text == "The tool says: on friday at six"
+    table = ToolTable.of({"lookup": lookup, "other": find}, json.dumps(given))
+    assert table.run_of(ToolCall("c", "other", '{"day": "x"}')).now().is_error
+
+
+# --- a round that fails ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "rpc"), [("chat", "Chat"), ("stream_chat", "StreamChat")])
+def test_results_are_sent_again_once(client, fake, fakes, name, rpc):
+    """The tools do not run twice because the server was away for a moment."""
+    ran = []
+
+    def count(day: str) -> str:
+        ran.append(day)
+        fake.fail(rpc, fakes.status_of(grpc.StatusCode.UNAVAILABLE))
+        return "at six"
+
+    answer = getattr(client, name)("room", QUESTION, tools={"count": count})
+    said = answer.text if name == "chat" else text(answer)
+    assert said.endswith("The tool says: at six")
+    _, second, third = fake.requests(rpc)
+    assert second == third
+    assert (third.turn_id, ran) == ("t1", ["friday"])
+
+
+@pytest.mark.parametrize(("name", "rpc"), [("chat", "Chat"), ("stream_chat", "StreamChat")])
+@pytest.mark.parametrize(("code", "tries"), [("UNAVAILABLE", 2), ("RESOURCE_EXHAUSTED", 1)])
+def test_an_error_behind_the_tools_has_what_continues_the_turn(
+    client, fake, fakes, name, rpc, code, tries
+):
+    def fails(day: str) -> str:
+        fake.fail(rpc, fakes.status_of(grpc.StatusCode[code]), times=tries)
+        return "at six"
+
+    with pytest.raises(BackscrollError) as failed:
+        getattr(client, name)("room", QUESTION, tools={"fails": fails})
+    assert len(fake.requests(rpc)) == 1 + tries
+    error = failed.value
+    assert error.turn_id == "t1"
+    assert [one.text for one in error.tool_results] == ["at six"]
+    answer = client.chat(turn_id=error.turn_id, tool_results=error.tool_results)
+    assert answer.text == "The tool says: at six"
+
+
+def test_a_round_that_was_heard_is_not_sent_again(client, fake, fakes):
+    """Deltas passed on would come twice."""
+
+    def breaks(day: str) -> str:
+        fake.breaks_after = 1
+        return "at six"
+
+    with pytest.raises(Unavailable) as failed:
+        client.stream_chat("room", QUESTION, tools={"breaks": breaks})
+    assert len(fake.requests("StreamChat")) == 2
+    assert failed.value.turn_id == "t1"
+
+
+def test_calls_of_a_turn_that_is_not_kept_are_not_run(client, fake):
+    """Without a turn_id nobody takes the results."""
+    call = pb.StreamChatResponse(tool_call={"id": "c1", "name": "lookup", "arguments_json": "{}"})
+    end = pb.StreamChatResponse(end=pb.ChatEnd(reason=pb.END_REASON_TOOL_CALLS))
+    fake.chat_events = [call, end]
+    events = client.stream_chat("room", QUESTION, tools={"lookup": lookup})
+    assert isinstance(events[-1], End)
+    assert len(fake.requests("StreamChat")) == 1
+
+
+@pytest.mark.parametrize("wait_ms", [None, 0, 20_000])
+def test_how_long_to_wait_is_told(client, fake, wait_ms):
+    """The vendor's Retry-After, in both calls."""
+    error = pb.ChatError(message="sorry", reason="rate_limited", retry_after_ms=wait_ms)
+    end = pb.ChatEnd(reason=pb.END_REASON_UPSTREAM_ERROR)
+    fake.chat_events = [pb.StreamChatResponse(error=error), pb.StreamChatResponse(end=end)]
+    _, heard, _ = client.stream_chat("room", QUESTION)
+    assert heard.retry_after_ms == wait_ms
+    assert client.chat("room", QUESTION).error.retry_after_ms == wait_ms
 
 
 @pytest.mark.parametrize(

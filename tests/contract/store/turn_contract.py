@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
 from backscroll_sidecar.domain import ChannelKey
@@ -99,7 +100,7 @@ class TurnContract:
             assert found == [None, None, (OTHER_ROOM, b"body")]
 
     async def test_turns_keep_their_place_in_a_group(self, store: HistoryStore) -> None:
-        """Before an erasure it goes, after it it stays; a recall leaves turns alone."""
+        """Before an erasure it goes, after it it stays."""
         applied = await store.apply([
             append(message("m1")), turn("t1"), EraseChange(ROOM, ("m1",), "", NOON_MS),
             turn("t2"), append(message("m2")), recall("m2"),
@@ -108,6 +109,26 @@ class TurnContract:
         assert await store.turn("default", "t1", NOON_MS) is None
         assert await store.turn("default", "t2", NOON_MS) == (ROOM, b"body")
         assert list(await rows(store)) == ["m2"]
+
+    @pytest.mark.parametrize("id_", ["m1", 'a"b\\', "群😀%_", "m", "'"])
+    async def test_a_recall_deletes_the_turns_that_name_the_message(
+        self, store: HistoryStore, id_: str
+    ) -> None:
+        """N-10: by the whole id, of this channel and tenant, in one group or later; the others stay."""
+        body = orjson.dumps({"messages": [{"content": f"m1 {id_}", "message_ids": ["m0", id_]}]})
+        other = orjson.dumps({"messages": [{"content": f"m1 {id_}", "message_ids": ["m10"]}]})
+        abroad = ChannelKey("b", ROOM.channel)
+        await put(store, message(id_))
+        await store.apply([
+            turn("t1", body), turn("t2", other), turn("t3", body, key=OTHER_ROOM),
+            turn("t4", body, key=abroad),
+        ])  # fmt: skip
+        await store.apply([turn("t5", body), recall(id_)])
+        kept = [
+            await store.turn(tenant, turn_id, NOON_MS) is not None
+            for tenant, turn_id in [("default", f"t{n}") for n in (1, 2, 3, 5)] + [("b", "t4")]
+        ]
+        assert kept == [False, True, True, False, True]
 
     async def test_hostile_turn_ids_are_only_names(self, store: HistoryStore) -> None:
         """Law 4, for the ids a caller sends back."""

@@ -261,16 +261,6 @@ async def test_a_round_that_failed_can_be_tried_again() -> None:
     assert len(rows) == 5
 
 
-async def test_the_turn_of_another_tenant_is_not_found(tmp_path: Path) -> None:
-    """Law 6: a turn_id is looked up in the caller's tenant only."""
-    model = FakeModel([call("c1"), CALLS])
-    async with talk(model) as bot:
-        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
-        now_ms = bot.app.clock.now_ms()
-        assert await bot.app.store.turn("default", turn_id, now_ms) is not None
-        assert await bot.app.store.turn("other", turn_id, now_ms) is None
-
-
 async def rounds(bot: Bot, heard: Heard) -> Heard:
     while heard.reason == "TOOL_CALLS":
         results = {one.id: "a" for one in heard.calls}

@@ -52,7 +52,7 @@ def result(id: str, text: str = "ok") -> ToolResultPart:
         TURN,
         replace(TURN, temperature=None, max_output_tokens=None, calls=(), messages=()),
         replace(TURN, ended=EndReason.LENGTH, reply_message_id="t1:reply"),
-        TURN.continued((result("c2"), result("c1"))),
+        TURN.continued(TURN.in_order((result("c2"), result("c1")))),
     ],
 )
 def test_bytes_and_back(turn: Turn) -> None:
@@ -62,12 +62,12 @@ def test_bytes_and_back(turn: Turn) -> None:
 
 def test_results_stand_behind_their_calls_in_the_order_of_the_calls() -> None:
     """S5-30: what the model said with its calls stays with them."""
-    following = TURN.continued((result("c2", "noon"), result("c1", "25°")))
+    following = TURN.continued(TURN.in_order((result("c2", "noon"), result("c1", "25°"))))
     assert following.messages[:2] == TURN.messages
     assert following.messages[2:] == (
-        NeutralMessage(Role.ASSISTANT, "看看…", tool_calls=CALLS),
-        NeutralMessage(Role.TOOL, "25°", tool_call_id="c1"),
-        NeutralMessage(Role.TOOL, "noon", tool_call_id="c2"),
+        NeutralMessage(Role.ASSISTANT, "看看…", "", ("t1:calls:1",), CALLS),
+        NeutralMessage(Role.TOOL, "25°", "", ("t1:result:1:0",), tool_call_id="c1"),
+        NeutralMessage(Role.TOOL, "noon", "", ("t1:result:1:1",), tool_call_id="c2"),
     )
     assert (following.calls, following.reply_text) == ((), "")
 
@@ -76,7 +76,7 @@ def test_results_stand_behind_their_calls_in_the_order_of_the_calls() -> None:
 def test_any_other_results_are_refused(ids: list[str]) -> None:
     """P-10: a call is never sent to the model without its result, nor a result without its call."""
     with pytest.raises(InvalidRequest) as refused:
-        TURN.continued(tuple(map(result, ids)))
+        TURN.in_order(tuple(map(result, ids)))
     assert refused.value.field == "tool_results"
 
 

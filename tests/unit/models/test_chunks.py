@@ -201,3 +201,27 @@ def test_whatever_a_server_sends_is_events_or_a_model_error(chunks: list[object]
     assert [type(event) for event in events].count(Finished) == 1
     assert isinstance(events[-1], Finished)
     assert all(event.text for event in events if isinstance(event, TextDelta))
+
+
+def test_an_id_too_long_to_send_back_is_replaced() -> None:
+    """Gateways keep signatures in ids; the bot may send back 512 bytes."""
+    long, exact = calling(piece(0, "x" * 513, "f", "{}"), piece(1, "猫" * 170, "g", "{}"))
+    assert long.id.startswith("call_")
+    assert len(long.id) < 40
+    assert exact.id == "猫" * 170
+
+
+def test_an_id_used_twice_is_replaced_once() -> None:
+    """Each call is answered by its own result."""
+    first, second = calling(piece(0, "a", "f", "{}"), piece(1, "a", "f", '{"x": 1}'))
+    assert first.id == "a"
+    assert second.id != "a"
+    assert (first.arguments_json, second.arguments_json) == ("{}", '{"x": 1}')
+
+
+@pytest.mark.parametrize("count", [1, 513])
+def test_calls_nobody_could_answer_are_no_answer(count: int) -> None:
+    """A name longer than 512 bytes; more calls than results fit a request."""
+    name = "f" if count > 1 else "猫" * 171
+    with pytest.raises(ModelError, match="too large"):
+        calling(*(piece(n, f"c{n}", name, "{}") for n in range(count)))

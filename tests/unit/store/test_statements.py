@@ -30,6 +30,7 @@ KEYED_WITHOUT_CHANNEL = {
     ("tenant", "expires_at_ms", "turn_id"): "the turns of a tenant by the end of their time",
 }
 WALKS_A_CHANNEL = {
+    "RECALL_TURNS",  # a channel has a handful of turns
     # everything of it is what they return, delete or count
     "LOAD_CHANNEL", "VICTIMS_ALL", "MEMBERS", "EVENTS", "VECTORS", "ERASE_ALL_EVENTS",
     "ERASE_ALL_MEMBERS", "LAST_MESSAGE_IDS", "ERASE_TURNS",

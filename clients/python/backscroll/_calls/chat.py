@@ -10,6 +10,7 @@ from backscroll._calls.context import ContextOptions, context_request
 from backscroll._calls.plan import CHAT_TIMEOUT_S, Call, Conversation, Plan, Stream
 from backscroll._encode import encode
 from backscroll._tools import ToolFunctions, ToolRun, ToolTable
+from backscroll.errors import BackscrollError, Unavailable
 from backscroll.events import (
     ChatAnswer,
     ChatEvent,
@@ -17,6 +18,7 @@ from backscroll.events import (
     ErrorEvent,
     ToolCallEvent,
     end_of,
+    error_of,
     event_of,
 )
 from backscroll.results import Context
@@ -46,7 +48,9 @@ def stream_chat(
 
     The question and the reply are stored in the channel. First comes a `ContextEvent`, then each
     `Delta`, last an `End` that says why it ended; what fails on the way is an `ErrorEvent`, not an
-    exception. Leaving the loop early ends the call and the model's work. Never retried by itself.
+    exception. Leaving the loop early ends the call and the model's work. Never retried by itself,
+    but for the results of tools, which are sent once more when the server could not be reached; an
+    error raised then has `turn_id` and `tool_results`, which continue the turn.
 
     Parameters
     ----------
@@ -67,7 +71,9 @@ def stream_chat(
         Functions by name. The client calls those that the model asks for, hands back what they
         return, as text or JSON, and goes on until there is an answer. One that raises costs only
         itself: the model learns that it failed. Without `tools_json` their schemas are made from
-        annotations and docstrings. With `AsyncClient` they may be asynchronous.
+        annotations and docstrings; parameters that begin with an underscore are no one's but
+        yours. With `AsyncClient` they may be asynchronous, and plain ones run in a thread, so that
+        they do not hold up the event loop: they must be safe there.
     turn_id, tool_results
         Without `tools`: continue the turn that ended with "tool_calls", with the results of its
         calls. Of a turn that is complete: its reply again. Question and context are ignored then.
@@ -144,9 +150,12 @@ def chat(
     built: Context | None = None
     calls: list[ToolCall] = []
     while True:
-        response: context_pb2.ChatResponse = yield Call(
-            "Chat", context_pb2.ChatRequest(turn=turn.request), timeout_s
-        )
+        response: context_pb2.ChatResponse
+        try:
+            response = yield Call("Chat", context_pb2.ChatRequest(turn=turn.request), timeout_s)
+        except BackscrollError as error:
+            turn.failed(error)
+            continue
         if built is None and response.HasField("context"):
             built = Context(response.context)
         asked = [ToolCall(one.id, one.name, one.arguments_json) for one in response.tool_calls]
@@ -163,7 +172,11 @@ def chat(
 def _rounds(turn: _Turn, timeout_s: float | None) -> Conversation[ChatEvent]:
     """Stream, run the tools asked for, stream again; the end of a round that goes on is left out."""
     while True:
-        yield Stream(Call("StreamChat", turn.request, timeout_s), turn.heard)
+        try:
+            yield Stream(Call("StreamChat", turn.request, timeout_s), turn.heard)
+        except BackscrollError as error:
+            turn.failed(error)
+            continue
         if not turn.is_open:
             return
         for run in turn.runs():
@@ -182,9 +195,23 @@ class _Turn:
     turn_id: str = ""
     calls: list[ToolCall] = field(default_factory=list)
     results: list[ToolResult] = field(default_factory=list)
+    sent: tuple[ToolResult, ...] = ()
+    may_resend: bool = False
+
+    def failed(self, error: BackscrollError) -> None:
+        """Let the same request be sent again, or raise the error with what would continue the turn.
+
+        Sending results twice is safe; where nothing was heard of the round it costs nothing either.
+        """
+        if isinstance(error, Unavailable) and self.may_resend:
+            self.may_resend = False
+            return
+        error.turn_id, error.tool_results = self.request.turn_id, self.sent
+        raise error
 
     def heard(self, raw: context_pb2.StreamChatResponse) -> Iterator[ChatEvent]:
         """Pass an event on, and remember what it means for the next round."""
+        self.may_resend = False
         event = event_of(raw)
         if isinstance(event, ToolCallEvent):
             self.asked([event.call])
@@ -200,6 +227,7 @@ class _Turn:
         self.turn_id = end.turn_id
         self.is_open = (
             end.reason == "tool_calls"
+            and bool(end.turn_id)
             and self.table is not None
             and bool(self.calls)
             and self.rounds_left > 0
@@ -219,8 +247,9 @@ class _Turn:
         self.request = context_pb2.StreamChatRequest(
             turn_id=self.turn_id, tool_results=map(_result, self.results)
         )
+        self.sent = tuple(self.results)
         self.calls, self.results = [], []
-        self.is_open = False
+        self.is_open, self.may_resend = False, True
         self.rounds_left -= 1
 
 
@@ -248,7 +277,8 @@ def _begun(
         tool_results=[_result(one) for one in tool_results],
         question_message_id=question_message_id,
     )
-    return _Turn(request, table, model_call.max_tool_iterations or _MAX_ROUNDS)
+    rounds = model_call.max_tool_iterations or _MAX_ROUNDS
+    return _Turn(request, table, rounds, sent=tuple(tool_results))
 
 
 def _model_call(
@@ -279,4 +309,4 @@ def _error(response: context_pb2.ChatResponse) -> ErrorEvent | None:
     if not response.HasField("error"):
         return None
     raw = context_pb2.StreamChatResponse(error=response.error)
-    return ErrorEvent(response.error.message, response.error.reason, raw)
+    return error_of(raw)

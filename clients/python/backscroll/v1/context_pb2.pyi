@@ -516,12 +516,14 @@ class ChatEnd(_message.Message):
     def __init__(self, reason: _Optional[_Union[EndReason, str]] = ..., turn_id: _Optional[str] = ..., reply_message_id: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., partial: bool = ...) -> None: ...
 
 class ChatError(_message.Message):
-    __slots__ = ("message", "reason")
+    __slots__ = ("message", "reason", "retry_after_ms")
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    RETRY_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
     message: str
     reason: str
-    def __init__(self, message: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    retry_after_ms: int
+    def __init__(self, message: _Optional[str] = ..., reason: _Optional[str] = ..., retry_after_ms: _Optional[int] = ...) -> None: ...
 
 class Notice(_message.Message):
     __slots__ = ("text", "reason")

@@ -167,7 +167,8 @@ class HistoryServiceServicer(object):
 
     def RecallMessage(self, request, context):
         """RecallMessage takes a message back: its text is deleted, its place in the reply tree and its id stay taken. Recalling
-        twice is no error. Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
+        twice is no error. Turns of StreamChat that wait for tools go with it where they show it.
+        Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -195,7 +196,8 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Erase(self, request, context):
-        """Erase deletes for good and answers with a receipt. The ids stay taken.
+        """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+        of those a model answers just then nothing more is stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -63,7 +63,8 @@ class HistoryServiceStub:
     """
     RecallMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.RecallMessageRequest, _history_pb2.RecallMessageResponse]
     """RecallMessage takes a message back: its text is deleted, its place in the reply tree and its id stay taken. Recalling
-    twice is no error. Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
+    twice is no error. Turns of StreamChat that wait for tools go with it where they show it.
+    Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
     """
     UpsertMembers: _grpc.UnaryUnaryMultiCallable[_history_pb2.UpsertMembersRequest, _history_pb2.UpsertMembersResponse]
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
@@ -72,7 +73,9 @@ class HistoryServiceStub:
     WaitForIndex: _grpc.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _grpc.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]
-    """Erase deletes for good and answers with a receipt. The ids stay taken."""
+    """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+    of those a model answers just then nothing more is stored.
+    """
     ExportMessages: _grpc.UnaryStreamMultiCallable[_history_pb2.ExportMessagesRequest, _history_pb2.ExportMessagesResponse]
     """ExportMessages streams a channel in order of arrival."""
 
@@ -111,7 +114,8 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """
     RecallMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.RecallMessageRequest, _history_pb2.RecallMessageResponse]  # type: ignore[assignment]
     """RecallMessage takes a message back: its text is deleted, its place in the reply tree and its id stay taken. Recalling
-    twice is no error. Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
+    twice is no error. Turns of StreamChat that wait for tools go with it where they show it.
+    Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
     """
     UpsertMembers: _aio.UnaryUnaryMultiCallable[_history_pb2.UpsertMembersRequest, _history_pb2.UpsertMembersResponse]  # type: ignore[assignment]
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
@@ -120,7 +124,9 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     WaitForIndex: _aio.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]  # type: ignore[assignment]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _aio.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]  # type: ignore[assignment]
-    """Erase deletes for good and answers with a receipt. The ids stay taken."""
+    """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+    of those a model answers just then nothing more is stored.
+    """
     ExportMessages: _aio.UnaryStreamMultiCallable[_history_pb2.ExportMessagesRequest, _history_pb2.ExportMessagesResponse]  # type: ignore[assignment]
     """ExportMessages streams a channel in order of arrival."""
 
@@ -204,7 +210,8 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.RecallMessageResponse, _abc.Awaitable[_history_pb2.RecallMessageResponse]]:
         """RecallMessage takes a message back: its text is deleted, its place in the reply tree and its id stay taken. Recalling
-        twice is no error. Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
+        twice is no error. Turns of StreamChat that wait for tools go with it where they show it.
+        Fails with MESSAGE_NOT_FOUND, and MESSAGE_GONE once erased.
         """
 
     @_abc_1.abstractmethod
@@ -237,7 +244,9 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.EraseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.EraseResponse, _abc.Awaitable[_history_pb2.EraseResponse]]:
-        """Erase deletes for good and answers with a receipt. The ids stay taken."""
+        """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+        of those a model answers just then nothing more is stored.
+        """
 
     @_abc_1.abstractmethod
     def ExportMessages(

@@ -22,6 +22,7 @@ from backscroll_sidecar.store.facts import (
     Record,
     dedupe_digest,
     float32_bytes,
+    named_in_turns,
     needs_of,
     runs,
 )
@@ -207,6 +208,9 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         connection.execute(sql.PUT_TURN, kept)
         expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
         connection.execute(sql.PURGE_TURNS, expired)
+    if plan.emptied:  # recalled: behind the turns, which may have come earlier in the run
+        recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
+        many(sql.RECALL_TURNS, recalled)
     if plan.events:
         many(
             sql.PUT_EVENT,

@@ -173,6 +173,9 @@ DELETE FROM turns WHERE tenant = :tenant AND turn_id IN (
 )
 """
 
+# Both are bytes, so it is bytes that are looked for.
+RECALL_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ? AND instr(body, ?) > 0"
+
 # --- erasing -------------------------------------------------------------------------------------
 
 VICTIMS_BY_ID = f"""{_WANTED}

@@ -101,10 +101,7 @@ class SqliteStore:
         return await self._writer.run(lambda c: group.apply_group(c, changes))
 
     async def scrub(self) -> None:
-        """Rewrite the file without what was erased or recalled: no byte stays (N-10). Holds up writes for a while.
-
-        A turn keeps its frozen texts, recalled ones too, until it expires and a later turn removes it.
-        """
+        """Rewrite the file without what was erased or recalled: no byte stays (N-10). Holds up writes for a while."""
         await self._writer.run(files.scrub)
 
     async def stats(self) -> StoreStats:

@@ -1,0 +1,82 @@
+"""Keep a continued turn inside its token budget (law 3): results of tools are shortened, the oldest first. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backscroll_sidecar.analyze import TokenCounter, token_counter
+from backscroll_sidecar.chat.turns import Turn
+from backscroll_sidecar.context.budget import MESSAGE_TOKENS, Frame, payload_tokens
+from backscroll_sidecar.domain import Layout, NeutralMessage, Role
+from backscroll_sidecar.errors import BudgetTooSmall
+
+CUT_MARK = "… [shortened]"
+"""Stands behind what is left of a result that was shortened for the model."""
+
+
+def fitted(turn: Turn) -> Turn:
+    """The turn as its model may be sent it: counted as the context was, calls included.
+
+    What was said and asked is never touched, only results of tools. A turn kept without a budget has none.
+
+    Raises
+    ------
+    BudgetTooSmall
+        Where no more than a mark of every result is still too much.
+    """
+    if turn.budget is None:
+        return turn
+    counter = token_counter(turn.tokenizer)
+    messages = list(turn.messages)
+    excess = _tokens(turn, counter) - turn.budget
+    for place, message in enumerate(messages):
+        if excess <= 0:
+            break
+        if message.role is Role.TOOL:
+            tokens = counter.count(message.content)
+            text = shortened(message.content, tokens - excess, counter)
+            messages[place] = replace(message, content=text)
+            excess -= tokens - counter.count(text)
+    if excess > 0:
+        raise BudgetTooSmall(turn.budget, turn.budget + excess)
+    return replace(turn, messages=tuple(messages))
+
+
+def shortened(text: str, most: int, counter: TokenCounter) -> str:
+    """The beginning of `text` and a mark, at most `most` tokens together; the mark alone where that is too few.
+
+    A text that counts no more than the mark stays whole.
+    """
+    tokens, least = counter.count(text), counter.count(CUT_MARK)
+    if tokens <= max(most, least):
+        return text
+    kept, cut = text, CUT_MARK
+    while kept:
+        # In proportion, and always shorter: a few rounds whatever the text is.
+        kept = kept[: min(len(kept) - 1, len(kept) * max(most - least, 0) // tokens)]
+        cut = kept + CUT_MARK
+        tokens = counter.count(cut)
+        if tokens <= most:
+            break
+    return cut
+
+
+def _tokens(turn: Turn, counter: TokenCounter) -> int:
+    frame = Frame(
+        budget=turn.budget or 0,
+        reserve=turn.reserve,
+        tools_json=turn.tools_json,
+        layout=Layout.TURNS,
+        include_system=False,
+        with_names=turn.with_names,
+        tokenizer=turn.tokenizer,
+    )
+    calls = sum(_call_tokens(message, counter) for message in turn.messages)
+    return payload_tokens(turn.messages, frame, counter) + calls
+
+
+def _call_tokens(message: NeutralMessage, counter: TokenCounter) -> int:
+    return sum(
+        MESSAGE_TOKENS + counter.count(call.name) + counter.count(call.arguments_json)
+        for call in message.tool_calls
+    )
