@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -20,6 +21,9 @@ from backscroll_sidecar.ports import Applied, FragmentCodec
 
 ROW_OVERHEAD_BYTES = 420
 """Rough bytes a row costs beside arrays and characters: four Python objects, one dict entry (measured: 380-450)."""
+WORD_BYTES, PERSON_BYTES, CHANNEL_BYTES = 120, 300, 8_000
+"""Rough bytes of a distinct keyword (text, number, dict entry), of a user with one name, of a channel with no rows."""
+_EMPTY_TEXT_BYTES = sys.getsizeof("")
 
 SCALARS: dict[str, type[np.generic]] = {
     "time_ms": np.int64,
@@ -84,7 +88,7 @@ class HotChannel:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, estimated: arrays exactly, Python objects by `ROW_OVERHEAD_BYTES`."""
+        """Memory held, estimated: arrays and texts exactly, Python objects by their number."""
         arrays = (
             sum(c.nbytes for c in self._scalars.values())
             + self._keywords.nbytes
@@ -92,7 +96,14 @@ class HotChannel:
             + self._lexicon.nbytes
             + self._replies.nbytes
         )
-        return arrays + self._text_bytes + len(self._ids) * ROW_OVERHEAD_BYTES
+        return (
+            CHANNEL_BYTES
+            + arrays
+            + self._text_bytes
+            + len(self._ids) * ROW_OVERHEAD_BYTES
+            + len(self._keyword_ids) * WORD_BYTES
+            + len(self.people.ids) * PERSON_BYTES
+        )
 
     def publish(self, applied: Applied) -> None:
         """Take over what a committed change did. Idempotent: rows already held are only replaced by newer revisions."""
@@ -181,10 +192,14 @@ class HotChannel:
         self._texts, self._fragments = self._texts.copy(), self._fragments.copy()
         for item in stored:
             row = self._rows[item.message.id]
-            self._text_bytes -= len(self._texts[row]) + len(self._fragments[row])
+            self._text_bytes -= _text_bytes(
+                self._texts[row : row + 1], self._fragments[row : row + 1]
+            )
             self._texts[row] = item.analysis.text
             self._fragments[row] = self._codec.encode(item)
-            self._text_bytes += len(self._texts[row]) + len(self._fragments[row])
+            self._text_bytes += _text_bytes(
+                self._texts[row : row + 1], self._fragments[row : row + 1]
+            )
             for name, value in self._row_scalars(item).items():
                 if name not in {"time_ms", "seq"}:
                     self._scalars[name] = self._scalars[name].replace(row, value)
@@ -267,5 +282,6 @@ def _edge(item: StoredMessage) -> tuple[str, bool]:
 
 
 def _text_bytes(texts: Sequence[str], fragments: Sequence[bytes]) -> int:
-    """Characters count one byte each: an estimate that is right for Latin text and half of Chinese."""
-    return sum(map(len, texts)) + sum(map(len, fragments))
+    """Bytes of characters, which Python keeps in 1, 2 or 4 each: Chinese takes twice what Latin text does."""
+    characters = sum(map(sys.getsizeof, texts)) - len(texts) * _EMPTY_TEXT_BYTES
+    return characters + sum(map(len, fragments))

@@ -25,6 +25,8 @@ from backscroll_sidecar.ports import Applied, HistoryReader
 __all__ = ["BatchRoster", "ChannelRoster", "Roster", "Rosters"]
 
 MAX_ROSTERS = 1_000
+MAX_ENTRIES = 200_000
+"""Names, users and message ids in all rosters together, some 150 bytes each; one roster always stays."""
 RECENT_TYPES = 256
 
 
@@ -47,6 +49,14 @@ class ChannelRoster(StaticRoster):
         self._last_ms: dict[str, int] = {}
         self._questions: dict[str, bool] = {}
         self._aliases = {one.user_id: one.aliases for one in members if one.aliases}
+
+    @property
+    def entries(self) -> int:
+        """Names, users and message ids it holds."""
+        return (
+            len(self._user_ids) + len(self._last) + len(self._last_ms)
+            + len(self._questions) + len(self._aliases)
+        )  # fmt: skip
 
     def knows(self, name: str) -> bool:
         """Whether anybody has that name, be it one or several."""
@@ -146,11 +156,20 @@ class _Load:
 
 
 class Rosters:
-    """The rosters in use, at most `max_rosters`. A `ChannelPublisher`; belongs to one event loop."""
+    """The rosters in use, at most `max_rosters` with `max_entries` in all. A `ChannelPublisher`; of one event loop."""
 
-    def __init__(self, reader: HistoryReader, *, max_rosters: int = MAX_ROSTERS) -> None:
+    def __init__(
+        self,
+        reader: HistoryReader,
+        *,
+        max_rosters: int = MAX_ROSTERS,
+        max_entries: int = MAX_ENTRIES,
+    ) -> None:
         self._reader = reader
         self._max_rosters = max_rosters
+        self._max_entries = max_entries
+        self._sizes: dict[ChannelKey, int] = {}
+        self._entries = 0
         self._rosters: OrderedDict[ChannelKey, ChannelRoster] = OrderedDict()
         self._loads: dict[ChannelKey, _Load] = {}
         self.loads = 0
@@ -204,8 +223,12 @@ class Rosters:
         if load is not None:
             load.missed.append(applied)
         roster = self._rosters.get(key)
-        if roster is not None and not roster.take(applied):
-            del self._rosters[key]
+        if roster is None:
+            return
+        if roster.take(applied):
+            self._weigh(key)
+        else:
+            self._drop(key)
 
     async def _settle(self, key: ChannelKey, roster: ChannelRoster) -> None:
         while roster.unsure:
@@ -235,6 +258,19 @@ class Rosters:
             kept &= roster.take(applied)
         if kept:
             self._rosters[key] = roster
-            while len(self._rosters) > self._max_rosters:
-                self._rosters.popitem(last=False)
+            self._weigh(key)
         return roster
+
+    def _weigh(self, key: ChannelKey) -> None:
+        """Count a roster that was loaded or grew; while all together are too many, the least recently used goes."""
+        size = self._rosters[key].entries
+        self._entries += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
+        while len(self._rosters) > self._max_rosters or (
+            self._entries > self._max_entries and len(self._rosters) > 1
+        ):
+            self._drop(next(iter(self._rosters)))
+
+    def _drop(self, key: ChannelKey) -> None:
+        del self._rosters[key]
+        self._entries -= self._sizes.pop(key)

@@ -99,6 +99,26 @@ class TestLoading:
         await rosters.get(keys[1])
         assert rosters.loads == loads + 1, "a miss is loaded again"
 
+    async def test_at_most_so_many_entries_the_least_recently_used_goes(self, reader):
+        """What a roster grows by counts too, and the last one stays however large it is."""
+        rosters = Rosters(reader, max_entries=23)
+        keys = [ChannelKey("default", f"c{i}") for i in range(3)]
+        for key in keys:
+            reader.people[key] = [Member("u1", "Ann"), Member("u2", "Ben")]
+            await rosters.get(key)
+        assert len(rosters) == 3
+        await rosters.get(keys[0])
+        rosters.publish(keys[0], Applied(stored=tuple(row(f"m{n}", "u1", n, n) for n in range(15))))
+        assert len(rosters) == 2
+        loads = rosters.loads
+        await rosters.get(keys[0])
+        await rosters.get(keys[2])
+        assert rosters.loads == loads, "the one not used for longest went"
+        rosters.publish(keys[2], Applied(stored=tuple(row(f"m{n}", "u1", n, n) for n in range(30))))
+        assert len(rosters) == 1
+        await rosters.get(keys[2])
+        assert rosters.loads == loads
+
     async def test_tenants_never_meet(self, rosters, reader):
         """Law 6."""
         reader.people[KEY] = [Member("u1", "Ann")]
