@@ -63,7 +63,6 @@ def test_nothing_is_found_less_often_than_before(measured, pytestconfig):
     assert all({"recency", *PROFILES} == selectors.keys() for selectors in floors.values())
 
 
-@pytest.mark.xfail(reason="the five factors lose to recency on kdconv; not for long", strict=True)
 def test_the_default_is_never_worse_than_pasting_the_last_messages(measured):
     for data, selectors in measured.items():
         for name, value in selectors["recency"].items():

@@ -137,9 +137,11 @@ def show(channel: str, built: Context, said: Mapping[str, Spoken], others: int) 
         weights = ", ".join(
             f"{name.replace('_', ' ')} {weight:g}"
             for name, weight in zip(explanation.factors, explanation.weights, strict=False)
+            if weight != 1.0  # those of a fitted model are in its shares already
         )
+        listed = f"weights: {escape(weights)}; " if weights else ""
         console.print(
-            f"[dim]shares are weight × factor; weights: {escape(weights)}; "
+            f"[dim]shares are weight × factor; {listed}"
             f"threshold {explanation.threshold:g}; link {explanation.link}[/]"
         )
 

@@ -26,6 +26,8 @@ from backscroll_sidecar.settings_sources import load
 from backscroll_sidecar.settings_types import PROFILE_NAMES
 
 EPILOG = "Example: backscroll demo --keep"
+INDEX_WAIT_S = 60.0
+"""For the embedder to be loaded and 400 lines to be embedded: some 5 s."""
 MAX_CONTEXT = 8
 OTHERS = 4
 
@@ -60,6 +62,7 @@ def demo(
             out().print("Starting a server (the first time compiles its kernels, about 20 s) …")
         with server(flags, directory) as running, connected(running.address) as client:
             stored = _import(client)
+            client.wait_for_index(asked["channel"], wait_s=INDEX_WAIT_S)
             built = [
                 _build(client, asked["channel"], question, profile)
                 for question in asked["questions"]

@@ -52,6 +52,7 @@ class Shell:
         state = {
             "BACKSCROLL_STATE_DIR": str(self.directory / "state"),
             "NUMBA_CACHE_DIR": str(self.kernels),
+            "BACKSCROLL_EMBEDDER": "none",  # loading one takes seconds; tests that want it say so
         }
         return {**inherited, **state, "COLUMNS": "120", **self.environment, **more}
 

@@ -18,7 +18,7 @@ BODY = {"channel": CHANNEL, "question": QUESTION, "trigger_message_id": ASKED[3]
 
 def test_the_table_shows_every_share_and_what_became_of_each(chat):
     """P-01."""
-    done = chat.run("context", CHANNEL, QUESTION, *ASKED, "--others", "3")
+    done = chat.run("context", CHANNEL, QUESTION, *ASKED, "--others", "3", "--profile", "classic")
     assert done.returncode == 0
     for heading in ("reply", "user", "time", "mention", "keyword", "score", "found by", "why"):
         assert heading in done.stdout

@@ -146,14 +146,24 @@ def search(
     query: str,
     *,
     limit: int | None = None,
+    scope: str | None = None,
+    user_id: str | None = None,
     timeout_s: float | None = None,
 ) -> Plan[Sequence[history_pb2.SearchHit]]:
-    """Find messages of a channel by words, best first.
+    """Find messages of a channel by words; with a wider `scope`, of many channels by meaning.
+
+    Parameters
+    ----------
+    scope : "channel", "user" or "tenant"
+        "user": the channels `user_id` has written in, "tenant": all of them; then `channel` is empty. The server's
+        operator must have allowed it.
 
     Raises
     ------
     NotFound
         If the channel was never heard of.
+    PermissionDenied
+        If the scope is not allowed.
 
     Examples
     --------
@@ -162,7 +172,14 @@ def search(
     """
     response: history_pb2.SearchMessagesResponse = yield Call(
         "SearchMessages",
-        encode(history_pb2.SearchMessagesRequest, channel=channel, query=query, limit=limit),
+        encode(
+            history_pb2.SearchMessagesRequest,
+            channel=channel,
+            query=query,
+            limit=limit,
+            scope=scope,
+            user_id=user_id,
+        ),
         timeout_s,
     )
     return response.hits

@@ -165,6 +165,34 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
                 for old in revisions
             ],
         )
+    _write_vectors(connection, plan)
+    if plan.people:
+        many(
+            sql.PUT_MEMBER,
+            [(*named[:2], *encode_person(person)) for named, person in plan.people.items()],
+        )
+    for turn in plan.turns:
+        tenant, channel = turn.key.tenant, turn.key.channel
+        kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
+        connection.execute(sql.PUT_TURN, kept)
+        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
+        connection.execute(sql.PURGE_TURNS, expired)
+    if plan.emptied:  # recalled: behind the turns, which may have come earlier in the run
+        recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
+        many(sql.RECALL_TURNS, recalled)
+    if plan.events:
+        many(
+            sql.PUT_EVENT,
+            [
+                (*here, context_id, message_id, *encode_event(event))
+                for here, context_id, message_id, event in plan.events
+            ],
+        )
+
+
+def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
+    """Vectors that came with messages, those made for them, and what is known of their indexes."""
+    many = connection.executemany
     if plan.vectors:
         many(
             sql.PUT_VECTOR,
@@ -195,28 +223,6 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
             [
                 (*named, record.dims, record.row_count, record.sha256)
                 for named, record in plan.indexes.items()
-            ],
-        )
-    if plan.people:
-        many(
-            sql.PUT_MEMBER,
-            [(*named[:2], *encode_person(person)) for named, person in plan.people.items()],
-        )
-    for turn in plan.turns:
-        tenant, channel = turn.key.tenant, turn.key.channel
-        kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
-        connection.execute(sql.PUT_TURN, kept)
-        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
-        connection.execute(sql.PURGE_TURNS, expired)
-    if plan.emptied:  # recalled: behind the turns, which may have come earlier in the run
-        recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
-        many(sql.RECALL_TURNS, recalled)
-    if plan.events:
-        many(
-            sql.PUT_EVENT,
-            [
-                (*here, context_id, message_id, *encode_event(event))
-                for here, context_id, message_id, event in plan.events
             ],
         )
 
