@@ -19,6 +19,7 @@ AIMOCK_STAMP := $(AIMOCK)/node_modules/.stamp-setup
 
 PYTEST ?= $(BIN)/python -m pytest
 PYTEST_FLAGS ?= -q
+WORKERS ?= -n 2
 BENCH_FLAGS ?=
 
 # hnswlib builds for any CPU, not for the one it happens to be built on; thread pools stay out of the way on small
@@ -56,7 +57,7 @@ demo: $(STAMP)  ## Start a server with a sample chat and ask it something
 
 .PHONY: test
 test: $(STAMP)  ## Run the tests (without the long proofs)
-	$(PYTEST) $(PYTEST_FLAGS) -m "not proof" tests
+	$(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "not proof" tests
 
 .PHONY: test-oldest
 test-oldest: $(OLD_STAMP)  ## Run the tests on the oldest dependencies we claim
