@@ -1,8 +1,7 @@
 """Is a question about the last lines, or about long ago? It decides which of two rankings gets the places. Pure.
 
 Three signs: how likely the message starts something new (the reply model's word), the pause before it, and how it
-sounds (`strategies.long_ago`). A wrong call must cost little, so that unsure means taking turns (SELECTION-STUDY's
-finding, measured again in bench/README.md).
+sounds (`strategies.long_ago`). A wrong call must cost little: who is unsure takes turns (decision 0007).
 """
 
 from __future__ import annotations
