@@ -59,7 +59,7 @@ def demo(
             "warning",
         ]
         if not as_json:
-            out().print("Starting a server (the first time compiles its kernels, about 20 s) …")
+            out().print("Starting a server (the first time compiles its kernels, up to a minute) …")
         with server(flags, directory) as running, connected(running.address) as client:
             stored = _import(client)
             client.wait_for_index(asked["channel"], wait_s=INDEX_WAIT_S)
