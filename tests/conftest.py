@@ -1,5 +1,9 @@
 """What every test gets: options, and how properties are tried. Markers and warnings are set in pyproject.toml."""
 
+import importlib
+import importlib.util
+import os
+
 import hypothesis
 import pytest
 
@@ -12,6 +16,13 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
 hypothesis.settings.load_profile("backscroll")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels once, before workers and the servers of tests would each do it: 45 s and a time limit."""
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(config.cache.mkdir("kernels")))
+    if not hasattr(config, "workerinput") and importlib.util.find_spec("numba"):
+        importlib.import_module("backscroll_scoring")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
