@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -20,6 +21,8 @@ hypothesis.settings.load_profile("backscroll")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels once, before workers and the servers of tests would each do it: 45 s and a time limit."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a script
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("NUMBA_CACHE_DIR", str(config.cache.mkdir("kernels")))
     if not hasattr(config, "workerinput") and importlib.util.find_spec("numba"):
         importlib.import_module("backscroll_scoring")
