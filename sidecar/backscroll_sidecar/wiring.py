@@ -86,7 +86,7 @@ class App:
         backscroll_scoring.warm()
         async with AsyncExitStack() as stack:
             plain = self.settings.model_copy(update={"strategies": (), "embedder": "none"})
-            app = await _assemble(plain, self.clock, MemoryStore(), stack)
+            app = await _assemble(plain, self.clock, MemoryStore(), stack, EchoModel())
             await app.history.append(WARM_UP, _warm_up_messages())
             for profile in PROFILES:
                 request = BuildRequest(

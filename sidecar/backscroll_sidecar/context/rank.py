@@ -16,9 +16,9 @@ from backscroll_scoring import CLASSIC_FACTORS, score_rows, top_order
 from backscroll_scoring.links import SHARES
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gate import Reach, united
-from backscroll_sidecar.context.memory_ranking import rank_rows_by_memory
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.recall import rank_rows_by_memory
 from backscroll_sidecar.context.replies import Replies
 from backscroll_sidecar.strategies.memory import Memory, link
 

@@ -131,9 +131,9 @@ async def test_the_same_bytes_after_a_restart(tmp_path, index):
     if index == "hnsw":
         pytest.importorskip("hnswlib")
     async with served(database, embedder=fake(), vector_index=index) as (client, app):
-        lines = talk(420)
-        for start in range(0, len(lines), 53):
-            await client.append("room", lines[start : start + 53])
+        lines = talk(1_200)  # so many that the graph answers whatever it lacks when the talk ends
+        for start in range(0, len(lines), 151):
+            await client.append("room", lines[start : start + 151])
             await ask(client)
         await client.edit_message("room", "m3", text="a feline at dinner")
         await client.recall_message("room", "f3")
