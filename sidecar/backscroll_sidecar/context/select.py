@@ -73,7 +73,7 @@ def select(
     hidden = partial | _hidden(view, question, rows) if membership_only else partial
     chain = _chain(view, question, rows, profile)
     kept_anyway = chain | _floor(recalled | partial, profile)
-    below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
+    below = _below(ranked, profile, ~(hidden | recalled))
     weak = _all_of_round(below & ~kept_anyway, gathered.rounds)
     reject(np.flatnonzero(weak), Fate.THRESHOLD)
     reject(np.flatnonzero(hidden), Fate.VISIBILITY)
@@ -103,6 +103,15 @@ def select(
         stage = ranked.stages[place] if ranked.stages else "score"
         decided[place] = stage if by_score else "chain" if chain[place] else "floor"
     return Selection(chosen, fates, decided)
+
+
+def _below(ranked: Ranked, profile: Profile, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool[m]: under the threshold and not among the best of those seen, which are kept whatever their score."""
+    below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
+    if profile.least_context:
+        order = top_order(ranked.scores) if ranked.order is None else ranked.order
+        below[order[seen[order]][: profile.least_context]] = False
+    return below
 
 
 def _all_of_round(marks: NDArray[np.bool_], rounds: Rounds) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from backscroll_sidecar.context.model import Overrides
 from backscroll_sidecar.domain import Category, Fate
 from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
@@ -80,7 +81,7 @@ def test_every_candidate_is_accounted_for():
     )
     explanation = built.explanation
     assert len({one.message_id for one in explanation.candidates}) == len(explanation.candidates)
-    assert {"memory", "limit"} <= {one.decided_by for one in explanation.candidates}
+    assert {"memory", "threshold"} <= {one.decided_by for one in explanation.candidates}
     for one in explanation.candidates:
         assert len(one.shares) == len(explanation.factors)
         assert sum(one.shares) == pytest.approx(one.linear, abs=1e-6)
@@ -148,3 +149,35 @@ def test_sources_of_a_request_decide_what_is_looked_through():
     built = room.build_now("what is broken in room four?", CAT, profile="balanced", overrides=words)
     assert embedder.calls == []
     assert ids_by_rank(built)[0] == "p3"
+
+
+def test_the_budget_is_filled_with_what_is_worth_its_tokens():
+    """Issue 4: the 20 best whatever they score; behind them likely lines only; the token budget ends the list."""
+    room = Room([*PAST, *NOISE, *TALK])
+    asked = {"profile": "balanced", "explain": True}
+    wide = room.build_now("talk about what?", BEN, **asked, token_budget=100_000)
+    scores = [item.score for item in sorted(wide.items, key=lambda item: item.rank)]
+    assert 20 < len(scores) < len(wide.explanation.candidates)
+    assert min(scores[20:]) >= 0.05
+    assert max(score_of_left_out(wide)) < 0.05
+    tight = room.build_now(
+        "talk about what?", BEN, **asked, token_budget=wide.tokens.total * 2 // 3
+    )
+    assert 20 <= len(tight.items) < len(scores)
+    assert ids_by_rank(tight) == ids_by_rank(wide)[: len(tight.items)]
+    few = room.build_now("talk about what?", BEN, **asked, overrides=Overrides(max_context=7))
+    assert ids_by_rank(few) == ids_by_rank(wide)[:7]
+
+
+def test_a_threshold_of_the_request_holds_for_every_place():
+    """S5-50: who says what a line must score means the first ones, too."""
+    room = Room([*PAST, *NOISE, *TALK])
+    built = room.build_now(
+        "talk about what?", BEN, profile="balanced", overrides=Overrides(relevance_threshold=0.5)
+    )
+    assert 0 < len(built.items) < 20
+    assert min(item.score for item in built.items) >= 0.5
+
+
+def score_of_left_out(built) -> list[float]:
+    return [one.score for one in built.explanation.candidates if one.fate is Fate.THRESHOLD]
