@@ -76,7 +76,8 @@ class MemorySettings(_Section):
     )
     max_context_messages: int | None = Field(
         default=None, ge=1, le=500,
-        description="Most messages in a context, in every profile. Unset: the profile's own (balanced: 200, classic: 20).",
+        description="Most messages in a context, in every profile. Unset: the profile's own "
+        "(balanced: 200, classic: 20).",
     )  # fmt: skip
     time_window_hours: int = Field(
         default=24, ge=1, le=87_600, description="Hours that `classic` looks back."
