@@ -16,7 +16,7 @@ from .diversity import (
 )
 from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
-from .fusion import Fused, interleave, linear_fusion, reciprocal_rank_fusion, turns
+from .fusion import Fused, Interleaved, interleave, linear_fusion, reciprocal_rank_fusion, turns
 from .graph import NEAR, GraphParameters, GraphScores, graph_scores
 from .lexical import GONE, MAX_QUERY_TERMS, Matches, Postings, PostingsView, bm25, rows_with
 from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
@@ -42,6 +42,7 @@ __all__ = [
     "Fused",
     "GraphParameters",
     "GraphScores",
+    "Interleaved",
     "Matches",
     "MemoryCues",
     "MemoryScores",

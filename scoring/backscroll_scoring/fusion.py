@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from .arrays import Float64, Int32, require
+from .arrays import Bool, Float64, Int32, require
 from .top_k import top_order
 
 Normalisation: TypeAlias = Literal["minmax", "absolute"]
@@ -136,9 +136,25 @@ def turns(first: int, of: int) -> tuple[bool, ...]:
     return tuple(quota[turn + 1] > quota[turn] for turn in range(of))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Interleaved:
+    """Two rankings in one.
+
+    Attributes
+    ----------
+    rows : int32[m]
+        Each row of either list, once.
+    by_first : bool[m]
+        Whether the first list gave the row its place.
+    """
+
+    rows: Int32
+    by_first: Bool
+
+
 def interleave(
     first: Int32, second: Int32, pattern: Sequence[bool], *, limit: int | None = None
-) -> Int32:
+) -> Interleaved:
     """Let two rankings take turns: true takes the next row of ``first``, false of ``second``.
 
     The pattern repeats. A row that is in already is passed over without costing the turn; the turns
@@ -152,10 +168,8 @@ def interleave(
     pattern : sequence of bool
         Not empty; see `turns`.
 
-    Returns
-    -------
-    int32[]
-        Each row of either list once, at most ``limit``.
+    limit : int, optional
+        How many rows at most.
 
     Raises
     ------
@@ -167,20 +181,22 @@ def interleave(
     if limit is not None and limit < 0:
         raise ValueError(f"limit must not be negative: {limit}")
     queues = [iter(require("rankings", rows, np.int32).tolist()) for rows in (second, first)]
-    taken: dict[int, None] = {}
+    taken: dict[int, bool] = {}
     for mine in cycle(pattern):
         if limit is not None and len(taken) >= limit:
             break
-        if not (_take(queues[mine], taken) or _take(queues[not mine], taken)):
+        if not (_take(queues[mine], taken, mine) or _take(queues[not mine], taken, not mine)):
             break
-    return np.fromiter(taken, np.int32, len(taken))
+    return Interleaved(
+        np.fromiter(taken, np.int32, len(taken)), np.fromiter(taken.values(), np.bool_, len(taken))
+    )
 
 
-def _take(queue: Iterator[int], taken: dict[int, None]) -> bool:
+def _take(queue: Iterator[int], taken: dict[int, bool], by_first: bool) -> bool:
     """Take the next row that is not taken yet; false when there is none."""
     for row in queue:
         if row not in taken:
-            taken[row] = None
+            taken[row] = by_first
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""P-06: a fixed slice of real chats, through a live server: a change that makes the selection worse turns red.
+"""Issue 4: a fixed slice of real chats, through a live server: a change that makes the selection worse turns red.
 
 After a change that makes it better on purpose, or that trades one figure for another, write the floors anew, look at
 the difference and commit it:
@@ -9,19 +9,30 @@ the difference and commit it:
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from backscroll import Client
-from backscroll_bench.quality import LiveServer, find_set, judge, read_set, shipped_sets, summarise
+from backscroll_bench.quality import (
+    LiveServer,
+    find_set,
+    judge,
+    paused,
+    read_set,
+    shipped_sets,
+    summarise,
+)
 from backscroll_sidecar.cli.process import server
 from tests.quality.floors import FLOORS, below, figures, written
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 PROFILES = ("balanced", "chain_recent", "classic")
 SLICE = {"irc": (3, 3), "kdconv": (1, 3), "madial_zh": (1, 1), "madial_en": (1, 1)}
 """Of each set: how many groups, every which question."""
+PAUSES_S = {"irc": 3_600, "madial_zh": 10}
+"""Asked at another time, too: a reply an hour late, a memory right behind the last line."""
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +54,18 @@ def measured(tmp_path_factory, pytestconfig):
             server(flags, folder) as running,
             Client(running.address, timeout_s=60.0) as client,
         ):
-            return figures([report(name, client) for name in names])
+            return figures([one for name in names for one in reports(name, client)])
 
 
-def report(name, client):
-    """One set of the slice, judged."""
+def reports(name, client):
+    """One set of the slice, judged as it is and, where that says more, with another pause before the questions."""
     files = find_set(name)
     groups, every = SLICE[files[0]]
     chats = read_set(*files, groups=groups, every=every)
-    return summarise(chats, judge(chats, LiveServer(client), PROFILES))
+    yield summarise(chats, judge(chats, LiveServer(client), PROFILES))
+    if pause_s := PAUSES_S.get(chats.name):
+        late = replace(paused(chats, pause_s), name=f"{chats.name} {pause_s} s")
+        yield summarise(late, judge(late, LiveServer(client, "paused"), ("balanced",)))
 
 
 def test_nothing_is_found_less_often_than_before(measured, pytestconfig):
@@ -59,8 +73,9 @@ def test_nothing_is_found_less_often_than_before(measured, pytestconfig):
         FLOORS.write_text(written(measured), "utf-8")
     floors = json.loads(FLOORS.read_text("utf-8"))
     assert not below(floors, measured)
-    assert floors.keys() == measured.keys() == SLICE.keys()
-    assert all({"recency", *PROFILES} == selectors.keys() for selectors in floors.values())
+    assert floors.keys() == measured.keys()
+    assert measured.keys() == SLICE.keys() | {f"{name} {s} s" for name, s in PAUSES_S.items()}
+    assert all({"recency", *PROFILES} == floors[name].keys() for name in SLICE)
 
 
 def test_the_default_is_never_worse_than_pasting_the_last_messages(measured):

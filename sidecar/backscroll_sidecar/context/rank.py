@@ -98,9 +98,8 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
     Candidates the model did not look at (recalled, partial, far too many) score 0.
     """
     found = replies.ranking
-    places = np.searchsorted(rows, replies.rows)
-    known = (places < len(rows)) & (rows[np.minimum(places, len(rows) - 1)] == replies.rows)
-    places = places[known]
+    known = np.isin(replies.rows, rows)
+    places = np.searchsorted(rows, replies.rows[known])
     link, together = found.link[known], found.together[known]
     parent = _place(rows, parent_row)
     by_link = np.lexsort((-places, -found.link_linear[known], places != parent))
@@ -132,20 +131,14 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
 def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Reach) -> Ranked:
     """The conversation's ranking and that of the whole history in one order.
 
-    Each candidate has the scores and shares of the list that gives it the better place.
+    Each candidate has the scores and shares of the list that gave it its place.
     """
     order = near.order if near.order is not None else top_order(near.scores, rows)
-    by_near = rows[order].astype(np.int32)
-    both = united(by_near, memory.rows, reach)
-    places = np.searchsorted(rows, both)
-    in_near = {row: at for at, row in enumerate(by_near.tolist())}
-    first = reach is not Reach.FAR
-    far = [
-        at
-        for at, row in enumerate(memory.rows.tolist())
-        if (at, first) < (in_near.get(row, len(rows)), not first)
-    ]
-    at_places = np.searchsorted(rows, memory.rows[far])
+    both = united(rows[order].astype(np.int32), memory.rows, reach)
+    places = np.searchsorted(rows, both.rows)
+    at_places = places[~both.by_first]
+    at_memory = {row: at for at, row in enumerate(memory.rows.tolist())}
+    far = [at_memory[row] for row in both.rows[~both.by_first].tolist()]
     f, m = near.shares.shape[1], memory.shares.shape[1]
     shares = np.zeros((len(rows), f + m))
     shares[:, :f] = near.shares

@@ -17,7 +17,7 @@ from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import FIRST_LINKS, Ranked
+from backscroll_sidecar.context.rank import FIRST_LINKS, MEMORY, Ranked
 from backscroll_sidecar.context.rounds import Rounds
 from backscroll_sidecar.domain import Fate, MessageState
 
@@ -106,11 +106,14 @@ def select(
 
 
 def _below(ranked: Ranked, profile: Profile, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """bool[m]: under the threshold and not among the best of those seen, which are kept whatever their score."""
+    """bool[m]: under the threshold. With a least number, neither the best of those seen are, nor what the history gave:
+    `recall_limit` bounds that, and of its lines even a good one is seldom the answer.
+    """
     below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
     if profile.least_context:
         order = top_order(ranked.scores) if ranked.order is None else ranked.order
         below[order[seen[order]][: profile.least_context]] = False
+        below[[place for place, stage in enumerate(ranked.stages) if stage == MEMORY]] = False
     return below
 
 

@@ -8,20 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.analyze import recall_signs
-from backscroll_sidecar.context.gate import (
-    FAR_FIRST,
-    PAUSE_MS,
-    SOUNDS_LONG_AGO,
-    Reach,
-    reach,
-    united,
-)
-from backscroll_sidecar.strategies.long_ago import LongAgo
+from backscroll_sidecar.context.gate import SOUNDS_LONG_AGO, Reach, reach, united
+from backscroll_sidecar.strategies.long_ago import PAUSE_MS, LongAgo
 
 
-def sounds(pause_ms: int = 5_000, *, like_long_ago: bool = False) -> LongAgo:
+def sounds(
+    pause_ms: int = 5_000, *, like_long_ago: bool = False, scattered: bool = False
+) -> LongAgo:
     text = "when did we first meet?" if like_long_ago else "ok"
-    sign = LongAgo(1.0 if like_long_ago else 0.0, 0.0, recall_signs(text), like_long_ago, pause_ms)
+    far = 1.0 if like_long_ago else 0.0
+    sign = LongAgo(far, 0.0, recall_signs(text), like_long_ago, pause_ms, scattered)
     assert (sign.score >= SOUNDS_LONG_AGO) == like_long_ago
     return sign
 
@@ -33,13 +29,18 @@ def sounds(pause_ms: int = 5_000, *, like_long_ago: bool = False) -> LongAgo:
         (0.75, sounds(), False, Reach.TURNS),
         (0.95, sounds(), False, Reach.MOSTLY_FAR),
         (0.1, sounds(like_long_ago=True), False, Reach.TURNS),
-        (0.1, sounds(PAUSE_MS), False, Reach.FAR),
+        (0.1, sounds(PAUSE_MS), False, Reach.MOSTLY_NEAR),
+        (0.75, sounds(PAUSE_MS), False, Reach.TURNS),
+        (0.95, sounds(PAUSE_MS), False, Reach.MOSTLY_FAR),
+        (0.1, sounds(PAUSE_MS, like_long_ago=True), False, Reach.FAR),
+        (0.1, sounds(PAUSE_MS, scattered=True), False, Reach.FAR),
+        (0.1, sounds(scattered=True), False, Reach.TURNS),
         (0.1, sounds(PAUSE_MS - 1), False, Reach.NEAR),
         (0.99, sounds(PAUSE_MS, like_long_ago=True), True, Reach.NEAR),
     ],
 )
-def test_three_signs(starts_new: float, sign: LongAgo, answers: bool, expected: Reach):
-    """The text alone never gives the history more than every other place; a platform's reply edge shuts the gate."""
+def test_four_signs(starts_new: float, sign: LongAgo, answers: bool, expected: Reach):
+    """No sign alone gives the history most places but the model's; a platform's reply edge shuts the gate."""
     assert reach(starts_new, sign, answers=answers) is expected
 
 
@@ -49,7 +50,7 @@ lists = st.lists(st.integers(0, 40), unique=True, max_size=30).map(lambda x: np.
 @given(lists, lists, st.sampled_from(Reach))
 def test_each_row_once_in_the_order_of_its_list(near, far, how):
     """All rows of the lists that count, each once; rows of one list only keep its order."""
-    out = united(near, far, how).tolist()
+    out = united(near, far, how).rows.tolist()
     wanted = set(near.tolist()) | (set(far.tolist()) if how is not Reach.NEAR else set())
     assert sorted(out) == sorted(wanted)
     for one, other in ((near, far), (far, near)):
@@ -59,9 +60,16 @@ def test_each_row_once_in_the_order_of_its_list(near, far, how):
 
 def test_what_each_reach_gives():
     near, far = np.arange(100, dtype=np.int32), np.arange(200, 300, dtype=np.int32)
-    share = {how: [row >= 200 for row in united(near, far, how).tolist()] for how in Reach}
+    share = {how: [row >= 200 for row in united(near, far, how).rows.tolist()] for how in Reach}
     assert not any(share[Reach.NEAR])
+    assert sum(share[Reach.MOSTLY_NEAR][:30]) == 10
     assert share[Reach.TURNS][:6] == [False, True] * 3
     assert sum(share[Reach.MOSTLY_FAR][:20]) == 14
-    assert all(share[Reach.FAR][:FAR_FIRST])
-    assert sum(share[Reach.FAR][FAR_FIRST : FAR_FIRST + 8]) == 6
+    assert [at for at, far_ in enumerate(share[Reach.FAR][:16]) if not far_] == [4, 12]
+
+
+def test_who_gave_a_place_is_told():
+    """Law 7: a row of both rankings is shown with the scores of the one that gave it its place."""
+    both = united(np.array([5, 7], np.int32), np.array([7, 5, 9], np.int32), Reach.TURNS)
+    assert both.rows.tolist() == [5, 7, 9]
+    assert both.by_first.tolist() == [True, False, False]

@@ -195,19 +195,29 @@ def test_turns():
 
 def test_interleaving_by_hand():
     """P-05: golden ranking. Row 2 is in both and costs nobody a turn; the rest of the longer list follows."""
-    assert interleave(rows(1, 2, 3), rows(2, 9, 8, 7), turns(1, 2)).tolist() == [1, 2, 3, 9, 8, 7]
-    assert interleave(rows(1, 2, 3), rows(9, 8), [False, False, True]).tolist() == [9, 8, 1, 2, 3]
-    seven = interleave(rows(*range(10)), rows(*range(20, 30)), turns(7, 10), limit=10)
+    both = interleave(rows(1, 2, 3), rows(2, 9, 8, 7), turns(1, 2))
+    assert both.rows.tolist() == [1, 2, 3, 9, 8, 7]
+    assert both.by_first.tolist() == [True, False, True, False, False, False]
+    assert interleave(rows(1, 2, 3), rows(9, 8), [False, False, True]).rows.tolist() == [
+        9,
+        8,
+        1,
+        2,
+        3,
+    ]
+    seven = interleave(rows(*range(10)), rows(*range(20, 30)), turns(7, 10), limit=10).rows
     assert seven.tolist() == [0, 1, 2, 20, 3, 4, 21, 5, 6, 22]
-    assert interleave(rows(), rows(), [True]).dtype == np.int32
+    assert interleave(rows(), rows(), [True]).rows.dtype == np.int32
 
 
 @given(rankings, rankings, st.lists(st.booleans(), min_size=1, max_size=8), limits)
 def test_interleaving_can_be_cut(first, second, pattern, limit):
     """P-05: each row once, each list's order kept, and a cut anywhere equals the limit."""
-    whole = interleave(rows(*first), rows(*second), pattern).tolist()
+    whole = interleave(rows(*first), rows(*second), pattern).rows.tolist()
     assert sorted(whole) == sorted({*first, *second})
-    assert interleave(rows(*first), rows(*second), pattern, limit=limit).tolist() == whole[:limit]
+    assert (
+        interleave(rows(*first), rows(*second), pattern, limit=limit).rows.tolist() == whole[:limit]
+    )
     for ranking, other in ((first, second), (second, first)):
         own = [row for row in dict.fromkeys(ranking) if row not in other]
         assert [row for row in whole if row in own] == own
@@ -217,5 +227,7 @@ def test_interleaving_can_be_cut(first, second, pattern, limit):
 def test_each_list_has_its_share_of_every_beginning(first, of, length):
     """Issue 4: at no cut is a list more than one turn away from its share."""
     first = min(first, of)
-    made = interleave(rows(*range(100)), rows(*range(100, 200)), turns(first, of), limit=length)
+    made = interleave(
+        rows(*range(100)), rows(*range(100, 200)), turns(first, of), limit=length
+    ).rows
     assert abs((made < 100).sum() - length * first / of) < 1
