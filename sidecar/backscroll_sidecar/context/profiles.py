@@ -64,7 +64,7 @@ class Profile:
     replies: bool = False
     fusion: Fusion | None = None
     recency_share: float = 0.0
-    recency_half_life_minutes: float = 1_440.0
+    recency_half_life_minutes: float = 60.0
     references: tuple[str, ...] = ()
     memory_sources: tuple[str, ...] = ()
     follow_inferred: bool = True

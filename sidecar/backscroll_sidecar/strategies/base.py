@@ -116,7 +116,7 @@ class SourceFailed(Exception):
 
 @runtime_checkable
 class Strategy(Protocol):
-    """A source of candidates. `gather` may be a coroutine if it must wait; the built-in ones never wait."""
+    """A source of candidates. `gather` may be a coroutine if it must wait, or has much to do: then its work belongs in a thread."""
 
     @property
     def name(self) -> str:
