@@ -116,7 +116,9 @@ class SourceFailed(Exception):
 
 @runtime_checkable
 class Strategy(Protocol):
-    """A source of candidates. `gather` may be a coroutine if it must wait, or has much to do: then its work belongs in a thread."""
+    """A source of candidates. `gather` may be a coroutine if it must wait or has much to do: what takes more than a
+    millisecond of CPU belongs in a thread.
+    """
 
     @property
     def name(self) -> str:
