@@ -9,7 +9,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 MAX_PORT = 65_535
-PROFILE_NAMES = ("balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "room")
+PROFILE_NAMES = (
+    "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "hybrid", "hybrid_linear", "room",
+)  # fmt: skip
 
 
 def parts(value: object) -> object:

@@ -14,3 +14,15 @@ class Reference:
     def gather(self, query: StrategyQuery) -> Messages:
         ids = [i for i in query.view.message_ids[: query.end] if i.startswith("ref")]
         return Messages(Category.SEMANTIC, message_ids=ids)
+
+
+class Starred:
+    """Proposes what is written in stars, the more the better."""
+
+    name = "starred"
+
+    def gather(self, query: StrategyQuery) -> Messages:
+        texts = query.view.texts[: query.end]
+        rows = [row for row, text in enumerate(texts) if text.strip("*") == ""]
+        scores = [float(len(texts[row])) for row in rows]
+        return Messages(Category.RECENT, rows, scores=scores)

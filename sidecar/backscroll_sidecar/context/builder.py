@@ -239,6 +239,8 @@ class ContextBuilder:
             recall_limit=profile.recall_limit,
             follow_inferred=profile.follow_inferred,
             query_embedding=request.query_embedding,
+            trigger_row=question.trigger_row,
+            self_ids=request.self_ids,
         )
         if opened.degradations:
             return await without_history(query, profile, deadline)

@@ -41,7 +41,10 @@ def diversify(
     places = np.array([order[i] for i in references])
     rows = gathered.rows[places]
     sets = shingle_sets([view.texts[row] for row in rows.tolist()])
-    by_mmr = places[mmr_order(scores[places], set_similarity(sets), rows=rows)].tolist()
+    # What stands behind the last place keeps its order. (Rounds may be passed over, then any may move up.)
+    seen = None if members else sum(i < profile.max_context for i in references)
+    first = mmr_order(scores[places], set_similarity(sets), rows=rows, limit=seen)
+    by_mmr = np.concatenate([places[first], np.delete(places, first)]).tolist()
     mixed = order.copy()
     for i, place in zip(references, by_mmr, strict=True):
         mixed[i] = place

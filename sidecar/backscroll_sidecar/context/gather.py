@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import structlog
@@ -36,6 +36,29 @@ SOURCE_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Proposed:
+    """The messages one source proposed, as far as they may be candidates.
+
+    Attributes
+    ----------
+    bit : int
+        The source's place among those asked.
+    rows : int32[k]
+        Rows of the view, as the source gave them.
+    scores : float64[k] or None
+        How good each is in the source's own unit, finite; None: the newest is the best.
+    reference : bool
+        What nobody else proposes is shown as a reference.
+    """
+
+    bit: int
+    source: str
+    rows: NDArray[np.int32]
+    scores: NDArray[np.float64] | None
+    reference: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
     """Candidates, each once, with everything that proposed it (S5-15).
 
@@ -51,6 +74,8 @@ class Gathered:
         Tool rounds among the candidates, each whole: a source that proposed one message of it proposed all.
     exhaustive : bool
         False when a source found its rows by an approximate search.
+    proposed : tuple of Proposed
+        What each source that was asked and had messages said, in their order.
     """
 
     rows: NDArray[np.int32]
@@ -61,6 +86,7 @@ class Gathered:
     degradations: tuple[Degradation, ...] = ()
     rounds: Rounds = NO_ROUNDS
     exhaustive: bool = True
+    proposed: tuple[Proposed, ...] = ()
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """The names of the sources that proposed candidate `place`."""
@@ -87,26 +113,19 @@ def with_source(
     )
 
 
-@dataclass(slots=True)
-class _Union:
-    rows: list[NDArray[np.int32]] = field(default_factory=list)
-    bits: list[NDArray[np.uint32]] = field(default_factory=list)
-    semantic: list[NDArray[np.bool_]] = field(default_factory=list)
-
-    def add(self, bit: int, rows: NDArray[np.int32], category: Category) -> None:
-        self.rows.append(rows)
-        self.bits.append(np.full(len(rows), 1 << bit, np.uint32))
-        self.semantic.append(np.full(len(rows), category is Category.SEMANTIC))
-
-
 async def gather(
     sources: Sequence[str],
     strategies: Mapping[str, Strategy],
     query: StrategyQuery,
     deadline: Deadline,
+    *,
+    references: Collection[str] = (),
 ) -> Gathered:
-    """Ask every source in order. Raises nothing: what fails is named in `degradations`."""
-    union = _Union()
+    """Ask every source in order. Raises nothing: what fails is named in `degradations`.
+
+    What only `references` propose is shown as a reference, whatever they say themselves.
+    """
+    proposed: list[Proposed] = []
     preferences: list[str] = []
     degradations: list[Degradation] = []
     exhaustive = True
@@ -117,7 +136,7 @@ async def gather(
         try:
             result = await _ask(strategies[name], query, deadline)
             if isinstance(result, Messages):
-                union.add(bit, _rows(result, query), result.category)
+                proposed.append(_proposed(bit, name, result, query, name in references))
                 exhaustive &= result.exhaustive
             elif isinstance(result, Preferences):
                 preferences.extend(filter(None, map(str.strip, result.lines)))
@@ -130,7 +149,7 @@ async def gather(
         except Exception as error:  # a strategy may be anybody's code; it costs only itself (law 5)
             log.warning("source failed", source=name, error=type(error).__name__, exc_info=True)
             degradations.append(Degradation("gather", "ERROR", name))
-    united = _united(union, tuple(sources), tuple(preferences), tuple(degradations))
+    united = _united(proposed, tuple(sources), tuple(preferences), tuple(degradations))
     if not exhaustive:
         united = replace(united, exhaustive=False)
     return united
@@ -161,34 +180,48 @@ async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> 
     return result
 
 
-def _rows(result: Messages, query: StrategyQuery) -> NDArray[np.int32]:
-    """The rows a source proposed, those that may not be candidates left out."""
+def _proposed(
+    bit: int, source: str, result: Messages, query: StrategyQuery, reference: bool
+) -> Proposed:
+    """What a source proposed, what may not be a candidate left out. Raises `SourceFailed` for scores that are none."""
     rows = np.asarray(result.rows, np.int32)
     if result.message_ids:
         named = [query.view.row_of(message_id) for message_id in result.message_ids]
-        rows = np.concatenate([rows, np.array([r for r in named if r >= 0], np.int32)])
-    rows = rows[(rows >= 0) & (rows < query.end)]
-    return rows[query.eligible[rows]]
+        rows = np.concatenate([rows, np.array(named, np.int32)])
+    scores = None if result.scores is None else np.asarray(result.scores, np.float64)
+    if scores is not None and not (scores.shape == rows.shape and np.isfinite(scores).all()):
+        raise SourceFailed("BAD_SCORES")
+    places = np.flatnonzero((rows >= 0) & (rows < query.end))
+    places = places[query.eligible[rows[places]]]
+    return Proposed(
+        bit,
+        source,
+        rows[places],
+        None if scores is None else scores[places],
+        reference or result.category is Category.SEMANTIC,
+    )
 
 
 def _united(
-    union: _Union,
+    proposed: Sequence[Proposed],
     sources: tuple[str, ...],
     preferences: tuple[str, ...],
     degradations: tuple[Degradation, ...],
 ) -> Gathered:
-    if not union.rows:
+    if not proposed:
         none = np.empty(0, np.int32)
         return Gathered(
             none, none.astype(np.uint32), none.astype(np.bool_), sources, preferences, degradations
         )
-    every = np.concatenate(union.rows)
-    rows, place = np.unique(every, return_inverse=True)
+    rows, place = np.unique(np.concatenate([p.rows for p in proposed]), return_inverse=True)
+    counts = [len(p.rows) for p in proposed]
     bits = np.zeros(len(rows), np.uint32)
-    np.bitwise_or.at(bits, place, np.concatenate(union.bits))
+    np.bitwise_or.at(bits, place, np.repeat([np.uint32(1 << p.bit) for p in proposed], counts))
     semantic = np.ones(len(rows), np.bool_)
-    np.logical_and.at(semantic, place, np.concatenate(union.semantic))
-    return Gathered(rows, bits, semantic, sources, preferences, degradations)
+    np.logical_and.at(semantic, place, np.repeat([p.reference for p in proposed], counts))
+    return Gathered(
+        rows, bits, semantic, sources, preferences, degradations, proposed=tuple(proposed)
+    )
 
 
 def _completed(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.fusing import rank_fused
 from backscroll_sidecar.context.gate import Reach, reach
 from backscroll_sidecar.context.gather import Gathered, gather, with_rounds, with_source
 from backscroll_sidecar.context.profiles import Profile, plain
@@ -106,7 +107,9 @@ class Picker:
     ) -> Picked:
         """The best rung that works. Raises nothing."""
         view = query.view
-        gathered = await gather(profile.sources, self._strategies, query, deadline)
+        gathered = await gather(
+            profile.sources, self._strategies, query, deadline, references=profile.references
+        )
         stage = "rank"
         try:
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
@@ -145,7 +148,10 @@ class Picker:
             self._cost.forget()
             raise OutOfTime
         started_us = self._now_us()
-        ranked = self._ranker(view, question, gathered.rows, profile)
+        if profile.fusion and self._ranker is rank:
+            ranked = rank_fused(view, question, gathered, profile)
+        else:
+            ranked = self._ranker(view, question, gathered.rows, profile)
         self._cost.observe(count, self._now_us() - started_us)
         return ranked
 

@@ -24,6 +24,7 @@ WORTH_ITS_TOKENS = 0.05
 and .978 of the conversation in 924 tokens; all 103 candidates take 2,328, those from .2 take 628 and hold .955."""
 
 Diversity = Literal["none", "collapse", "mmr"]
+Fusion = Literal["rrf", "linear"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,11 @@ class Profile:
     the `least_context` best, the `recent_floor` newest and, with `keep_chain`, the question's ancestors are kept
     whatever their score.
     `diversity` says what happens to references that are alike: of near-duplicates the best ranked stays, or all are
-    ranked by MMR. `memory_sources` look through the whole history where the gate says that the question needs it.
-    `max_messages` and
-    `max_chars_per_message` are the compressor's limits (S3), None: no limit of its own.
+    ranked by MMR. `fusion` ranks by what the sources themselves hold best, by their ranks ("rrf") or their scores
+    ("linear"); age then takes at most `recency_share` of that away, half of it at `recency_half_life_minutes`.
+    `references` are sources whose finds are shown as references, whatever they say. `memory_sources` look through the
+    whole history where the gate says that the question needs it. `max_messages` and `max_chars_per_message` are the
+    compressor's limits (S3), None: no limit of its own.
     """
 
     name: str
@@ -59,6 +62,10 @@ class Profile:
     allows_floor: bool = True
     keep_chain: bool = False
     replies: bool = False
+    fusion: Fusion | None = None
+    recency_share: float = 0.0
+    recency_half_life_minutes: float = 60.0
+    references: tuple[str, ...] = ()
     memory_sources: tuple[str, ...] = ()
     follow_inferred: bool = True
     collapse_duplicates: bool = False
@@ -67,6 +74,12 @@ class Profile:
     max_chars_per_message: int | None = None
     system_text: str = ""
 
+
+_HYBRID = Profile(
+    "hybrid", ("recent", "lexical", "semantic", "graph", "preferences"), None,
+    fusion="rrf", recency_share=0.2, references=("lexical", "semantic"), diversity="mmr",
+    max_context=20, recent_limit=20, recall_limit=20, semantic_limit=20, thread_limit=20,
+)  # fmt: skip
 
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
@@ -96,6 +109,8 @@ PROFILES: Mapping[str, Profile] = {
         Profile(
             "memory", ("lexical", "recall", "preferences"), by_memory=True, collapse_duplicates=True,
         ),
+        _HYBRID,
+        replace(_HYBRID, name="hybrid_linear", fusion="linear"),
         Profile("room", ("recent", "preferences"), None, max_context=20, recent_limit=20),
     )
 }  # fmt: skip
@@ -126,7 +141,8 @@ def plain(profile: Profile, message_count: int) -> Profile:
     return replace(
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
-        collapse_duplicates=False, diversity="none", replies=False, memory_sources=(),
+        collapse_duplicates=False, diversity="none", replies=False, fusion=None, references=(),
+        memory_sources=(),
     )  # fmt: skip
 
 

@@ -24,13 +24,10 @@ from backscroll_sidecar.strategies.memory import (
     rank_memory,
     seek,
 )
+from backscroll_sidecar.strategies.recall import INLINE_ROWS
 
 MEANING_SHARE = 0.5
 """Of the time left, what meaning may take; without it the words decide."""
-
-
-INLINE_ROWS = 4_000
-"""Longer histories are ranked in a thread: 10,000 rows take .3 to .9 ms (law 9)."""
 
 
 @runtime_checkable

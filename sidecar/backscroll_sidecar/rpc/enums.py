@@ -81,7 +81,7 @@ PAYLOAD_FORMAT_WORDS = _words(PAYLOAD_FORMAT_NUMBERS, "openai_chat")
 SOURCE_NUMBERS: Mapping[str, Any] = {
     name: context_pb2.Source.Value(f"SOURCE_{name.upper()}")
     for name in (
-        "recent", "window", "chain", "thread", "mention", "lexical", "semantic", "asker", "pinned",
+        "recent", "window", "chain", "thread", "graph", "mention", "lexical", "semantic", "asker", "pinned",
     )
 }  # fmt: skip
 """By name of the strategy; every other name is an operator's own."""

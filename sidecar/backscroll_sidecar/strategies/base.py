@@ -32,6 +32,10 @@ class StrategyQuery:
         Trimmed text of the question.
     parent_row : int
         Row the question replies to, -1 none; by any edge when `follow_inferred`, else by the platform's.
+    trigger_row : int
+        Row that holds the question itself, -1 when it is not stored.
+    self_ids : tuple of str
+        The bot's own user ids, as far as the request names them.
     query_embedding : Embedding or None
         A vector of the question that came with the request.
     notes : dict
@@ -56,6 +60,8 @@ class StrategyQuery:
     recall_limit: int
     follow_inferred: bool
     query_embedding: Embedding | None = None
+    trigger_row: int = -1
+    self_ids: tuple[str, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -72,13 +78,22 @@ class Empty:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Messages:
-    """Messages of the channel, as rows of the view or as ids; unknown ids are left out."""
+    """Messages of the channel, as rows of the view or as ids; unknown ids are left out.
+
+    Attributes
+    ----------
+    scores : float64[k], optional
+        How good each proposal is, the highest the best, finite, in any unit: one for each of `rows`, then one for each
+        of `message_ids`. Profiles that fuse read them. Left out: the newest is the best.
+    exhaustive : bool
+        False when an approximate search found them.
+    """
 
     category: Category
     rows: NDArray[np.int32] | Sequence[int] = ()
     message_ids: Sequence[str] = ()
     exhaustive: bool = True
-    """False when an approximate search found them."""
+    scores: NDArray[np.float64] | Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +116,9 @@ class SourceFailed(Exception):
 
 @runtime_checkable
 class Strategy(Protocol):
-    """A source of candidates. `gather` may be a coroutine if it must wait; the built-in ones never wait."""
+    """A source of candidates. `gather` may be a coroutine if it must wait or has much to do: what takes more than a
+    millisecond of CPU belongs in a thread.
+    """
 
     @property
     def name(self) -> str:

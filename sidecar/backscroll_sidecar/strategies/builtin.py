@@ -17,6 +17,7 @@ from backscroll_sidecar.strategies.base import (
     StrategyQuery,
     StrategyResult,
 )
+from backscroll_sidecar.strategies.graph import Graph
 from backscroll_sidecar.strategies.recall import Lexical, Recall
 
 MS_PER_HOUR = 3_600_000
@@ -82,8 +83,10 @@ class GivenPreferences:
 
 BUILTIN: Mapping[str, Strategy] = {
     s.name: s
-    for s in (Recent(), Window(), Chain(), Thread(), Lexical(), Recall(), GivenPreferences())
-}
+    for s in (
+        Recent(), Window(), Chain(), Thread(), Graph(), Lexical(), Recall(), GivenPreferences(),
+    )
+}  # fmt: skip
 
 
 def _chain(query: StrategyQuery) -> NDArray[np.int32]:

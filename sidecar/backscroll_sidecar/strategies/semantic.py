@@ -57,7 +57,10 @@ class Semantic:
         if len(found.positions) == 0:
             return Empty()
         return Messages(
-            Category.SEMANTIC, np.sort(rows[found.positions]), exhaustive=found.exhaustive
+            Category.SEMANTIC,
+            rows[found.positions],
+            exhaustive=found.exhaustive,
+            scores=found.values.astype(np.float64),
         )
 
     async def question_vector(self, query: StrategyQuery) -> NDArray[np.float32] | None:

@@ -22,7 +22,9 @@ PEOPLE = [
     Author("u3", "小黑"),
     Author("bot", "Helper", "bot"),
 ]
-PROFILES = ["balanced", "classic", "chain_recent", "retrieval", "naive", "room", "memory"]
+PROFILES = [
+    "balanced", "classic", "chain_recent", "retrieval", "naive", "room", "memory", "hybrid", "hybrid_linear",
+]  # fmt: skip
 
 
 def chat(count: int = 60) -> list[Message]:

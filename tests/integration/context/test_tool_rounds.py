@@ -40,7 +40,7 @@ ROUND_IDS = {"c", "ra", "rb"}
 
 
 @pytest.mark.parametrize(
-    "profile", ["balanced", "chain_recent", "room", "naive", "classic", "retrieval"]
+    "profile", ["balanced", "chain_recent", "room", "naive", "classic", "retrieval", "hybrid"]
 )
 @pytest.mark.parametrize("maximum", range(1, 8))
 def test_a_round_is_never_cut(profile: str, maximum: int):
@@ -189,7 +189,9 @@ def answered(call_id: str) -> ToolResultPart:
     return ToolResultPart(call_id, f"tool-{call_id}", "42")
 
 
-@pytest.mark.parametrize("profile", ["balanced", "chain_recent", "room", "naive", "classic"])
+@pytest.mark.parametrize(
+    "profile", ["balanced", "chain_recent", "room", "naive", "classic", "hybrid"]
+)
 @pytest.mark.parametrize("maximum", range(1, 7))
 def test_rounds_that_hang_together_are_one(profile: str, maximum: int):
     """P-10: a message that answers one call and makes the next joins both rounds, whichever of them is newest."""
@@ -275,7 +277,7 @@ def test_rounds_of_any_chat_stay_whole(data: st.DataObject):
         parts_of[f"m{n}"] = parts
         lines.append(mixed(f"m{n}", *(parts or [TextPart(f"words {n}")]), ago=40 - n))
     maximum = data.draw(st.integers(1, 12))
-    profile = data.draw(st.sampled_from(["balanced", "room", "naive", "chain_recent"]))
+    profile = data.draw(st.sampled_from(["balanced", "room", "naive", "chain_recent", "hybrid"]))
     overrides = {"max_context": maximum, "recent_limit": data.draw(st.integers(1, 14))}
     policy = data.draw(st.sampled_from([ContextSettings(), DROP]))
     built = Room(lines, settings=policy).build_now(profile=profile, overrides=overrides)

@@ -224,7 +224,7 @@ def good_questions(draw: Any) -> context_pb2.BuildContextRequest:
         thread_id=some(SOME_IDS | st.just("")),
         session_id=some(SOME_IDS),
         self_ids=draw(st.lists(SOME_IDS, max_size=2)),
-        profile=some(st.sampled_from(["balanced", "classic", "chain_recent", "retrieval", "naive", "room"])),
+        profile=some(st.sampled_from(["balanced", "classic", "chain_recent", "retrieval", "naive", "hybrid", "room"])),
         overrides=some(overrides),
         layout=draw(st.integers(0, 4)),
         speaker_style=draw(st.integers(0, 2)),

@@ -50,9 +50,8 @@ def degraded(context) -> list[tuple[str, str]]:
 
 
 async def ask(client, question="feline eats", **fields):
-    return await client.build_context(
-        "room", question, asker="u1", profile="retrieval", asked_at=NOON, **fields
-    )
+    fields = {"profile": "retrieval", "asked_at": NOON, **fields}
+    return await client.build_context("room", question, asker="u1", **fields)
 
 
 async def test_a_message_is_found_by_a_paraphrase():
@@ -126,7 +125,11 @@ async def raw_answer(client, question: str, **fields) -> bytes:
 @pytest.mark.parametrize("index", ["auto", "exact", "hnsw"])
 async def test_the_same_bytes_after_a_restart(tmp_path, index):
     """Law 2, and `index = hnsw` forced: appended bit by bit, edited, recalled; then loaded, the graph from its file."""
-    questions = ["feline eats", "猫", "is the train late", "who has blah7"]
+    asked = [
+        (question, profile)
+        for question in ("feline eats", "猫", "is the train late", "who has blah7")
+        for profile in ("retrieval", "hybrid", "hybrid_linear")
+    ]
     database = tmp_path / "history.db"
     if index == "hnsw":
         pytest.importorskip("hnswlib")
@@ -138,11 +141,14 @@ async def test_the_same_bytes_after_a_restart(tmp_path, index):
         await client.edit_message("room", "m3", text="a feline at dinner")
         await client.recall_message("room", "f3")
         assert (await client.wait_for_index("room", wait_s=20)).ready
-        before = [await raw_answer(client, question) for question in questions]
+        before = [
+            await raw_answer(client, question, profile=profile) for question, profile in asked
+        ]
         exhaustive = (await ask(client)).raw.diagnostics.exhaustive_search
         await app.embedding.vectors.settled()
     async with served(database, embedder=fake(), vector_index=index) as (client, app):
-        assert [await raw_answer(client, question) for question in questions] == before
+        after = [await raw_answer(client, question, profile=profile) for question, profile in asked]
+        assert after == before
         assert (await client.wait_for_index("room", wait_s=20)).ready
         assert app.embedding.embedder.text_count == 0
         context = await ask(client)

@@ -86,7 +86,7 @@ def test_nothing_stays_without_a_system_text():
     assert first.stable_prefix_tokens == 0
 
 
-@pytest.mark.parametrize("profile", ["balanced", "classic", "chain_recent", "room"])
+@pytest.mark.parametrize("profile", ["balanced", "classic", "chain_recent", "hybrid", "room"])
 def test_equal_choices_do_not_depend_on_the_question(profile):
     """P-12: of candidates with equal scores the newer are taken, whatever is asked; and lines stand in time order: all
     messages before the question are the same to the byte."""

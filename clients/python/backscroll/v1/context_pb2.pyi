@@ -55,6 +55,7 @@ class Source(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SOURCE_PINNED: _ClassVar[Source]
     SOURCE_OWN: _ClassVar[Source]
     SOURCE_CHAIN: _ClassVar[Source]
+    SOURCE_GRAPH: _ClassVar[Source]
 
 class Category(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -122,6 +123,7 @@ SOURCE_ASKER: Source
 SOURCE_PINNED: Source
 SOURCE_OWN: Source
 SOURCE_CHAIN: Source
+SOURCE_GRAPH: Source
 CATEGORY_UNSPECIFIED: Category
 CATEGORY_RECENT: Category
 CATEGORY_SEMANTIC: Category
