@@ -58,5 +58,6 @@ def kernel(signature: object, *, nogil: bool = False, any_order: bool = False) -
 
 
 def helper(function: F) -> F:
-    """Mark a part of kernels: compiled into those of its own file that call it, never alone."""
-    return cast("F", nb.njit(function, error_model="numpy"))
+    """Mark a part of kernels: compiled into those that call it, never alone, and not to be called from Python."""
+    untyped: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast("F", nb.njit(function, error_model="numpy", **untyped))

@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import inspect
-import sys
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 
 from backscroll import AsyncClient, Client
-
-_HERE = Path(__file__).parent
-
-
-def _load(name):
-    spec = importlib.util.spec_from_file_location(
-        f"backscroll_client_tests_{name}", _HERE / f"{name}.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+from tests.clients.python import fake_server
+from tests.clients.python.calls_kit import lines
 
 
 @pytest.fixture(scope="session")
 def fakes():
-    """The module with the fake server (imported without putting this folder on the path)."""
-    return _load("fake_server")
+    """The module with the fake server."""
+    return fake_server
 
 
 @pytest.fixture
 def fake(fakes):
     with fakes.FakeServer() as server:
         yield server
+
+
+@pytest.fixture
+def room(fake):
+    """The fake server, with five messages in `room`."""
+    for message in lines(5):
+        fake.append("room", message.to_proto())
+    return fake
 
 
 class Driver:

@@ -11,9 +11,9 @@ import importlib.util
 import json
 
 import grpc
-from fake_server import FakeServer, status_of
 
 from backscroll import AsyncClient, Author, Client, Gone, Media, Message, NotFound, text_of
+from tests.clients.python.fake_server import FakeServer, status_of
 
 HELLO = Message("m1", Author("u1", "Ann \ud83d"), "那猫呢？", 1_795_132_800_000, [Media("image")])
 

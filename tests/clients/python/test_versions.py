@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-SMOKE = Path(__file__).with_name("smoke.py")
+SMOKE = "tests.clients.python.smoke"
 
 
 def claims():
@@ -38,9 +38,9 @@ def test_the_base_install_works(tmp_path, which, record_property):
     python = home / "bin" / "python"
     environment = {name: value for name, value in os.environ.items() if "PYTHON" not in name}
 
-    def run(*command):
+    def run(*command, cwd=tmp_path):
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         return done.stdout
@@ -49,7 +49,7 @@ def test_the_base_install_works(tmp_path, which, record_property):
     oldest = claims() if which == "oldest" else {}
     constraints.write_text("".join(f"{name}=={version}\n" for name, version in oldest.items()))
     run(python, "-m", "pip", "install", "-q", "--upgrade", ROOT, "-c", constraints)
-    report = json.loads(run(python, "-W", "error", SMOKE))
+    report = json.loads(run(python, "-W", "error", "-m", SMOKE, cwd=ROOT))
 
     for name, version in report["versions"].items():
         record_property(f"{which} {name}", version)

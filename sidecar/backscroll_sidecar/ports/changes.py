@@ -1,0 +1,177 @@
+"""Changes: what the one writer is asked to make durable, and what each one did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backscroll_sidecar.domain import (
+    Analysis,
+    AppendResult,
+    ChannelKey,
+    Event,
+    Member,
+    Message,
+    StoredMessage,
+)
+from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.ports.vectors import IndexRecord, KeptVector, MessageVector
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMark:
+    """What a turn of StreamChat read, told with everything it writes: the writer drops what would undo an erasure.
+
+    `since` is the writer's `losses_seen` before the turn read its context. Dropped is what comes after a later erasure
+    in the channel, and after a recall of one of the messages in `shown`.
+    """
+
+    since: int
+    shown: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AppendChange:
+    """Store these messages of one channel. `analyses` and `rank_times_ms` run parallel to `messages`."""
+
+    key: ChannelKey
+    messages: tuple[Message, ...]
+    analyses: tuple[Analysis, ...]
+    rank_times_ms: tuple[int, ...]
+    received_at_ms: int
+    turn: TurnMark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditChange:
+    """Replace parts, mentions and analysis of one message: a new revision. Author and time stay as they were."""
+
+    key: ChannelKey
+    message: Message
+    analysis: Analysis
+    edited_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecallChange:
+    """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken.
+
+    Turns of the channel that name it go: they hold its text as it was.
+    """
+
+    key: ChannelKey
+    message_id: str
+    recalled_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class MembersChange:
+    """Insert or update people of a channel. A changed name moves the old one to `former_names`."""
+
+    key: ChannelKey
+    members: tuple[Member, ...]
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EraseChange:
+    """Delete rows for good and leave tombstones of the ids.
+
+    With `message_ids` set: these messages; else with `user_id` set: everything that user wrote in the channel, and
+    the user as a member; else: the whole channel. In each case the channel's turns go too: they hold frozen texts.
+    """
+
+    key: ChannelKey
+    message_ids: tuple[str, ...]
+    user_id: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventsChange:
+    """Record events (S3-16). Never part of what a caller waits for."""
+
+    key: ChannelKey
+    context_id: str
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnChange:
+    """Keep a turn of StreamChat: insert it, or replace what is kept of it.
+
+    `body` is opaque to the store but for one thing: the id of each message whose text it holds stands in it as a JSON
+    string. A few expired turns of the tenant, as of `at_ms`, are removed with it.
+    """
+
+    key: ChannelKey
+    turn_id: str
+    body: bytes
+    expires_at_ms: int
+    at_ms: int
+    turn: TurnMark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsChange:
+    """Keep vectors that one embedder made of messages of one channel.
+
+    A vector of a revision that is no longer the current one, or of a message that is recalled or gone, is left out.
+    One of another size than the kept one of the same embedder replaces it; else the first stays.
+    """
+
+    key: ChannelKey
+    embedder_id: str
+    vectors: tuple[MessageVector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChange:
+    """Remember the file that was written as the index of a channel's vectors. It replaces the one before."""
+
+    key: ChannelKey
+    record: IndexRecord
+
+
+Change = (
+    AppendChange
+    | EditChange
+    | RecallChange
+    | MembersChange
+    | EraseChange
+    | EventsChange
+    | TurnChange
+    | VectorsChange
+    | IndexChange
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EraseReceipt:
+    """How many rows went, by store part (``messages``, ``revisions``, ``events``, ``members``, ``turns``)."""
+
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What one change did.
+
+    `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new
+    and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
+    `vectors` what was kept of vectors, whoever made them; `error` when this change alone was refused (others of the
+    group are not affected).
+    """
+
+    append_results: tuple[AppendResult, ...] = ()
+    stored: tuple[StoredMessage, ...] = ()
+    erased_ids: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    vectors: tuple[KeptVector, ...] = ()
+    receipt: EraseReceipt | None = None
+    error: BackscrollError | None = None
+
+    @property
+    def is_erasure(self) -> bool:
+        """Whether something was deleted for good: rows, or a member without any, who leaves a receipt only."""
+        return bool(self.erased_ids) or self.receipt is not None

@@ -1,0 +1,132 @@
+"""History: the reads of the core, and the store that is the truth."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
+from backscroll_sidecar.ports.changes import Applied, Change
+from backscroll_sidecar.ports.vectors import IndexRecord, StoredVector, UnembeddedPage
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelInfo:
+    """Where a channel stands (P-26). `unembedded_count` is the backlog of the semantic source."""
+
+    key: ChannelKey
+    newest_message_id: str
+    newest_sent_at_ms: int
+    message_count: int
+    last_seq: int
+    unembedded_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """A page of a channel. All conditions must hold; empty or None means any. `before_seq`, `after_seq` exclusive."""
+
+    limit: int = 100
+    newest_first: bool = False
+    before_seq: int | None = None
+    after_seq: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    author_id: str = ""
+    thread_id: str = ""
+    include_recalled: bool = False
+
+
+class HistoryReader(Protocol):
+    """Reads history. Every method is bound to one tenant through its key and sees only committed changes.
+
+    All raise `StoreUnavailable` when the store cannot answer, and nothing else.
+    """
+
+    async def load_channel(
+        self, key: ChannelKey
+    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
+        """Every row of the channel, recalled ones included, in order of `seq`, and all its members."""
+
+    async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
+        """The newest `limit` live rows by (rank_time_ms, seq), oldest first (S3-08)."""
+
+    async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
+        """A page ordered by `seq`, partial rows included; `newest_first` takes the end, newest first."""
+
+    async def latest_of_user(
+        self, tenant: str, user_id: str, channels: Sequence[str], limit: int
+    ) -> Sequence[StoredMessage]:
+        """The newest `limit` live rows of one author across these channels (none named: all), oldest first (S1-03)."""
+
+    async def get_messages(
+        self, key: ChannelKey, message_ids: Sequence[str]
+    ) -> Mapping[str, StoredMessage]:
+        """The rows that exist among these ids, recalled ones included."""
+
+    async def reply_tree(
+        self, key: ChannelKey, message_id: str, limit: int
+    ) -> Sequence[StoredMessage]:
+        """All rows connected to this one by reply edges as sent (not inferred), by `seq`; empty when unknown."""
+
+    async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
+        """Newest id and time, counts; None for a channel never heard of."""
+
+    async def members(self, key: ChannelKey) -> Sequence[Member]:
+        """All members, those who left included, authors seen included, ordered by user id."""
+
+    async def last_message_ids(self, key: ChannelKey) -> Mapping[str, str]:
+        """The id of the newest live row of each author."""
+
+    async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
+        """Recorded events of a channel, oldest first; of one context when named."""
+
+    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
+        """The channel and body of a turn that is kept and has not expired; None otherwise."""
+
+    def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
+        """Every row of the channel in order of `seq`, without holding them all."""
+
+    async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
+        """The vectors of current revisions by one embedder, whoever sent them, in order of `seq`."""
+
+    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
+        """The file written last as index of these vectors; None after a recall or an erasure in the channel."""
+
+    async def unembedded(
+        self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int
+    ) -> UnembeddedPage:
+        """The live rows with text from `from_seq` on that have no vector of this embedder and size, by `seq`.
+
+        Looks at `limit` rows at most, so that a long channel never holds up other readers. `dims` 0: of any size.
+        """
+
+    async def unembedded_count(
+        self, key: ChannelKey, embedder_id: str, dims: int, until_seq: int
+    ) -> int:
+        """How many rows up to `until_seq` (included) `unembedded` would find."""
+
+    async def channels(self, after: ChannelKey | None, limit: int) -> Sequence[ChannelKey]:
+        """A page of all channels of all tenants, in order of (tenant, channel). For background work only."""
+
+    async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
+        """The channels of a tenant in which this user is a member, or was seen writing, by name."""
+
+
+class HistoryStore(HistoryReader, Protocol):
+    """The truth (law 2). Everything else can be rebuilt from it."""
+
+    async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
+        """Make a group of changes durable in one transaction and return what each did, in order.
+
+        Must be durable when it returns. Must be idempotent: equal id, text, author and time as any revision is
+        DUPLICATE, other content CONFLICT (first wins), only metadata differing DUPLICATE with METADATA_DIFFERS; ids
+        recalled or erased are GONE; a seen `dedupe_key` is DUPLICATE with `duplicate_of`. Later items of the group see
+        earlier ones. Assigns `seq`. Reply edges are stored as sent; REPLY_PARENT_UNKNOWN and the other reply warnings
+        are reported. Raises `StoreReadOnly` (disk full, read-only) or `StoreUnavailable`; then nothing of the
+        group is stored. Called by one task only, the writer.
+        """
+
+    async def close(self) -> None:
+        """Flush and release the files. Idempotent."""

@@ -1,0 +1,120 @@
+"""Models: what answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from backscroll_sidecar.domain import NeutralMessage, ToolCallPart
+
+
+class FinishReason(StrEnum):
+    """Why a model stopped, in the vendor's words reduced to these. NONE: the stream ended cleanly without a reason."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    TOOL_CALLS = "tool_calls"
+    NONE = "none"
+
+
+class ModelFault(StrEnum):
+    """What went wrong with a model call, by what can be done about it. LOADING: a local model is not ready yet."""
+
+    LOADING = "loading"
+    RATE_LIMITED = "rate_limited"
+    REJECTED = "rejected"
+    UNAUTHORIZED = "unauthorized"
+    SERVER_ERROR = "server_error"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    BAD_RESPONSE = "bad_response"
+
+
+class ModelError(Exception):
+    """A model call that failed. `safe_reason` may be shown to users: no driver text, no address, no key (S5-32)."""
+
+    def __init__(
+        self, fault: ModelFault, safe_reason: str, *, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(safe_reason)
+        self.fault = fault
+        self.safe_reason = safe_reason
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas.
+
+    The chat leaves it unset: it watches its caller's time itself, so that only one of the two can name the end.
+
+    `with_names` sends the speakers' names beside the messages that have one, as `BuildRequest.include_names` asks.
+    """
+
+    messages: tuple[NeutralMessage, ...]
+    model: str
+    temperature: float | None = None
+    tools_json: str = ""
+    max_output_tokens: int | None = None
+    timeout_s: float | None = None
+    with_names: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer, never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A whole call the model asks for, once its arguments are complete."""
+
+    call: ToolCallPart
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDelta:
+    """What the vendor counted."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event of every stream that did not raise."""
+
+    reason: FinishReason
+
+
+ModelEvent = TextDelta | ToolCallDelta | UsageDelta | Finished
+
+
+class ChatModel(Protocol):
+    """Something that answers messages. One instance serves all requests; safe to call from any task of the loop."""
+
+    def stream(
+        self, request: ModelRequest
+    ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        """Stream one answer.
+
+        Leaving the block closes the upstream at once, whatever is still to come. Events come in the order of the
+        vendor; texts that are there together may come as one; the last is `Finished`, once. Raises `ModelError`, and
+        nothing else, on entering or between events; never retries by itself.
+        """
+
+    async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
+        """One answer without streaming, as the events a stream would have had.
+
+        For models and servers that do not stream. `Chat` streams all the same: both RPCs send the same body, and what
+        was said before a deadline is not lost.
+        """
+
+    async def close(self) -> None:
+        """Release connections. Idempotent."""

@@ -1,0 +1,32 @@
+"""Small services the core is handed: the time, the wire form of a message, a place for events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from backscroll_sidecar.domain import ChannelKey, Event, StoredMessage
+
+
+class Clock(Protocol):
+    """Tells the time. Injected wherever a time is needed."""
+
+    def now_ms(self) -> int:
+        """Wall clock, milliseconds since the epoch."""
+
+    def monotonic_s(self) -> float:
+        """Seconds of a clock that never goes back."""
+
+
+class FragmentCodec(Protocol):
+    """Encodes at append what a reply will carry, so that a request only joins bytes."""
+
+    def encode(self, stored: StoredMessage) -> bytes:
+        """The wire form of one message: the serialised `backscroll.v1.Message`."""
+
+
+class EventSink(Protocol):
+    """Takes events and counts what it must drop; never blocks, never raises (S5-21)."""
+
+    def emit(self, key: ChannelKey, context_id: str, events: Sequence[Event]) -> None:
+        """Queue events to be recorded."""

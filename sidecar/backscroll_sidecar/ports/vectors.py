@@ -1,0 +1,168 @@
+"""Vectors: the rows a store keeps, what makes them, and what searches them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from backscroll_sidecar.domain import ChannelKey
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class MessageVector:
+    """The vector of one revision of a message. `values`: float32, little-endian."""
+
+    message_id: str
+    revision: int
+    values: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """A vector of the current revision of a message. `values`: float32, little-endian."""
+
+    seq: int
+    message_id: str
+    values: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVector:
+    """A vector that a change brought: given with a message, or made by the server's embedder."""
+
+    embedder_id: str
+    vector: StoredVector
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A live row with text but without a vector of the embedder asked about."""
+
+    seq: int
+    message_id: str
+    revision: int
+    author_name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedPage:
+    """What one look at a stretch of a channel found. `next_seq`: where the next look begins, None at the end."""
+
+    rows: tuple[Unembedded, ...]
+    next_seq: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecord:
+    """Which file is the index of a channel's vectors: the one of this size and content."""
+
+    embedder_id: str
+    dims: int
+    row_count: int
+    sha256: str
+
+
+class Embedder(Protocol):
+    """Something that turns texts into vectors. One instance serves all requests; safe to call from any task.
+
+    Attributes
+    ----------
+    id : str
+        Names the model. Vectors of different ids are never compared.
+    dims : int
+        Numbers a vector; 0 while it is not known yet.
+    """
+
+    @property
+    def id(self) -> str:
+        """See the class."""
+
+    @property
+    def dims(self) -> int:
+        """See the class."""
+
+    async def start(self) -> None:
+        """Begin to load what has to be loaded, and return without waiting for it."""
+
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+        """One unit vector a text, in order: float32[n, dims], C-contiguous, every value finite.
+
+        Equal texts alone in a call give equal vectors. A query goes before messages that wait. Never retries by
+        itself. Raises `ModelError`, and nothing else: LOADING for a query that would have to wait for the model,
+        REJECTED when a text can never be embedded, BAD_RESPONSE for vectors that cannot be used.
+        """
+
+    async def close(self) -> None:
+        """Release threads and connections. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similarities:
+    """How similar messages are to a question.
+
+    Attributes
+    ----------
+    values : float32[n]
+        The cosine of each message asked about, -1 to 1, 0 for one without a vector. Never NaN.
+    known : bool[n]
+        Whether there is a vector.
+    exhaustive : bool
+        False when only the best of them are exact and the others estimated.
+    """
+
+    values: NDArray[np.float32]
+    known: NDArray[np.bool_]
+    exhaustive: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nearest:
+    """The best matches of a question, best first.
+
+    Attributes
+    ----------
+    positions : int32[k]
+        Places in the array of messages asked about.
+    values : float32[k]
+        Their cosines.
+    exhaustive : bool
+        Whether every one of them was looked at exactly.
+    """
+
+    positions: NDArray[np.int32]
+    values: NDArray[np.float32]
+    exhaustive: bool
+
+
+class VectorSearch(Protocol):
+    """Compares questions with the stored vectors of one embedder. Only committed vectors are seen.
+
+    `seqs` are arrival numbers of messages of one channel, int64[n] in any order, each once; `query` is float32[dims],
+    finite and not zero. Both raise `StoreUnavailable` when the vectors cannot be loaded, and nothing else.
+    """
+
+    async def similarities(
+        self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32]
+    ) -> Similarities:
+        """How similar each of these messages is to a question."""
+
+    async def nearest(
+        self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
+    ) -> Nearest:
+        """The `limit` most similar of these messages; of equal ones the later. Those without a vector are none."""
+
+
+class EmbeddingProgress(Protocol):
+    """How far the semantic source is behind what is stored."""
+
+    async def count(self, key: ChannelKey, until_seq: int) -> int:
+        """How many live rows with text up to this one (included) wait for their vector. Raises `StoreUnavailable`."""
+
+    async def wait(self, key: ChannelKey, timeout_s: float) -> int:
+        """Wait until the semantic source finds all that is stored now; returns how many rows it cannot find yet."""

@@ -1,0 +1,19 @@
+"""What the tests of calls share: messages, and patience."""
+
+from __future__ import annotations
+
+import time
+
+from backscroll import Message
+
+MIB = 2**20
+
+
+def lines(count, text="line"):
+    return [Message(f"m{n}", "ann", f"{text} {n}", 1_795_132_800_000 + n) for n in range(count)]
+
+
+def wait_until(condition, timeout_s=5.0):
+    end = time.monotonic() + timeout_s
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
