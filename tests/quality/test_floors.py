@@ -36,8 +36,8 @@ PAUSES_S = {"irc": 3_600, "madial_zh": 10}
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory, pytestconfig):
-    """What the slice gives now."""
+def judged(tmp_path_factory, pytestconfig):
+    """The reports of the slice as it is now."""
     folder = tmp_path_factory.mktemp("quality")
     flags = [
         "--database",
@@ -54,7 +54,13 @@ def measured(tmp_path_factory, pytestconfig):
             server(flags, folder) as running,
             Client(running.address, timeout_s=60.0) as client,
         ):
-            return figures([one for name in names for one in reports(name, client)])
+            return [one for name in names for one in reports(name, client)]
+
+
+@pytest.fixture(scope="module")
+def measured(judged):
+    """The watched measures of the slice."""
+    return figures(judged)
 
 
 def reports(name, client):
@@ -82,6 +88,17 @@ def test_the_default_is_never_worse_than_pasting_the_last_messages(measured):
     for data, selectors in measured.items():
         for name, value in selectors["recency"].items():
             assert selectors["balanced"][name] >= value, (data, name)
+
+
+def test_mixed_topics_take_fewer_tokens_and_more_of_them_are_to_the_point(judged):
+    """S5-47: of channels in which conversations run side by side, against the newest 50 messages of a day's window."""
+    for report in judged:
+        if report.data in {"irc", "kdconv"}:
+            by_name = {result.selector: result for result in report.results}
+            ours, newest = by_name["balanced"], by_name["recency"]
+            precision = "conv_prec@20"
+            assert ours.figures[precision].value > 1.2 * newest.figures[precision].value
+            assert ours.match_share < 0.75 * newest.match_share
 
 
 def test_a_figure_that_falls_is_named():
