@@ -71,6 +71,19 @@ def test_a_taken_port_says_what_to_do_and_grpc_says_nothing(shell):
     assert "--listen 127.0.0.1:0" in second.stderr
 
 
+def test_a_model_that_can_never_be_called_is_a_warning_and_an_echo_answers(shell):
+    """S5-28: serve starts with a wrong value; what was meant for that model goes to no other."""
+    (shell.directory / "backscroll.toml").write_text(
+        'model_base_url = "foo"\nmodel_api_key = "sk-secret"\n'
+    )
+    with shell.serving("--database", ":memory:") as process:
+        said = process.log.read_text()
+        answer = shell.json("chat", "c", "--once", "anyone?", "--server", process.address)
+    assert "there is no model, an echo answers: the model's base URL must begin with" in said
+    assert "sk-secret" not in said
+    assert "anyone?" in answer["text"]
+
+
 def test_a_file_that_is_no_database_is_named(shell):
     (shell.directory / "nota.db").write_text("no database at all " * 99)
     done = shell.run("serve", "--listen", "127.0.0.1:0", "--database", "nota.db")

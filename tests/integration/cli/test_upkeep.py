@@ -13,6 +13,7 @@ from backscroll_sidecar.cli.commands import app
 
 pytestmark = pytest.mark.slow
 
+KEY = {"BACKSCROLL_MODEL_API_KEY": "sk-x"}
 COMMANDS = [command.name for command in app.registered_commands]
 
 
@@ -91,6 +92,11 @@ def test_check_config_prints_every_setting_with_its_origin(shell):
         ({"BACKSCROLL_DATABSE": "x"}, 1, "BACKSCROLL_DATABASE?"),
         ({"BACKSCROLL_STRATEGIES": "nothing_of:Mine"}, 1, "nothing_of"),
         ({"BACKSCROLL_LISTEN": "0.0.0.0:7171"}, 1, "tls_cert"),
+        ({"BACKSCROLL_MODEL_BASE_URL": "127.0.0.1:7491/v1"}, 1, "model_base_url"),
+        ({**KEY, "BACKSCROLL_MODEL_HEADERS": '{"bad name": "x"}'}, 1, "headers"),
+        ({**KEY, "BACKSCROLL_MODEL_HEADERS": '{"name": "x\\ny"}'}, 1, "headers"),
+        ({**KEY, "BACKSCROLL_MODEL_QUERY": '{"name": "\\ud800"}'}, 1, "query"),
+        ({"BACKSCROLL_MODEL_API_KEY": "钥匙"}, 1, "printable ASCII"),
         ({"MEMORY_RELEVANCE_THRESHOLD": "0.5"}, 0, "'classic' only"),
         ({"BACKSCROLL_CONFIG": "none.toml"}, 2, "none.toml"),
     ],
