@@ -129,8 +129,12 @@ async def _open_store(settings: Settings) -> HistoryStore:
     if settings.in_memory:
         return MemoryStore()
     path = settings.database_path
+    is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
-    return await SqliteStore.open(path, durability=settings.durability)
+    store = await SqliteStore.open(path, durability=settings.durability)
+    if is_new:
+        log.info("made a new, empty database", extra={"database": str(path.resolve())})
+    return store
 
 
 async def _assemble(

@@ -59,7 +59,9 @@ def demo(
             "warning",
         ]
         if not as_json:
-            out().print("Starting a server (the first time compiles its kernels, up to a minute) …")
+            out().print(
+                "Starting a server (the first time compiles its kernels, a minute or more) …"
+            )
         with server(flags, directory) as running, connected(running.address) as client:
             stored = _import(client)
             client.wait_for_index(asked["channel"], wait_s=INDEX_WAIT_S)

@@ -161,7 +161,9 @@ def _kernels(settings: Settings) -> Iterator[Check]:
         yield Check("kernels", "fail", f"{directory} cannot be written", "set BACKSCROLL_STATE_DIR")
         return
     compiled = sum(1 for _ in directory.rglob("*.nbc"))
-    advice = "" if compiled else "the first start compiles them, up to a minute; later ones do not"
+    advice = (
+        "" if compiled else "the first start compiles them, a minute or more; later ones do not"
+    )
     yield Check("kernels", "ok", f"{compiled} compiled in {directory}", advice)
     if importlib.util.find_spec("hnswlib"):
         yield Check("index", "ok", "hnswlib is there")

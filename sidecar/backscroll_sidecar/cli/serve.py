@@ -121,7 +121,7 @@ def serve(
     loaded = loaded_or_refuse(flags, config=config)
     settings = _usable(loaded)
     try:
-        prepare_process(settings)
+        _say_if_compiling(prepare_process(settings))
         # Before the loop runs: an interrupt that meets an import inside gRPC's loop ends in tracebacks.
         importlib.import_module("backscroll_sidecar.server")
         importlib.import_module("backscroll_sidecar.wiring")
@@ -148,6 +148,15 @@ def _usable(loaded: Loaded) -> Settings:
     for problem in loaded.problems:
         log.warning("setting: %s", problem, extra={"kind": problem.kind})
     return settings
+
+
+def _say_if_compiling(kernels: Path) -> None:
+    """Compiling takes so long that somebody would think it hangs, and begins with the next import."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") == "0" and not any(kernels.rglob("*.nbi")):
+        log.info(
+            "compiling kernels, this once: a minute or more, then it serves",
+            extra={"directory": str(kernels)},
+        )
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
