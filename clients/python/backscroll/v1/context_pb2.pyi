@@ -55,6 +55,7 @@ class Source(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SOURCE_PINNED: _ClassVar[Source]
     SOURCE_OWN: _ClassVar[Source]
     SOURCE_CHAIN: _ClassVar[Source]
+    SOURCE_RECALL: _ClassVar[Source]
 
 class Category(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -122,6 +123,7 @@ SOURCE_ASKER: Source
 SOURCE_PINNED: Source
 SOURCE_OWN: Source
 SOURCE_CHAIN: Source
+SOURCE_RECALL: Source
 CATEGORY_UNSPECIFIED: Category
 CATEGORY_RECENT: Category
 CATEGORY_SEMANTIC: Category
@@ -349,7 +351,7 @@ class Event(_message.Message):
     def __init__(self, id: _Optional[str] = ..., type: _Optional[str] = ..., level: _Optional[str] = ..., parent_id: _Optional[str] = ..., at_ms: _Optional[int] = ..., payload: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class CandidateExplanation(_message.Message):
-    __slots__ = ("message_id", "sources", "own_sources", "shares", "linear", "score", "decided_by", "fate", "rank")
+    __slots__ = ("message_id", "sources", "own_sources", "shares", "linear", "score", "decided_by", "fate", "rank", "scored_by")
     MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     OWN_SOURCES_FIELD_NUMBER: _ClassVar[int]
@@ -359,6 +361,7 @@ class CandidateExplanation(_message.Message):
     DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
     FATE_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
+    SCORED_BY_FIELD_NUMBER: _ClassVar[int]
     message_id: str
     sources: _containers.RepeatedScalarFieldContainer[Source]
     own_sources: _containers.RepeatedScalarFieldContainer[str]
@@ -368,7 +371,8 @@ class CandidateExplanation(_message.Message):
     decided_by: str
     fate: Fate
     rank: int
-    def __init__(self, message_id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[float]] = ..., linear: _Optional[float] = ..., score: _Optional[float] = ..., decided_by: _Optional[str] = ..., fate: _Optional[_Union[Fate, str]] = ..., rank: _Optional[int] = ...) -> None: ...
+    scored_by: str
+    def __init__(self, message_id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[float]] = ..., linear: _Optional[float] = ..., score: _Optional[float] = ..., decided_by: _Optional[str] = ..., fate: _Optional[_Union[Fate, str]] = ..., rank: _Optional[int] = ..., scored_by: _Optional[str] = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("profile", "factors", "weights", "threshold", "link", "candidates")
