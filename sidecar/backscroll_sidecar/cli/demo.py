@@ -36,7 +36,9 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the server running until Ctrl-C.")
     ] = False,
-    profile: Annotated[str | None, typer.Option(help="Profile to pick with.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Start a server over a new database, import a real group chat, ask it three real questions, show what it picks.

@@ -67,30 +67,48 @@ def serve(
     ] = None,
     database: Annotated[
         str | None,
-        typer.Option(help="The database's file; :memory: forgets everything at the end."),
+        typer.Option(
+            metavar="FILE", help="The database's file; :memory: forgets everything at the end."
+        ),
     ] = None,
     state_dir: Annotated[
         Path | None,
-        typer.Option(help="Directory of the database and of compiled kernels.", file_okay=False),
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Directory of the database and of compiled kernels.",
+            file_okay=False,
+        ),
     ] = None,
     durability: Annotated[
         DurabilityChoice | None,
         typer.Option(help="full survives a power cut, normal a crash of the program."),
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile of requests that name none.")] = None,
-    model: Annotated[str | None, typer.Option(help="Model in payloads that name none.")] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help=f"Profile of requests that name none. {options.PROFILES}"
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Model in payloads that name none.")
+    ] = None,
     tls_cert: Annotated[
-        Path | None, typer.Option(help="PEM file of the certificate chain.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM file of the certificate chain.", dir_okay=False),
     ] = None,
     tls_key: Annotated[
-        Path | None, typer.Option(help="PEM file of its private key.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM file of its private key.", dir_okay=False),
     ] = None,
     tls_client_ca: Annotated[
         Path | None,
-        typer.Option(help="PEM file of who signs clients' certificates.", dir_okay=False),
+        typer.Option(
+            metavar="FILE", help="PEM file of who signs clients' certificates.", dir_okay=False
+        ),
     ] = None,
     tokens_file: Annotated[
-        Path | None, typer.Option(help="TOML file of tokens and their tenants.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file of tokens and their tenants.", dir_okay=False),
     ] = None,
     log_level: Annotated[LevelChoice | None, typer.Option(help="Least level logged.")] = None,
     log_format: Annotated[

@@ -145,6 +145,10 @@ def test_every_command_has_help_with_an_example_and_json(shell, command):
     assert done.returncode == 0
     assert f"Example: backscroll {command}" in done.stdout
     assert "--json" in done.stdout
+    assert "<str>" not in done.stdout
+    assert "<list[" not in done.stdout
+    if "--profile" in done.stdout:
+        assert "chain_recent, retrieval, naive" in " ".join(done.stdout.split())
 
 
 def test_a_missing_package_gives_the_line_that_installs_it(tmp_path):
@@ -155,7 +159,8 @@ def test_a_missing_package_gives_the_line_that_installs_it(tmp_path):
         env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert 'pip install "backscroll[server]"' in done.stderr
+    assert 'pip install ".[server]"' in done.stderr
+    assert "not published yet" in done.stderr
 
 
 def test_the_demo_refuses_an_unknown_profile_before_it_starts_anything(shell):
