@@ -34,7 +34,7 @@ WARNINGS = {
 def import_(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILES", help="JSON Lines, plain or gzip; - reads standard input."),
+        typer.Argument(help="JSON Lines, plain or gzip; - reads standard input."),
     ],
     channel: Annotated[
         str, typer.Option(metavar="NAME", help="Put every message into this channel.")

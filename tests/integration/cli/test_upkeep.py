@@ -145,8 +145,8 @@ def test_every_command_has_help_with_an_example_and_json(shell, command):
     assert done.returncode == 0
     assert f"Example: backscroll {command}" in done.stdout
     assert "--json" in done.stdout
-    assert "<str>" not in done.stdout
-    assert "<list[" not in done.stdout
+    options = [line for line in done.stdout.splitlines() if line.startswith("  --")]
+    assert not [line for line in options if re.match(r"  --\S+ +<(str|list|file|dir)\b", line)]
     if "--profile" in done.stdout:
         assert "chain_recent, retrieval, naive" in " ".join(done.stdout.split())
 
@@ -160,7 +160,6 @@ def test_a_missing_package_gives_the_line_that_installs_it(tmp_path):
     )  # fmt: skip
     assert done.returncode == 1
     assert 'pip install ".[server]"' in done.stderr
-    assert "not published yet" in done.stderr
 
 
 def test_the_demo_refuses_an_unknown_profile_before_it_starts_anything(shell):
