@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource
 
 from backscroll_sidecar.settings import CLASSIC_ONLY, UNPREFIXED, MemorySettings, Settings
@@ -24,6 +25,22 @@ ENV_NAME = ".env"
 COMMAND_LINE_NAMES = ("BACKSCROLL_CONFIG", "BACKSCROLL_SERVER", "BACKSCROLL_TOKEN")
 """Read by the commands themselves; no settings of a server."""
 GUARDS = frozenset({"listen", "tls_cert", "tls_key", "tls_client_ca", "tokens_file"})
+SECRETS = frozenset({"model_base_url", "model_api_key", "model_headers", "model_query"}).union(
+    {"embedder_base_url", "embedder_api_key"}
+)
+"""Not repeated where they are wrong: keys, and what may hold one."""
+WANTED = {
+    **dict.fromkeys(("tuple_type", "list_type"), 'a list is wanted: ["…"]'),
+    **dict.fromkeys(
+        ("dict_type", "mapping_type", "model_type", "model_attributes_type"), "a table is wanted"
+    ),
+    **dict.fromkeys(("string_type", "path_type"), 'a text is wanted: "…"'),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number is wanted"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number is wanted"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false is wanted"),
+    "extra_forbidden": "there is no such key",
+}
+"""For pydantic's kinds of errors, what to write; the rest say it in its words."""
 FLAGS = {"default_profile": "--profile", "default_model": "--model"}
 COMMAND_LINE, DEFAULT = "command line", "default"
 ALIKE, ALIKE_UNPREFIXED = 0.8, 0.9
@@ -188,13 +205,15 @@ def _validated(
         result = section.model_validate({**_values(given), **ready})
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            wrong.setdefault(str(detail["loc"][0]).lower(), _sentence(detail["msg"]))
+            wrong.setdefault(str(detail["loc"][0]).lower(), _sentence(detail))
         kept = {field: one for field, one in given.items() if field not in wrong}
         result = section.model_validate({**_values(kept), **ready})
     for field, message in wrong.items():
         one, fatal = given[field], field in GUARDS or given[field].origin == COMMAND_LINE
         words = ", ".join(map(str, one.value)) if isinstance(one.value, tuple) else str(one.value)
-        shown = f"{words[:60]!r} is wrong: {message}"
+        shown = f"the value is wrong: {message}"
+        if field not in SECRETS:
+            shown = f"{words[:60]!r} is wrong: {message}"
         rest = "" if fatal else f"; using the default, {getattr(result, field)!r}"
         problems.append(Problem("wrong value", one.name, one.origin, shown + rest, fatal))
     for field in section.model_fields.keys() - ready.keys():
@@ -209,9 +228,11 @@ def _values(given: Mapping[str, _Given]) -> dict[str, Any]:
     return {field: one.value for field, one in given.items()}
 
 
-def _sentence(message: str) -> str:
-    text = message.removeprefix("Value error, ")
-    return text[:1].lower() + text[1:]
+def _sentence(detail: ErrorDetails) -> str:
+    """What is wanted, in the words of the file of settings, and where inside a list or table."""
+    text = WANTED.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
+    inside = ".".join(str(one) for one in detail["loc"][1:] if isinstance(one, str))
+    return (f"{inside}: " if inside else "") + text[:1].lower() + text[1:]
 
 
 def _unknown_names(dotenv: Path) -> Iterator[Problem]:

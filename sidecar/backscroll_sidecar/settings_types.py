@@ -25,7 +25,10 @@ def parts(value: object) -> object:
 
 def table(value: object) -> object:
     """Environment variables hold tables as JSON."""
-    return json.loads(value) if isinstance(value, str) else value
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError:
+        raise ValueError('a table is wanted, as JSON: {"name": "value"}') from None
 
 
 def address(value: str) -> str:

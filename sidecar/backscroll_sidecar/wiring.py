@@ -129,8 +129,12 @@ async def _open_store(settings: Settings) -> HistoryStore:
     if settings.in_memory:
         return MemoryStore()
     path = settings.database_path
+    is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
-    return await SqliteStore.open(path, durability=settings.durability)
+    store = await SqliteStore.open(path, durability=settings.durability)
+    if is_new:
+        log.info("made a new, empty database", extra={"database": str(path.resolve())})
+    return store
 
 
 async def _assemble(
@@ -283,18 +287,41 @@ def _of_embedder(error: ValueError) -> str:
 
 
 def chat_model(settings: Settings) -> ChatModel:
-    """The configured model; without key and address an echo, which says that it is one (P-18)."""
-    if settings.model_base_url is None and settings.model_api_key is None:
+    """The configured model; without key and address an echo, which says that it is one (P-18).
+
+    An echo as well where the model could never be called: OpenAI shall not get what was meant for another.
+    """
+    if not _has_model(settings):
         return EchoModel()
+    try:
+        return OpenAIModel(_model_options(settings))
+    except ValueError as error:
+        log.warning("there is no model, an echo answers: %s", error)
+        return EchoModel()
+
+
+def model_problem(settings: Settings) -> str:
+    """Why the configured model could never be called; empty when it could. Nothing is called."""
+    try:
+        if _has_model(settings):
+            _model_options(settings)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _has_model(settings: Settings) -> bool:
+    return settings.model_base_url is not None or settings.model_api_key is not None
+
+
+def _model_options(settings: Settings) -> OpenAIOptions:
     key = settings.model_api_key
-    return OpenAIModel(
-        OpenAIOptions(
-            api_key=key.get_secret_value() if key else "",
-            base_url=settings.model_base_url or DEFAULT_BASE_URL,
-            headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
-            query=settings.model_query,
-            idle_s=settings.model_idle_seconds,
-        )
+    return OpenAIOptions(
+        api_key=key.get_secret_value() if key else "",
+        base_url=settings.model_base_url or DEFAULT_BASE_URL,
+        headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
+        query=settings.model_query,
+        idle_s=settings.model_idle_seconds,
     )
 
 

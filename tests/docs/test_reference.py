@@ -131,3 +131,18 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     assert contents[0] == "You are a helpful cat."
     assert contents[1].endswith("we meet at six")
     assert contents[-1].endswith("when?")
+
+
+def test_every_override_and_factor_and_kind_of_score_is_explained():
+    from backscroll.v1 import context_pb2
+    from backscroll_scoring import CLASSIC_FACTORS, MEMORY_FACTORS
+    from backscroll_scoring.links import SHARES
+
+    overrides = (ROOT / "docs/reference/overrides.md").read_text("utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", overrides, re.MULTILINE) == list(
+        context_pb2.Overrides.DESCRIPTOR.fields_by_name
+    )
+    explained = (ROOT / "docs/explain.md").read_text("utf-8")
+    kinds = ("link", "conversation", "memory", "score", "recency")
+    for name in (*SHARES, *MEMORY_FACTORS, *CLASSIC_FACTORS, *kinds):
+        assert f"`{name}`" in explained, name

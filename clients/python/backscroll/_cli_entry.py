@@ -19,9 +19,10 @@ def main() -> NoReturn:
             raise  # a module of ours that should have been there: a bug, not a missing extra
         print(
             f"The backscroll command needs the server's packages ({missing} is missing):\n"
-            '  pip install "backscroll[server]"\n'
-            "Without a C++ compiler:\n"
-            '  pip install "backscroll[slim]"',
+            '  pip install ".[server]"\n'
+            "in Backscroll's source tree; without a C++ compiler:\n"
+            '  pip install ".[slim]"\n'
+            'Backscroll is not published yet. Once it is: pip install "backscroll[server]"',
             file=sys.stderr,
         )
         sys.exit(1)

@@ -149,15 +149,31 @@ class AppendReport:
         return self._counts[_OUTCOME.APPEND_OUTCOME_DUPLICATE]
 
     @property
+    def gone(self) -> int:
+        """Number of messages that were recalled or erased before, and stay gone."""
+        return self._counts[_OUTCOME.APPEND_OUTCOME_GONE]
+
+    @property
+    def warnings(self) -> tuple[history_pb2.AppendResult, ...]:
+        """Results of what was accepted, but not taken exactly as sent; each names its `warnings`.
+
+        A reply to a message not there yet, a time of 0 or in the future, a duplicate that differs.
+        """
+        return tuple(result for result in self.results if result.warnings)
+
+    @property
     def problems(self) -> tuple[history_pb2.AppendResult, ...]:
         """Results that are refused, or in conflict with what is stored. Nothing raises for them."""
         return tuple(result for result in self.results if result.outcome in _PROBLEMS)
 
     def __repr__(self) -> str:
-        first = f": {_problem(self.problems[0])}" if self.problems else ""
+        problems, warned = self.problems, self.warnings
+        gone = f"{self.gone} gone, " if self.gone else ""
+        first = f": {_problem(problems[0])}" if problems else ""
+        warnings = f", {len(warned)} with warnings: {_warned(warned[0])}" if warned else ""
         return (
             f"<AppendReport: {len(self.results)} messages, {self.stored} stored, "
-            f"{self.duplicates} duplicates, {len(self.problems)} problems{first}>"
+            f"{self.duplicates} duplicates, {gone}{len(problems)} problems{first}{warnings}>"
         )
 
 
@@ -167,3 +183,9 @@ def _problem(result: history_pb2.AppendResult) -> str:
     refusal = enum_name(history_pb2.AppendRefusal.DESCRIPTOR, result.refusal)
     why = f", {refusal}" if result.refusal else ""
     return f"{result.message_id!r} {outcome}{why}{f' ({result.field})' if result.field else ''}"
+
+
+def _warned(result: history_pb2.AppendResult) -> str:
+    """In what a message was not taken as sent."""
+    warning = history_pb2.AppendWarning.DESCRIPTOR
+    return f"{result.message_id!r} {', '.join(enum_name(warning, one) for one in result.warnings)}"

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
 from google.protobuf.message import Message as ProtoMessage
 
@@ -346,6 +346,12 @@ class Overrides(_Value):
     max_chars_per_message: int | None = None
     recent_limit: int | None = None
     recent_floor: int | None = None
+
+    def __new__(cls, **values: object) -> Self:
+        names = [each.name for each in fields(cls)]
+        if unknown := values.keys() - set(names):
+            raise TypeError(f"Overrides has no {min(unknown)!r}; there are {', '.join(names)}")
+        return object.__new__(cls)
 
     def to_proto(self) -> context_pb2.Overrides:
         values = {each.name: getattr(self, each.name) for each in fields(self)}

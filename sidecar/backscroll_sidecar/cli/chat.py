@@ -63,13 +63,17 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def chat(
     channel: Annotated[str, typer.Argument(help="Channel to ask in.")],
     once: Annotated[
-        str | None, typer.Option(help="Ask this one question and end.", show_default=False)
+        str | None,
+        typer.Option(metavar="TEXT", help="Ask this one question and end.", show_default=False),
     ] = None,
-    asker: Annotated[str, typer.Option(help="User id of who asks.")] = ASKER,
+    asker: Annotated[str, typer.Option(metavar="ID", help="User id of who asks.")] = ASKER,
     self_id: Annotated[
-        str | None, typer.Option(help="User id of the bot; its replies are stored under it.")
+        str | None,
+        typer.Option(metavar="ID", help="User id of the bot; its replies are stored under it."),
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile to pick with.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds an answer may take.", min=0.001)] = 120.0,
     server: options.Server = options.DEFAULT_SERVER,
     token: options.Token = None,

@@ -174,11 +174,13 @@ def messages(files: Sources, options: Options, found: Survey) -> Iterator[messag
 def parse(raw: bytes) -> dict[str, Any]:
     """One line as a JSON object."""
     try:
-        record = json.loads(raw.decode("utf-8"))
+        record = json.loads(raw.decode("utf-8").rstrip())
     except UnicodeDecodeError:
         raise BadLine("not UTF-8") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise BadLine(f"not JSON: {error}") from None
+    except json.JSONDecodeError as error:  # its own words count lines inside this one
+        raise BadLine(f"not JSON: {error.msg.lower()}, column {error.colno}") from None
+    except RecursionError:
+        raise BadLine("not JSON: too deep") from None
     if not isinstance(record, dict):
         raise BadLine("not a JSON object")
     return _cleaned(record) if b"\\u" in raw else record

@@ -69,7 +69,7 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
 
 
 def _at_start(settings: Settings) -> Iterator[Problem]:
-    """What serve would stumble over only when it starts: addresses, tokens, strategies."""
+    """What serve would stumble over only when it starts: addresses, tokens, models, strategies."""
     from backscroll_sidecar.rpc.exposure import check_exposure
     from backscroll_sidecar.rpc.start_errors import StartRefused
     from backscroll_sidecar.rpc.tenants import TokenTenants, read_tokens
@@ -83,6 +83,13 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
         )
     except StartRefused as error:
         yield Problem("wrong value", error.setting, "start", str(error), fatal=True)
+    if settings.model_base_url is not None or settings.model_api_key is not None:
+        prepare_process(settings)
+        from backscroll_sidecar.wiring import model_problem
+
+        if said := model_problem(settings):
+            names = "model_base_url, model_api_key, model_headers, model_query"
+            yield Problem("wrong value", names, "start", said)
     if settings.embedder == "openai":
         prepare_process(settings)
         from backscroll_sidecar.wiring import embedder_problem

@@ -45,11 +45,14 @@ def context(
     question: Annotated[
         str, typer.Argument(help="The question; may be left out with --trigger.")
     ] = "",
-    asker: Annotated[str | None, typer.Option(help="User id of who asks.")] = None,
+    asker: Annotated[str | None, typer.Option(metavar="ID", help="User id of who asks.")] = None,
     trigger: Annotated[
-        str | None, typer.Option(help="Id of the stored message that holds the question.")
+        str | None,
+        typer.Option(metavar="ID", help="Id of the stored message that holds the question."),
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile to pick with.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
+    ] = None,
     layout: Annotated[LayoutChoice | None, typer.Option(help="Layout of the messages.")] = None,
     max_context: Annotated[
         int | None, typer.Option(help="Most messages to take.", min=1, max=500)
@@ -58,7 +61,10 @@ def context(
         int | None, typer.Option(help="Most tokens of the whole payload.", min=1)
     ] = None,
     asked_at: Annotated[
-        str | None, typer.Option(help="When it is asked: milliseconds, or ISO 8601 with an offset.")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="When it is asked: milliseconds, or ISO 8601 with an offset."
+        ),
     ] = None,
     payload: Annotated[
         bool, typer.Option("--payload", help="Print the request body and nothing else.")

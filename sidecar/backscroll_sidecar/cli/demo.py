@@ -36,7 +36,9 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the server running until Ctrl-C.")
     ] = False,
-    profile: Annotated[str | None, typer.Option(help="Profile to pick with.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Profile to pick with. {options.PROFILES}")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Start a server over a new database, import a real group chat, ask it three real questions, show what it picks.
@@ -59,7 +61,9 @@ def demo(
             "warning",
         ]
         if not as_json:
-            out().print("Starting a server (the first time compiles its kernels, up to a minute) …")
+            out().print(
+                "Starting a server (the first time compiles its kernels, a minute or more) …"
+            )
         with server(flags, directory) as running, connected(running.address) as client:
             stored = _import(client)
             client.wait_for_index(asked["channel"], wait_s=INDEX_WAIT_S)

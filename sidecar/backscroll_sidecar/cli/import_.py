@@ -34,10 +34,14 @@ WARNINGS = {
 def import_(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILES", help="JSON Lines, plain or gzip; - reads standard input."),
+        typer.Argument(help="JSON Lines, plain or gzip; - reads standard input."),
     ],
-    channel: Annotated[str, typer.Option(help="Put every message into this channel.")] = "",
-    channel_prefix: Annotated[str, typer.Option(help="Put this before every channel's name.")] = "",
+    channel: Annotated[
+        str, typer.Option(metavar="NAME", help="Put every message into this channel.")
+    ] = "",
+    channel_prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="Put this before every channel's name.")
+    ] = "",
     links: Annotated[
         bool, typer.Option("--links", help="Take explicit_reply_to for the reply.")
     ] = False,

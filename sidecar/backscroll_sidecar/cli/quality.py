@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EPILOG = "Example: backscroll quality --own my-chat.jsonl --profile balanced"
 PROFILES = ("balanced", "chain_recent", "classic")
-INSTALL = 'pip install "backscroll[bench]"'
+INSTALL = 'in the source tree: pip install ".[bench]"'
 CALL_TIMEOUT_S = 60.0
 SHOWN_LINES = 10
 
@@ -50,18 +50,25 @@ def quality(
     own: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Chat log as import takes it; its replies are the questions.", dir_okay=False
+            metavar="FILE",
+            help="Chat log as import takes it; its replies are the questions.",
+            dir_okay=False,
         ),
     ] = None,
     profile: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Profile to judge. May be given several times. Default: {', '.join(PROFILES)}."
+            metavar="NAME",
+            help=f"Profile to judge, one of {', '.join(PROFILE_NAMES)}. May be given several times. "
+            f"Default: {', '.join(PROFILES)}.",
         ),
     ] = None,
     baseline: Annotated[
         list[BaselineChoice] | None,
-        typer.Option(help="Baseline: recency, which is always judged, or bm25. Default: both."),
+        typer.Option(
+            metavar="NAME",
+            help="Baseline: recency, which is always judged, or bm25. Default: both.",
+        ),
     ] = None,
     explicit: Annotated[
         bool,
@@ -89,7 +96,11 @@ def quality(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     config: Annotated[
         Path | None,
-        typer.Option(help="TOML file of the server's settings. Default: none.", dir_okay=False),
+        typer.Option(
+            metavar="FILE",
+            help="TOML file of the server's settings. Default: none.",
+            dir_okay=False,
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:

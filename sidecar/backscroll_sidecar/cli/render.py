@@ -16,7 +16,7 @@ from rich.text import Text
 
 from backscroll.v1 import context_pb2, message_pb2
 
-SHOWN_FACTORS = 5
+SHOWN_FACTORS = 4
 SHOWN_OTHERS = 8
 TEXT_CHARS = 300
 SOURCES: Mapping[int, str] = {
@@ -30,8 +30,9 @@ DEGRADED: Mapping[tuple[str, str, str], str] = {
     ("gather", "semantic", "NOT_CONFIGURED"): "no embedder: nothing found by meaning",
 }
 LEGEND = (
-    "# is the place in the ranking, – was not taken; found by: what proposed the message; "
-    "why: what kept it or left it out"
+    "# is the place in the ranking, – was not taken; by: what the score is of, link (the question answers this "
+    "message), conversation (it belongs to the same one) or memory (it answers the question from long ago); "
+    "found by: what proposed it; why: what kept it or left it out"
 )
 
 
@@ -90,6 +91,7 @@ def score_table(
     for _, name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("by", no_wrap=True)
     table.add_column("found by", no_wrap=True, overflow="ellipsis", max_width=14)
     table.add_column("why", no_wrap=True)
     for candidate in shown:
@@ -165,7 +167,7 @@ def _columns(
         sum(abs(one.shares[at]) for one in shown if at < len(one.shares))
         for at in range(len(explanation.factors))
     ]
-    if len(totals) <= SHOWN_FACTORS:
+    if len(totals) <= SHOWN_FACTORS + 1:  # a sum of one would save nothing
         chosen = list(range(len(totals)))
     else:
         chosen = sorted(sorted(range(len(totals)), key=lambda at: -totals[at])[:SHOWN_FACTORS])
@@ -191,7 +193,7 @@ def _add_row(
     sources = [
         SOURCES.get(one, str(one)) for one in candidate.sources if one != context_pb2.SOURCE_OWN
     ]
-    reason = candidate.decided_by if taken else FATES.get(candidate.fate, "")
+    reason = _kept(candidate) if taken else FATES.get(candidate.fate, "")
     table.add_row(
         f"{'★' if marked else ''}{candidate.rank if taken else '–'}",
         age(line.sent_at_ms, now_ms),
@@ -199,10 +201,16 @@ def _add_row(
         Text(line.text),
         *(f"{share:.2f}".replace("0.", ".") if share else "·" for share in shares),
         f"{candidate.score:.2f}",
+        candidate.scored_by,
         " ".join([*sources, *candidate.own_sources]),
         reason,
         style="" if taken else "dim",
     )
+
+
+def _kept(candidate: context_pb2.CandidateExplanation) -> str:
+    """What kept it, if that was not its score alone."""
+    return "taken" if candidate.decided_by == candidate.scored_by else candidate.decided_by
 
 
 def _at(shares: Sequence[float], at: int) -> float:

@@ -67,30 +67,48 @@ def serve(
     ] = None,
     database: Annotated[
         str | None,
-        typer.Option(help="The database's file; :memory: forgets everything at the end."),
+        typer.Option(
+            metavar="FILE", help="The database's file; :memory: forgets everything at the end."
+        ),
     ] = None,
     state_dir: Annotated[
         Path | None,
-        typer.Option(help="Directory of the database and of compiled kernels.", file_okay=False),
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Directory of the database and of compiled kernels.",
+            file_okay=False,
+        ),
     ] = None,
     durability: Annotated[
         DurabilityChoice | None,
         typer.Option(help="full survives a power cut, normal a crash of the program."),
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile of requests that name none.")] = None,
-    model: Annotated[str | None, typer.Option(help="Model in payloads that name none.")] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help=f"Profile of requests that name none. {options.PROFILES}"
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Model in payloads that name none.")
+    ] = None,
     tls_cert: Annotated[
-        Path | None, typer.Option(help="PEM file of the certificate chain.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM file of the certificate chain.", dir_okay=False),
     ] = None,
     tls_key: Annotated[
-        Path | None, typer.Option(help="PEM file of its private key.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM file of its private key.", dir_okay=False),
     ] = None,
     tls_client_ca: Annotated[
         Path | None,
-        typer.Option(help="PEM file of who signs clients' certificates.", dir_okay=False),
+        typer.Option(
+            metavar="FILE", help="PEM file of who signs clients' certificates.", dir_okay=False
+        ),
     ] = None,
     tokens_file: Annotated[
-        Path | None, typer.Option(help="TOML file of tokens and their tenants.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file of tokens and their tenants.", dir_okay=False),
     ] = None,
     log_level: Annotated[LevelChoice | None, typer.Option(help="Least level logged.")] = None,
     log_format: Annotated[
@@ -121,7 +139,7 @@ def serve(
     loaded = loaded_or_refuse(flags, config=config)
     settings = _usable(loaded)
     try:
-        prepare_process(settings)
+        _say_if_compiling(prepare_process(settings))
         # Before the loop runs: an interrupt that meets an import inside gRPC's loop ends in tracebacks.
         importlib.import_module("backscroll_sidecar.server")
         importlib.import_module("backscroll_sidecar.wiring")
@@ -148,6 +166,15 @@ def _usable(loaded: Loaded) -> Settings:
     for problem in loaded.problems:
         log.warning("setting: %s", problem, extra={"kind": problem.kind})
     return settings
+
+
+def _say_if_compiling(kernels: Path) -> None:
+    """Compiling takes so long that somebody would think it hangs, and begins with the next import."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") == "0" and not any(kernels.rglob("*.nbi")):
+        log.info(
+            "compiling kernels, this once: a minute or more, then it serves",
+            extra={"directory": str(kernels)},
+        )
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:

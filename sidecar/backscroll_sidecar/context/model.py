@@ -144,7 +144,10 @@ class TokenCounts:
 
 @dataclass(frozen=True, slots=True)
 class CandidateExplanation:
-    """Why one candidate is in or out; `shares` run parallel to `Explanation.factors` and sum to `linear`."""
+    """Why one candidate is in or out; `shares` run parallel to `Explanation.factors` and sum to `linear`.
+
+    `scored_by` says what the score is of: link, conversation, memory, score, recency.
+    """
 
     message_id: str
     sources: tuple[str, ...]
@@ -154,6 +157,7 @@ class CandidateExplanation:
     decided_by: str
     fate: Fate
     rank: int = 0
+    scored_by: str = "score"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ AFTER_FINISH_S = 2.0
 """How long usage and the end of the stream are waited for once the model has said why it stopped."""
 
 _PATH = "/chat/completions"
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of RFC 9110, 5.6.2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,11 @@ class OpenAIOptions:
             raise ValueError(
                 "the model's key and headers must be printable ASCII without spaces at the ends"
             )
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not all(map(_HEADER_NAME.fullmatch, self.headers)):
+            raise ValueError("the names of the model's headers must be letters, digits and hyphens")
+        if not all(map(_is_text, (*self.query, *self.query.values()))):
+            raise ValueError("the model's query parameters must be text")
+        if not _is_address(self.base_url):
             raise ValueError(
                 "the model's base URL must begin with http:// or https:// and name a host"
             )
@@ -267,6 +273,22 @@ def _import_sdk() -> tuple[ModuleType, ModuleType]:
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.WARNING))
     return openai, httpx2
+
+
+def _is_address(url: str) -> bool:
+    """Whether the vendor's client could call it: it raises for bad hosts, ports and characters, each in its own way."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port  # raises for a port that is none
+        host.encode("idna")
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and host != "" and url.isprintable() and " " not in url
+
+
+def _is_text(value: str) -> bool:
+    """JSON can spell half a character."""
+    return not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def _is_header(value: str) -> bool:

@@ -213,4 +213,5 @@ def _candidate(candidate: CandidateExplanation) -> pb.CandidateExplanation:
         decided_by=candidate.decided_by,
         fate=FATE_NUMBERS[candidate.fate],
         rank=candidate.rank,
+        scored_by=candidate.scored_by,
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -20,6 +23,7 @@ from backscroll import (
     ToolResult,
     _calls,
 )
+from backscroll._calls.context import context_request
 from backscroll._encode import clean, enum_name
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
 
@@ -382,3 +386,23 @@ def test_an_only_id_of_the_bot_may_stand_alone():
 def test_text_alone_is_not_taken_for_a_list_of_messages():
     with pytest.raises(TypeError, match="not str"):
         first_call(_calls.append("room", "hello"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Overrides(max_contxt=5),
+        lambda: context_request("room", "hi", overrides={"max_contxt": 5}),
+    ],
+)
+def test_an_unknown_override_lists_those_there_are(make):
+    with pytest.raises(
+        TypeError, match="no 'max_contxt'; there are use_intelligent_context, max_context,"
+    ):
+        make()
+
+
+def test_overrides_can_be_copied():
+    assert copy.deepcopy(Overrides(max_context=5)) == Overrides(max_context=5)
+    assert pickle.loads(pickle.dumps(Overrides(max_context=5))) == Overrides(max_context=5)
+    assert replace(Overrides(max_context=5), recent_floor=1).max_context == 5

@@ -173,11 +173,39 @@ def test_a_key_that_no_header_takes_is_refused_unseen(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost:11434", "ftp://host/v1", "http://", "file:///etc/passwd"]
+    "url",
+    [
+        *(
+            "",
+            "localhost:11434",
+            "127.0.0.1:7491/v1",
+            "ftp://host/v1",
+            "http://",
+            "file:///etc/passwd",
+        ),
+        *(
+            "http://h:99999/v1",
+            "http://h:x/v1",
+            "http://[::1/v1",
+            "http://a\tb/v1",
+            "http://h..x/v1",
+        ),
+    ],
 )
 def test_a_base_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="base URL"):
         OpenAIOptions(base_url=url)
+
+
+@pytest.mark.parametrize("name", ["", "bad name", "bad:name", "名"])
+def test_a_header_name_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="headers"):
+        OpenAIOptions(headers={name: "x"})
+
+
+def test_a_query_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ValueError, match="query"):
+        OpenAIOptions(query={"version": "\ud800"})
 
 
 async def test_a_closed_model_says_so(connect: Connect) -> None:

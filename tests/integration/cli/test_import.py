@@ -201,3 +201,12 @@ def test_what_cannot_work_says_what_to_do(chat, arguments, code, says):
     assert done.returncode == code
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_bad_line_has_one_place(shell):
+    """Line of the file and column, each once."""
+    (shell.directory / "bad.jsonl").write_text('{"id": "1"}\n{"id": "2",\n')
+    done = shell.run("import", "bad.jsonl", "--channel", "c", "--strict")
+    assert "bad.jsonl:2: not JSON: expecting property name" in done.stderr
+    assert "column 12" in done.stderr
+    assert "line 2 column 1" not in done.stderr

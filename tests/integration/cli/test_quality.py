@@ -120,4 +120,4 @@ def test_without_the_bench_the_line_that_installs_it_is_printed(shell):
         "quality", PYTHONPATH=f"{shell.directory}:{shell.variables({}).get('PYTHONPATH', '')}"
     )
     assert done.returncode == 1
-    assert 'pip install "backscroll[bench]"' in done.stderr
+    assert 'pip install ".[bench]"' in done.stderr

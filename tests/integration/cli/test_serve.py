@@ -71,6 +71,45 @@ def test_a_taken_port_says_what_to_do_and_grpc_says_nothing(shell):
     assert "--listen 127.0.0.1:0" in second.stderr
 
 
+def test_a_model_that_can_never_be_called_is_a_warning_and_an_echo_answers(shell):
+    """S5-28: serve starts with a wrong value; what was meant for that model goes to no other."""
+    (shell.directory / "backscroll.toml").write_text(
+        'model_base_url = "foo"\nmodel_api_key = "sk-secret"\n'
+    )
+    with shell.serving("--database", ":memory:") as process:
+        said = process.log.read_text()
+        answer = shell.json("chat", "c", "--once", "anyone?", "--server", process.address)
+    assert "there is no model, an echo answers: the model's base URL must begin with" in said
+    assert "sk-secret" not in said
+    assert "anyone?" in answer["text"]
+
+
+def test_the_first_start_says_that_it_compiles(shell):
+    """With kernels there already nothing is said."""
+    popen = subprocess.Popen(
+        [*COMMAND, "serve", "--listen", "127.0.0.1:0", "--log-format", "json"], stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, cwd=shell.directory,
+        env=shell.variables({"NUMBA_CACHE_DIR": str(shell.directory / "new")}),
+    )  # fmt: skip
+    with popen:
+        said = json.loads(popen.stderr.readline())
+        popen.terminate()
+    assert said["event"].startswith("compiling kernels")
+    assert said["directory"] == str(shell.directory / "new")
+    with shell.serving() as process:
+        assert "compiling" not in process.log.read_text()
+
+
+def test_a_new_database_is_said_with_its_place(shell):
+    path = shell.directory / "not" / "yet" / "x.db"
+    made = []
+    for _ in range(2):
+        with shell.serving("--database", str(path), "--log-format", "json") as process:
+            lines = [json.loads(line) for line in process.log.read_text().splitlines()]
+        made.append([one["database"] for one in lines if "new" in one["event"]])
+    assert made == [[str(path)], []]
+
+
 def test_a_file_that_is_no_database_is_named(shell):
     (shell.directory / "nota.db").write_text("no database at all " * 99)
     done = shell.run("serve", "--listen", "127.0.0.1:0", "--database", "nota.db")

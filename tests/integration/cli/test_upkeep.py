@@ -13,6 +13,7 @@ from backscroll_sidecar.cli.commands import app
 
 pytestmark = pytest.mark.slow
 
+KEY = {"BACKSCROLL_MODEL_API_KEY": "sk-x"}
 COMMANDS = [command.name for command in app.registered_commands]
 
 
@@ -91,6 +92,11 @@ def test_check_config_prints_every_setting_with_its_origin(shell):
         ({"BACKSCROLL_DATABSE": "x"}, 1, "BACKSCROLL_DATABASE?"),
         ({"BACKSCROLL_STRATEGIES": "nothing_of:Mine"}, 1, "nothing_of"),
         ({"BACKSCROLL_LISTEN": "0.0.0.0:7171"}, 1, "tls_cert"),
+        ({"BACKSCROLL_MODEL_BASE_URL": "127.0.0.1:7491/v1"}, 1, "model_base_url"),
+        ({**KEY, "BACKSCROLL_MODEL_HEADERS": '{"bad name": "x"}'}, 1, "headers"),
+        ({**KEY, "BACKSCROLL_MODEL_HEADERS": '{"name": "x\\ny"}'}, 1, "headers"),
+        ({**KEY, "BACKSCROLL_MODEL_QUERY": '{"name": "\\ud800"}'}, 1, "query"),
+        ({"BACKSCROLL_MODEL_API_KEY": "钥匙"}, 1, "printable ASCII"),
         ({"MEMORY_RELEVANCE_THRESHOLD": "0.5"}, 0, "'classic' only"),
         ({"BACKSCROLL_CONFIG": "none.toml"}, 2, "none.toml"),
     ],
@@ -139,6 +145,10 @@ def test_every_command_has_help_with_an_example_and_json(shell, command):
     assert done.returncode == 0
     assert f"Example: backscroll {command}" in done.stdout
     assert "--json" in done.stdout
+    options = [line for line in done.stdout.splitlines() if line.startswith("  --")]
+    assert not [line for line in options if re.match(r"  --\S+ +<(str|list|file|dir)\b", line)]
+    if "--profile" in done.stdout:
+        assert "chain_recent, retrieval, naive" in " ".join(done.stdout.split())
 
 
 def test_a_missing_package_gives_the_line_that_installs_it(tmp_path):
@@ -149,7 +159,7 @@ def test_a_missing_package_gives_the_line_that_installs_it(tmp_path):
         env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert 'pip install "backscroll[server]"' in done.stderr
+    assert 'pip install ".[server]"' in done.stderr
 
 
 def test_the_demo_refuses_an_unknown_profile_before_it_starts_anything(shell):

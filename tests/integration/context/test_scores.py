@@ -107,6 +107,30 @@ async def test_overrides(client):
     assert len(plain.items) == 8
 
 
+@pytest.mark.parametrize(
+    ("profile", "kinds", "links"),
+    [
+        ("balanced", {"link", "conversation"}, {"softmax, logistic"}),
+        ("memory", {"memory"}, {"logistic"}),
+        ("classic", {"score"}, {"identity"}),
+        ("room", {"recency"}, {"identity"}),
+    ],
+)
+async def test_every_score_says_of_what_it_is(client, profile, kinds, links):
+    """Law 7: the kinds of scores that the contract names, and no source of ours among the operator's own."""
+    await client.append("room", CHAT)
+    context = await ask(client, profile=profile, question="alpha beta?", asked_at=NOON)
+    candidates = context.explanation.candidates
+    assert {one.scored_by for one in candidates} == kinds
+    assert context.explanation.link in links
+    assert not [one for one in candidates if one.own_sources]
+    parent = next(one for one in candidates if one.message_id == "parent")
+    if profile == "balanced":
+        assert (parent.decided_by, parent.scored_by) == ("chain", "link")
+    if profile == "memory":
+        assert context_pb2.SOURCE_RECALL in parent.sources
+
+
 async def test_ranks_are_a_prefix(client):
     """DESIGN 6: a smaller maximum selects the lowest ranks."""
     await client.append("room", CHAT)

@@ -59,6 +59,25 @@ def test_every_fate_has_its_row_in_time_order():
     assert unknown_ids(built) == ["m1", "m3"]
 
 
+def test_each_score_says_of_what_it_is():
+    """Law 7: two kinds of probability stand in one column."""
+    built = response("SELECTED", "SELECTED", "LIMIT")
+    for one, kind in zip(
+        built.explanation.candidates, ("link", "link", "conversation"), strict=True
+    ):
+        one.scored_by = kind
+    built.explanation.candidates[0].decided_by = "link"
+    built.explanation.candidates[1].decided_by = "chain"
+    rows = [
+        line.split() for line in printed(score_table(built, {})).splitlines() if "recent" in line
+    ]
+    assert [(row[-4], row[-3], row[-1]) for row in rows] == [
+        ("0.00", "link", "taken"),
+        ("0.10", "link", "chain"),
+        ("0.20", "conversation", "limit"),
+    ]
+
+
 def test_only_the_best_of_the_others_are_shown_and_the_marked_always():
     built = response("SELECTED", *["LIMIT"] * 20)
     shown = printed(score_table(built, {}, others=2, marked={"m1"}))
@@ -77,8 +96,8 @@ def test_of_many_factors_the_strongest_are_shown_and_the_rest_as_a_sum():
     shown = printed(score_table(built, {}))
     assert "factor20" in shown
     assert "rest" in shown
-    assert shown.count("factor") == 5
-    assert "2.20" in shown
+    assert shown.count("factor") == 4
+    assert "2.30" in shown
 
 
 def test_a_response_without_an_explanation_says_so():

@@ -33,7 +33,9 @@ from backscroll_sidecar.domain import (
     SpeakerStyle,
     TokenizerName,
 )
+from backscroll_sidecar.rpc.enums import SOURCE_NUMBERS
 from backscroll_sidecar.rpc.translate_built import encode_built, encode_item, encode_message
+from backscroll_sidecar.strategies import BUILTIN
 from tests.unit.rpc.builders import chat_message
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
@@ -190,3 +192,9 @@ def test_a_joined_message_is_the_one_protobuf_makes(message: NeutralMessage) -> 
     assert found == pb.RenderedMessage(
         role=message.role, content=message.content, message_ids=message.message_ids
     )
+
+
+def test_every_source_of_ours_has_its_number() -> None:
+    """S1-07: SOURCE_OWN is an operator's alone."""
+    ours = {*BUILTIN, "semantic"} - {"preferences"}  # proposes lines of the request, no messages
+    assert ours <= set(SOURCE_NUMBERS)

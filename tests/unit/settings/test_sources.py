@@ -245,3 +245,38 @@ def test_kernels_are_kept_under_the_state_directory_before_numba_is_imported(tmp
 def test_an_own_cache_directory_stays(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
     assert prepare_process(load().settings) == tmp_path / "mine"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("listen = 7", "a list is wanted"),
+        ("bots = 5", "a table is wanted"),
+        ("bots = { cat = { profil = 'room' } }", "cat.profil: there is no such key"),
+        ("default_model = 5", "a text is wanted"),
+        ("temperature = 'warm'", "a number is wanted"),
+        ("tg_history_window = 'x'", "a whole number is wanted"),
+        ("model_missing_finish_is_complete = 'maybe'", "true or false is wanted"),
+    ],
+)
+def test_wrong_kinds_are_named_in_the_words_of_the_file(line, says):
+    Path("backscroll.toml").write_text(line + "\n")
+    (problem,) = load().problems
+    assert says in problem.message
+    assert "tuple" not in problem.message
+    assert "dict" not in problem.message
+
+
+def test_a_table_in_a_variable_is_json(monkeypatch):
+    monkeypatch.setenv("BACKSCROLL_BOTS", "cat")
+    (problem,) = load().problems
+    assert "a table is wanted, as JSON" in problem.message
+
+
+@pytest.mark.parametrize("field", ["model_api_key", "model_headers", "model_base_url"])
+def test_what_may_hold_a_key_is_not_repeated(field):
+    """A wrong value is named, not shown."""
+    Path("backscroll.toml").write_text(f"{field} = ['sk-secret']\n")
+    (problem,) = load().problems
+    assert "wanted" in problem.message
+    assert "sk-secret" not in str(problem)

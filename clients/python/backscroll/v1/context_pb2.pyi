@@ -56,6 +56,7 @@ class Source(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SOURCE_OWN: _ClassVar[Source]
     SOURCE_CHAIN: _ClassVar[Source]
     SOURCE_GRAPH: _ClassVar[Source]
+    SOURCE_RECALL: _ClassVar[Source]
 
 class Category(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -124,6 +125,7 @@ SOURCE_PINNED: Source
 SOURCE_OWN: Source
 SOURCE_CHAIN: Source
 SOURCE_GRAPH: Source
+SOURCE_RECALL: Source
 CATEGORY_UNSPECIFIED: Category
 CATEGORY_RECENT: Category
 CATEGORY_SEMANTIC: Category
@@ -351,7 +353,7 @@ class Event(_message.Message):
     def __init__(self, id: _Optional[str] = ..., type: _Optional[str] = ..., level: _Optional[str] = ..., parent_id: _Optional[str] = ..., at_ms: _Optional[int] = ..., payload: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class CandidateExplanation(_message.Message):
-    __slots__ = ("message_id", "sources", "own_sources", "shares", "linear", "score", "decided_by", "fate", "rank")
+    __slots__ = ("message_id", "sources", "own_sources", "shares", "linear", "score", "decided_by", "fate", "rank", "scored_by")
     MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     OWN_SOURCES_FIELD_NUMBER: _ClassVar[int]
@@ -361,6 +363,7 @@ class CandidateExplanation(_message.Message):
     DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
     FATE_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
+    SCORED_BY_FIELD_NUMBER: _ClassVar[int]
     message_id: str
     sources: _containers.RepeatedScalarFieldContainer[Source]
     own_sources: _containers.RepeatedScalarFieldContainer[str]
@@ -370,7 +373,8 @@ class CandidateExplanation(_message.Message):
     decided_by: str
     fate: Fate
     rank: int
-    def __init__(self, message_id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[float]] = ..., linear: _Optional[float] = ..., score: _Optional[float] = ..., decided_by: _Optional[str] = ..., fate: _Optional[_Union[Fate, str]] = ..., rank: _Optional[int] = ...) -> None: ...
+    scored_by: str
+    def __init__(self, message_id: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[float]] = ..., linear: _Optional[float] = ..., score: _Optional[float] = ..., decided_by: _Optional[str] = ..., fate: _Optional[_Union[Fate, str]] = ..., rank: _Optional[int] = ..., scored_by: _Optional[str] = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("profile", "factors", "weights", "threshold", "link", "candidates")
