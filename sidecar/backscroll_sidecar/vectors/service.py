@@ -39,6 +39,7 @@ Submit = Callable[[IndexChange], Awaitable[Applied]]
 
 IndexKind = Literal["auto", "exact", "hnsw"]
 
+CHANNELS_PAGE = 500
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 GRAPH_ROWS = 100_000
 """From here on a graph is faster than signs (bench/test_vectors.py)."""
@@ -100,6 +101,7 @@ class Vectors:
         self._files = files
         self._submit = submit
         self._closed = False
+        self._sweep: asyncio.Task[None] | None = None
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="backscroll-index")
         self._max_bytes = max_bytes
         self._hot: OrderedDict[ChannelKey, _Channel] = OrderedDict()
@@ -341,6 +343,37 @@ class Vectors:
                 self._builder, remove, key, self._embedder_id
             )
 
+    # --- what a crash left -------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to remove files that the database does not know: those of an erasure that a crash cut short, too.
+
+        Files of another embedder go as well; they are made again when it comes back.
+        """
+        if self._files is not None and self._sweep is None:
+            self._sweep = asyncio.create_task(self._sweep_files(self._files))
+
+    async def swept(self) -> None:
+        """Return when that is done."""
+        if self._sweep is not None:
+            await asyncio.wait({self._sweep})
+
+    async def _sweep_files(self, files: IndexFiles) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            unknown = await loop.run_in_executor(self._builder, files.found)
+            after: ChannelKey | None = None
+            while unknown and (page := await self._reader.channels(after, CHANNELS_PAGE)):
+                for key in page:
+                    path = files.path(key, self._embedder_id)
+                    if path in unknown and await self._reader.vector_index(key, self._embedder_id):
+                        unknown.remove(path)
+                after = page[-1]
+            for path in unknown:
+                await loop.run_in_executor(self._builder, path.unlink, True)
+        except (BackscrollError, OSError) as error:
+            log.warning("files of indexes cannot be swept: %r", error)
+
     async def settled(self) -> None:
         """Return when no index is being made."""
         while tasks := self._tasks():
@@ -357,7 +390,7 @@ class Vectors:
     async def close(self) -> None:
         """Stop making indexes. Idempotent."""
         self._closed = True
-        tasks = self._tasks()
+        tasks = [*self._tasks(), *([self._sweep] if self._sweep is not None else [])]
         for task in tasks:
             task.cancel()
         if tasks:
