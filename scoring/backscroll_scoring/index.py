@@ -51,10 +51,13 @@ class VectorRows:
     codes : int8[n, b, 64]
         b blocks of 64 dimensions, the last one filled up with zeros.
     scales : float32[n, b]
+    arrival : int32[n], optional
+        Which of two equally similar rows is the later one, where that is not the order of the rows. All different.
     """
 
     codes: Int8
     scales: Float32
+    arrival: Int32 | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -67,6 +70,16 @@ class VectorRows:
         scales = (np.abs(blocks).max(axis=2) / 127).astype(np.float32)
         steps = np.where(scales > 0, scales, np.float32(1))[:, :, None]
         return VectorRows(np.rint(blocks / steps).astype(np.int8), scales)
+
+    def in_order(self, rows: Int32) -> Int32:
+        """Ascending row numbers, put in order of arrival: so that sums over them do not depend on where rows lie."""
+        return rows if self.arrival is None else rows[np.argsort(self.arrival[rows])]
+
+    def best(self, rows: Int32, values: Float32, limit: int) -> tuple[Int32, Float32]:
+        """The ``limit`` highest of some rows, int32[k] with float32[k] values, of equal ones the later first."""
+        later = rows if self.arrival is None else self.arrival[rows]
+        order = top_order(values.astype(np.float64), later, limit=limit)
+        return rows[order], values[order]
 
     def vectors(self) -> Float32:
         """float32[n, 64 b]: what the codes stand for."""
@@ -116,7 +129,9 @@ class ExactIndex:
 
     def search(self, query: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32, bool]:
         """See `VectorIndex`."""
-        return (*best(self.similarities(query, allowed).values, limit, allowed), True)
+        rows = np.flatnonzero(allowed).astype(np.int32)
+        values = self.similarities(query, allowed).values[rows]
+        return (*self.rows.best(rows, values, limit), True)
 
     def similarities(self, query: Float32, allowed: Bool) -> Found:  # noqa: ARG002
         """See `VectorIndex`."""
@@ -148,30 +163,34 @@ class SignIndex:
 
     def search(self, query: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32, bool]:
         """See `VectorIndex`."""
-        near, values, _ = self._near(query, allowed)
-        order = top_order(values.astype(np.float64), near, limit=limit)
-        return near[order], values[order], len(near) == len(self.rows)
+        near, values, _, exhaustive = self._near(query, allowed)
+        return (*self.rows.best(near, values, limit), exhaustive)
 
     def similarities(self, query: Float32, allowed: Bool) -> Found:
         """See `VectorIndex`. What is not looked at exactly is estimated from its bits, by a line through the rest."""
-        near, values, distances = self._near(query, allowed)
+        near, values, distances, exhaustive = self._near(query, allowed)
         if len(near) == 0:
             return Found(np.zeros(len(self.rows), np.float32), exhaustive=True)
         out = _estimated(distances, near, values)
         out[near] = values
-        return Found(out, exhaustive=len(near) == len(self.rows))
+        return Found(out, exhaustive)
 
-    def _near(self, query: Float32, allowed: Bool) -> tuple[Int32, Float32, Int16]:
+    def _near(self, query: Float32, allowed: Bool) -> tuple[Int32, Float32, Int16, bool]:
+        """The allowed rows looked at exactly, their cosines, the distances of all rows, whether these are all allowed.
+
+        Depends on the allowed rows and their arrival alone: not on others, nor on where they lie.
+        """
         engine = reference_vectors if self.use_reference else kernels_vectors
-        n = len(self.rows)
-        limit = max(SIGN_RERANK_LEAST, int(n * SIGN_RERANK_SHARE))
-        distances, near = np.empty(n, np.int16), np.empty(limit, np.int32)
+        n, count = len(self.rows), int(np.count_nonzero(allowed))
+        limit = max(SIGN_RERANK_LEAST, int(count * SIGN_RERANK_SHARE))
+        distances, near = np.empty(n, np.int16), np.empty(n, np.int32)
         bits = sign_bits(query.reshape(1, -1), self.centre)[0]
         near = near[: engine.sign_candidates(self.signs, bits, allowed, limit, distances, near)]
-        values = np.empty(len(near), np.float32)
         rows = self.rows
+        near = rows.in_order(near)
+        values = np.empty(len(near), np.float32)
         engine.dots_at(rows.codes, rows.scales, query, near, values)
-        return near, values, distances
+        return near, values, distances, len(near) == count
 
 
 def _estimated(distances: Int16, near: Int32, values: Float32) -> Float32:
@@ -187,14 +206,6 @@ def sign_bits(vectors: Float32, centre: Float32) -> UInt64:
     """uint64[n, p / 64]: bit i of a row says whether ``vectors[:, i] > centre[i]``."""
     bits = np.packbits(vectors > centre, axis=1, bitorder="little")
     return bits.view(np.dtype(np.uint64).newbyteorder("<")).astype(np.uint64)
-
-
-def best(values: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32]:
-    """The ``limit`` highest of the allowed rows: int32[k] rows and float32[k] values, of equal ones the later first."""
-    rows = np.flatnonzero(allowed).astype(np.int32)
-    kept = values[rows]
-    order = top_order(kept.astype(np.float64), rows, limit=limit)
-    return rows[order], kept[order]
 
 
 class Neighbours(Protocol):
@@ -252,8 +263,7 @@ class GraphIndex:
         rows = np.concatenate([near, tail])
         values = np.empty(len(rows), np.float32)
         kernels_vectors.dots_at(self.rows.codes, self.rows.scales, query, rows, values)
-        order = top_order(values.astype(np.float64), rows, limit=limit)
-        return rows[order], values[order], enough == 0
+        return (*self.rows.best(rows, values, limit), enough == 0)
 
     def similarities(self, query: Float32, allowed: Bool) -> Found:
         """See `VectorIndex`."""

@@ -76,6 +76,23 @@ def mark_rows(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt
     return OK
 
 
+@kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_U8, U8), nogil=True)
+def mark_terms(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt8) -> int:
+    """See `reference_lexical.mark_terms`."""
+    n = eligible.shape[0]
+    for i in range(terms.shape[0]):
+        out[i] = 0
+        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        place: int = tail[terms[i]]
+        while out[i] == 0 and 0 < place < pool.shape[0]:
+            row = pool[place]
+            if 0 <= row < n and eligible[row] != 0:
+                out[i] = 1
+            place = _before(pool, place)
+    return OK
+
+
 @kernel(
     nb.intp(
         *(READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),

@@ -93,7 +93,7 @@ def sign_candidates(
         within += counts[farthest]
     found = 0
     for row in range(n):
-        if found < limit and allowed[row] and distances[row] <= farthest:
+        if allowed[row] and distances[row] <= farthest:
             out[found] = row
             found += 1
     return found

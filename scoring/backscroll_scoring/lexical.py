@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from . import kernels_lexical
-from .arrays import Float32, Int32, Int64, UInt8, UInt64, require
+from .arrays import Bool, Float32, Int32, Int64, UInt8, UInt64, require
 from .status import check
 
 K1 = 1.5
@@ -183,6 +183,27 @@ def rows_with(
     terms = require("terms", terms, np.int32)
     check(kernels.mark_rows(postings.pool, postings.tail, terms, eligible, out))
     return out
+
+
+def in_use(
+    postings: PostingsView,
+    terms: Int32,
+    eligible: UInt8,
+    *,
+    kernels: ModuleType = kernels_lexical,
+) -> Bool:
+    """bool[k]: which of the terms an eligible row has. Cheap for those that newer rows have.
+
+    Raises
+    ------
+    ValueError
+        A term outside the postings.
+    """
+    terms = require("terms", terms, np.int32)
+    out = np.empty(len(terms), np.uint8)
+    eligible = require("eligible", eligible, np.uint8)
+    check(kernels.mark_terms(postings.pool, postings.tail, terms, eligible, out))
+    return out.view(np.bool_)
 
 
 def _grown(old: Int32, capacity: int, fill: int) -> Int32:

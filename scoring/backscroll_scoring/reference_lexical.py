@@ -85,6 +85,18 @@ def mark_rows(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt
     return OK
 
 
+def mark_terms(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt8) -> int:
+    """Set ``out[i]``, uint8[k], to 1 where an eligible row below ``len(eligible)`` has ``terms[i]``, else to 0."""
+    for i, term in enumerate(terms.tolist()):
+        out[i] = 0
+        if not 0 <= term < len(tail):
+            return BAD_POSTINGS
+        for row in pool[places_of(pool, tail, term)].tolist():
+            if 0 <= row < len(eligible) and eligible[row]:
+                out[i] = 1
+    return OK
+
+
 def bm25(
     pool: Int32,
     tail: Int32,

@@ -43,8 +43,8 @@ def sign_candidates(
 ) -> int:
     """Find the allowed rows whose signs differ least from the query's.
 
-    Whole distances are taken while their rows fit ``limit``, so that no order of rows decides; of the first distance
-    that has rows at all, the first ``limit``.
+    Whole distances are taken while their rows fit ``limit``, so that no order of rows decides; all rows of the first
+    distance that has any, however many.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def sign_candidates(
     limit : int, at least 1
     distances : int16[n], output
         Number of differing bits of every row, allowed or not.
-    out : int32[at least limit], output
+    out : int32[n], output
         The rows found, ascending.
 
     Returns
@@ -70,6 +70,6 @@ def sign_candidates(
         if near and len(near) + len(same) > limit:
             break
         near += same
-    found = sorted(near)[:limit]
+    found = sorted(near)
     out[: len(found)] = np.array(found, np.int32)
     return len(found)

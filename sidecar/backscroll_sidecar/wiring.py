@@ -242,6 +242,7 @@ class Embedding:
     async def start(self) -> None:
         """Begin to load the model, and to embed what has no vector yet."""
         await self.embedder.start()
+        await self.vectors.start()
         await self.backlog.start()
 
     def dims_of(self, embedder_id: str) -> int:

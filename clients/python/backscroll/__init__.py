@@ -37,7 +37,7 @@ from backscroll.events import (
     Notice,
     ToolCallEvent,
 )
-from backscroll.results import AppendReport, Context, text_of
+from backscroll.results import AppendReport, Context, SearchHits, text_of
 from backscroll.values import (
     Author,
     Embedding,
@@ -82,6 +82,7 @@ __all__ = [
     "Overrides",
     "PermissionDenied",
     "Reply",
+    "SearchHits",
     "SystemPrompt",
     "TlsConfig",
     "ToolCall",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -175,6 +175,23 @@ class AppendReport:
             f"<AppendReport: {len(self.results)} messages, {self.stored} stored, "
             f"{self.duplicates} duplicates, {gone}{len(problems)} problems{first}{warnings}>"
         )
+
+
+class SearchHits(tuple[history_pb2.SearchHit, ...]):  # noqa: SLOT001 - tuples cannot have slots
+    """Messages found, best first.
+
+    Attributes
+    ----------
+    exhaustive : bool
+        False where something better may have been missed: see `backscroll.v1.SearchMessagesResponse`.
+    """
+
+    exhaustive: bool
+
+    def __new__(cls, hits: Iterable[history_pb2.SearchHit], *, exhaustive: bool) -> SearchHits:
+        made = super().__new__(cls, hits)
+        made.exhaustive = exhaustive
+        return made
 
 
 def _problem(result: history_pb2.AppendResult) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import Postings, PostingsView
+from backscroll_scoring import Postings, PostingsView, in_use
 from backscroll_sidecar.scripts import grams, is_gram
 
 UNKNOWN = -1
@@ -33,6 +33,19 @@ class LexiconView:
         end = len(self.postings.tail)  # terms that came later may lie behind it
         known = {self.ids.get(word, UNKNOWN): None for word in words}
         return np.array([number for number in known if 0 <= number < end], np.int32)
+
+    def ids_in_use(self, words: Iterable[str], eligible: NDArray[np.uint8]) -> dict[str, int]:
+        """The ids of the words that a row of `eligible` (uint8[n]) has.
+
+        Ids stay when the last row with a word is edited away, and come before a view knows their rows; a loaded
+        channel has neither (law 2).
+        """
+        end = len(self.postings.tail)
+        found = [(word, self.ids.get(word, UNKNOWN)) for word in words]
+        found = [(word, number) for word, number in found if 0 <= number < end]
+        terms = np.array([number for _, number in found], np.int32)
+        used = in_use(self.postings, terms, eligible).tolist()
+        return {word: number for (word, number), has in zip(found, used, strict=True) if has}
 
 
 class Lexicon:

@@ -49,6 +49,7 @@ class LinkState:
 
     def copied(self, upto: int) -> LinkState:
         """The same with arrays of its own, known up to row `upto` at most."""
+        upto = min(upto, self.upto)  # first: what a thread fills in from here on may be copied half
         links = self.links
         own = ReplyLinks(
             links.first,
@@ -58,7 +59,7 @@ class LinkState:
             links.together.copy(),
         )
         return replace(
-            self, links=own, upto=min(upto, self.upto),
+            self, links=own, upto=upto,
             flags=self.flags.copy(), called=self.called.copy(), shortened=self.shortened.copy(),
         )  # fmt: skip
 

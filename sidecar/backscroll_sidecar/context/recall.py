@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from backscroll_scoring import top_order
@@ -25,6 +26,8 @@ from backscroll_sidecar.strategies.memory import (
     seek,
 )
 from backscroll_sidecar.strategies.recall import INLINE_ROWS
+
+log = structlog.get_logger(__name__)
 
 MEANING_SHARE = 0.5
 """Of the time left, what meaning may take; without it the words decide."""
@@ -96,6 +99,13 @@ async def recall(
             lost = (Degradation("gather", failed.reason, "semantic"),)
         except TimeoutError:
             lost = (Degradation("gather", "TIMEOUT", "semantic"),)
+        except (
+            Exception
+        ) as error:  # an embedder may be anybody's code; it costs the meaning only (law 5)
+            log.warning(
+                "source failed", source="semantic", error=type(error).__name__, exc_info=True
+            )
+            lost = (Degradation("gather", "ERROR", "semantic"),)
     dense = None
     if similar is not None and similar.known.any():
         dense = np.where(similar.known, similar.values, np.float32(np.nan))

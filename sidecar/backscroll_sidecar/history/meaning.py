@@ -42,6 +42,14 @@ class MeaningHit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class MeaningHits:
+    """What was found, best first, and whether every message was looked at exactly."""
+
+    hits: list[MeaningHit]
+    exhaustive: bool = True
+
+
 class MeaningSearch:
     """Finds messages by meaning. Safe to call from any task.
 
@@ -66,7 +74,7 @@ class MeaningSearch:
 
     async def find(
         self, tenant: str, scope: Scope, user_id: str, query: str, limit: int
-    ) -> list[MeaningHit]:
+    ) -> MeaningHits:
         """The `limit` most similar live messages, best first; a blank query finds none.
 
         Raises
@@ -94,7 +102,7 @@ class MeaningSearch:
         if self._embedder is None or self._vectors is None:
             raise NotImplementedYet("this server has no embedder", field="scope")
         if not query.strip():
-            return []
+            return MeaningHits([])
         try:
             vector = (await self._embedder.embed([query.strip()], is_query=True))[0]
         except ModelError as error:
@@ -102,14 +110,16 @@ class MeaningSearch:
                 f"the question cannot be embedded: {error.safe_reason}"
             ) from error
         found: list[tuple[float, str, int]] = []
+        exhaustive = True
         async for key in self._channels(tenant, scope, user_id):
             info = await self._reader.channel_info(key)
             seqs = np.arange(1, info.last_seq + 1 if info else 1, dtype=np.int64)
             near = await self._vectors.nearest(key, seqs, np.ascontiguousarray(vector), limit)
+            exhaustive &= near.exhaustive
             pairs = zip(near.values.tolist(), seqs[near.positions].tolist(), strict=True)
             found += [(value, key.channel, seq) for value, seq in pairs]
         found.sort(key=lambda one: (-one[0], one[1], -one[2]))
-        return await self._read(tenant, found[:limit])
+        return MeaningHits(await self._read(tenant, found[:limit]), exhaustive)
 
     async def _channels(self, tenant: str, scope: Scope, user_id: str) -> AsyncIterator[ChannelKey]:
         if scope is Scope.USER:

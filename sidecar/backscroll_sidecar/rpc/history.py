@@ -155,7 +155,7 @@ class HistoryServicer:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
         key = _key(request.channel, call)
         found = await self._history.search(key, query, limit)
-        return await encode_hits(found.messages)
+        return await encode_hits(found.messages, exhaustive=found.complete)
 
     async def _search_by_meaning(
         self,
@@ -169,8 +169,12 @@ class HistoryServicer:
             raise invalid("channel", "has a meaning for SEARCH_SCOPE_CHANNEL only")
         if request.user_id and scope is not Scope.USER:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
-        hits = await self._history.meaning.find(call.tenant, scope, request.user_id, query, limit)
-        return await encode_hits([hit.stored for hit in hits], [hit.score for hit in hits])
+        found = await self._history.meaning.find(call.tenant, scope, request.user_id, query, limit)
+        return await encode_hits(
+            [hit.stored for hit in found.hits],
+            [hit.score for hit in found.hits],
+            exhaustive=found.exhaustive,
+        )
 
     async def list_members(self, request: pb.ListMembersRequest, call: Call) -> bytes:
         """Return everybody known in a channel."""

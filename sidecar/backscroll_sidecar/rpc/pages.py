@@ -74,15 +74,16 @@ async def list_page(history: HistoryService, request: pb.ListMessagesRequest, te
 
 
 async def encode_hits(
-    rows: Sequence[StoredMessage], scores: Sequence[float] | None = None
+    rows: Sequence[StoredMessage], scores: Sequence[float] | None = None, *, exhaustive: bool
 ) -> bytes:
     """Serialise the answer to a search. Without scores a hit has all the words, so all are equally good."""
     page = await Rows(_HIT_MESSAGE, len(rows)).add_all(rows)
     given = repeat(1.0) if scores is None else scores
-    return b"".join(
+    hits = b"".join(
         lengthed(_HITS, piece + _SCORE + _double(score))
         for piece, score in zip(page.pieces, given, strict=False)
     )
+    return hits + pb.SearchMessagesResponse(exhaustive=exhaustive).SerializeToString()
 
 
 async def export_runs(rows: AsyncIterable[StoredMessage]) -> AsyncGenerator[bytes, None]:

@@ -34,7 +34,7 @@ from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies.names import Named, named_in
 
 CHARACTER_BOOST = 0.5
-"""A word the channel does not have is sought by its characters, each at half its weight."""
+"""A word no row has is sought by its characters, each at half its weight."""
 
 Bools = NDArray[np.bool_]
 
@@ -64,7 +64,7 @@ class Sought:
     named : Named
         The people it names, and its text without their names: what is best embedded.
     terms : int32[k], boosts : float32[k]
-        The words of that text the channel has.
+        The words of that text the rows have.
     matches : Matches
         How the rows match them.
     eligible : uint8[n]
@@ -125,8 +125,8 @@ def seek(view: ChannelView, question: MemoryQuestion, eligible: Bools) -> Sought
     if not view.all_live:
         eligible = eligible & (view.state[:end] == MessageState.LIVE)
     named = named_in(question.text, view.people.by_name_part)
-    terms, boosts = _terms(view, keywords(named.rest))
     mask = eligible.view(np.uint8)
+    terms, boosts = _terms(view, keywords(named.rest), mask)
     matches = bm25(view.lexicon.postings, view.columns.keyword_offsets, terms, boosts, mask)
     return Sought(question, named, terms, boosts, matches, mask)
 
@@ -174,20 +174,22 @@ def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
 
 
 def _terms(
-    view: ChannelView, words: Sequence[str]
+    view: ChannelView, words: Sequence[str], eligible: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The ids of the words the channel has; of an unknown word without spaces those of its characters."""
-    ids = view.lexicon.ids
+    """The ids of the words the rows have; of a word without spaces that no row has, those of its characters."""
+    ids = view.lexicon.ids_in_use(words, eligible)
     sought = dict.fromkeys(words, 1.0)
     for word in words:
         if word not in ids and len(word) > 1 and is_unspaced(word):
             for character in word:
                 if not is_stop_word(character):
                     sought.setdefault(character, CHARACTER_BOOST)
-    known = [word for word in sought if word in ids]
-    terms = view.lexicon.term_ids(known)[:MAX_QUERY_TERMS]
-    boosts = np.array([sought[word] for word in known], np.float32)[: len(terms)]
-    return terms, boosts
+    if len(sought) > len(words):
+        ids = view.lexicon.ids_in_use(sought, eligible)
+    known = [(ids[word], boost) for word, boost in sought.items() if word in ids]
+    terms = [term for term, _ in known[:MAX_QUERY_TERMS]]
+    boosts = [boost for _, boost in known[:MAX_QUERY_TERMS]]
+    return np.array(terms, np.int32), np.array(boosts, np.float32)
 
 
 def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) -> MemoryCues:

@@ -36,6 +36,8 @@ MAX_BATCH_CHARS = 16_000
 MAX_TEXT_CHARS = 4_000
 """A vector of a longer text says little about any part of it, and vendors refuse long inputs."""
 MAX_DUE_CHANNELS = 10_000
+MAX_REFUSED = 100_000
+"""Refused texts remembered, some 20 MB at most. A forgotten one is asked for, and refused, again when it is met."""
 FIRST_RETRY_S, MAX_RETRY_S = 0.2, 60.0
 CHANNELS_PAGE = 500
 
@@ -61,7 +63,8 @@ class Backlog:
     Attributes
     ----------
     embedded : vectors stored so far.
-    refused : texts that the embedder will never take; they are not asked for again until the next start.
+    refused : texts that the embedder will never take, the last `MAX_REFUSED`; these are not asked for again until the
+        next start.
     fault : what the embedder or the store failed with last, None after a success.
     """
 
@@ -82,7 +85,7 @@ class Backlog:
         self._wake = asyncio.Event()
         self._moved = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self.refused: set[tuple[ChannelKey, str, int]] = set()
+        self.refused: dict[tuple[ChannelKey, str, int], None] = {}
         self.embedded = 0
         self.fault: ModelFault | None = None
 
@@ -227,7 +230,7 @@ class Backlog:
             if error.fault is not ModelFault.REJECTED:
                 raise
             if len(batch) == 1:
-                self.refused.add((key, batch[0].message_id, batch[0].revision))
+                self._refuse((key, batch[0].message_id, batch[0].revision))
                 log.warning("a message cannot be embedded and is left out")
                 return
             middle = len(batch) // 2
@@ -243,6 +246,11 @@ class Backlog:
         self.embedded += len(made)
         # Requests first: while there are any, half of the time is theirs.
         await asyncio.sleep(loop.time() - started_s if self._request_count() != requests else 0)
+
+    def _refuse(self, row: tuple[ChannelKey, str, int]) -> None:
+        self.refused[row] = None
+        if len(self.refused) > MAX_REFUSED:
+            del self.refused[next(iter(self.refused))]
 
     def _put_due(self, key: ChannelKey, from_seq: int) -> None:
         self._due[key] = min(from_seq, self._due.get(key, from_seq))

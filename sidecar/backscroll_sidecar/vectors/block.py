@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -16,16 +17,34 @@ from backscroll_scoring.index import (
     VectorIndex,
     VectorRows,
     normalised,
-    padded,
     sign_bits,
 )
 from backscroll_sidecar.ports import StoredVector
 
 T = TypeVar("T", bound=np.generic)
+NOTHING = np.iinfo(np.int64).max
 
 CENTRE_ROWS = 1_024
-CHECK_ROWS = 4_096
+PART_ROWS = 4_096
 NO_SLOT = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signs:
+    """Sign bits of a block's slots.
+
+    Attributes
+    ----------
+    centre : float32[p]
+        Mean of the first `CENTRE_ROWS` live vectors by `seq`: the store alone decides it.
+    until_seq : int
+        The `seq` of the last of these: no change behind it moves the centre.
+    bits : uint64[n, w]
+    """
+
+    centre: NDArray[np.float32]
+    until_seq: int
+    bits: NDArray[np.uint64]
 
 
 class Block:
@@ -45,6 +64,11 @@ class Block:
         self._scales = np.empty((0, self._width), np.float32)
         self._signs = np.empty((0, self._width), np.uint64)
         self._centre: NDArray[np.float32] | None = None
+        self._centre_until = -1
+        self._changed_from = NOTHING
+        self._live_count = 0
+        self._last_seq = -1
+        self._in_order = True
         self._graph: Graph | None = None
         self._covered = np.empty(0, np.bool_)
         self._seqs = np.empty(0, np.int64)
@@ -53,7 +77,8 @@ class Block:
         self.add(stored)
 
     def __len__(self) -> int:
-        return self._count
+        """Vectors that count."""
+        return self._live_count
 
     @property
     def nbytes(self) -> int:
@@ -85,6 +110,8 @@ class Block:
             self._live = self._live.copy()
             self._live[slot] = False
             self._slot_of[seq] = NO_SLOT
+            self._live_count -= 1
+            self._changed(seq)
 
     def slot_of(self, seq: int) -> int:
         """The slot of one message, -1 without a vector."""
@@ -95,12 +122,17 @@ class Block:
         known = np.minimum(seqs, len(self._slot_of) - 1)
         return np.where(known == seqs, self._slot_of[known], np.int32(NO_SLOT))
 
-    def index(self) -> VectorIndex:
-        """What searches the block as it stands. A slot that no longer counts is in it: nobody may allow it."""
+    def index(self, *, by_signs: bool) -> VectorIndex:
+        """What searches the block as it stands. A slot that no longer counts is in it: nobody may allow it.
+
+        With `by_signs`, which needs `has_signs`, not every row is looked at exactly.
+        """
         n = self._count
-        rows = VectorRows(_frozen(self._codes[:n]), _frozen(self._scales[:n]))
+        arrival = None if self._in_order else self._seqs[:n].astype(np.int32)
+        rows = VectorRows(_frozen(self._codes[:n]), _frozen(self._scales[:n]), arrival)
         index: VectorIndex = ExactIndex(rows)
-        if self._centre is not None:
+        if by_signs:
+            assert self._centre is not None
             index = SignIndex(rows, _frozen(self._signs[:n]), self._centre)
         if self._graph is not None:
             covered = np.zeros(n, np.bool_)
@@ -111,29 +143,48 @@ class Block:
 
     # --- signs -------------------------------------------------------------------------------------
 
-    def make_signs(self) -> tuple[NDArray[np.float32], NDArray[np.uint64]]:
-        """Centre and sign bits of what is there now. Reads only: may run in a thread while the block grows.
+    def signs_work(self) -> Callable[[], Signs]:
+        """The making of signs of what is there now. It reads only: may run in a thread while the block changes."""
+        n, live, seqs = self._count, self._live, self._seqs
+        codes, scales = self._codes, self._scales
+        self._changed_from = NOTHING
 
-        The centre is the mean of the first vectors by arrival, so that the same store gives the same centre.
+        def make() -> Signs:
+            counted = np.flatnonzero(live[:n])
+            first = counted[np.argsort(seqs[counted])[:CENTRE_ROWS]]
+            centre = VectorRows(codes[first], scales[first]).vectors().mean(axis=0)
+            bits = np.empty((n, self._width), np.uint64)
+            for start in range(0, n, PART_ROWS):
+                part = slice(start, min(n, start + PART_ROWS))
+                bits[part] = sign_bits(VectorRows(codes[part], scales[part]).vectors(), centre)
+            return Signs(centre, int(seqs[first[-1]]), bits)
+
+        return make
+
+    def take_signs(self, signs: Signs) -> bool:
+        """Search by signs from now on; what was added meanwhile gets its own.
+
+        False when a change since `signs_work` moves their centre: then they are of no use.
         """
-        n = self._count
-        first = np.argsort(self._seqs[:n], kind="stable")[:CENTRE_ROWS]
-        codes, scales = self._codes[:n], self._scales[:n]
-        centre = VectorRows(codes[first], scales[first]).vectors().mean(axis=0)
-        return centre, sign_bits(VectorRows(codes, scales).vectors(), centre)
-
-    def take_signs(self, centre: NDArray[np.float32], signs: NDArray[np.uint64]) -> None:
-        """Search by signs from now on; what was added since `make_signs` gets its own."""
-        n, known = self._count, len(signs)
+        if self._changed_from <= signs.until_seq:
+            return False
+        n, known = self._count, len(signs.bits)
         grown = np.empty((len(self._codes), self._width), np.uint64)
-        grown[:known] = signs
+        grown[:known] = signs.bits
         late = VectorRows(self._codes[known:n], self._scales[known:n])
-        grown[known:n] = sign_bits(late.vectors(), centre)
-        self._signs, self._centre = grown, centre
+        grown[known:n] = sign_bits(late.vectors(), signs.centre)
+        self._signs, self._centre, self._centre_until = grown, signs.centre, signs.until_seq
+        return True
+
+    def _changed(self, seq: int) -> None:
+        """A vector went, or came behind later ones. Signs are of no use once their centre is another."""
+        self._changed_from = min(self._changed_from, seq)
+        if seq <= self._centre_until:
+            self._centre, self._centre_until = None, -1
 
     @property
     def has_signs(self) -> bool:
-        """Whether search goes by signs."""
+        """Whether there are signs of what is there now."""
         return self._centre is not None
 
     # --- graph -------------------------------------------------------------------------------------
@@ -141,9 +192,8 @@ class Block:
     @property
     def tail_rows(self) -> int:
         """How many live rows the graph lacks; all of them without one."""
-        live = self._live[: self._count]
-        inside = int((live[: len(self._covered)] & self._covered).sum())
-        return int(live.sum()) - inside
+        inside = int((self._live[: len(self._covered)] & self._covered).sum())
+        return self._live_count - inside
 
     @property
     def has_graph(self) -> bool:
@@ -165,8 +215,8 @@ class Block:
         if (slots == NO_SLOT).any():
             return None
         covered = np.zeros(self._count, np.bool_)
-        for start in range(0, len(labels), CHECK_ROWS):
-            part = slice(start, start + CHECK_ROWS)
+        for start in range(0, len(labels), PART_ROWS):
+            part = slice(start, start + PART_ROWS)
             rows = VectorRows.of(graph.vectors(labels[part]))
             same = (rows.codes == self._codes[slots[part]]).all(axis=(1, 2))
             covered[slots[part][same]] = True
@@ -183,9 +233,13 @@ class Block:
         if end > len(self._codes):
             self._grow(max(64, end + end // 2))
         rows = VectorRows.of(vectors)
+        if seqs[0] < self._last_seq or (np.diff(seqs) < 0).any():
+            self._in_order = False
+            self._changed(int(seqs.min()))
+        self._last_seq = max(self._last_seq, int(seqs.max()))
         self._codes[start:end], self._scales[start:end] = rows.codes, rows.scales
         if self._centre is not None:
-            self._signs[start:end] = sign_bits(padded(vectors), self._centre)
+            self._signs[start:end] = sign_bits(rows.vectors(), self._centre)
         self._seqs[start:end] = seqs
         self._live[start:end] = True
         top = int(seqs.max())
@@ -194,7 +248,7 @@ class Block:
             grown[: len(self._slot_of)] = self._slot_of
             self._slot_of = grown
         self._slot_of[seqs] = np.arange(start, end, dtype=np.int32)
-        self._count = end
+        self._count, self._live_count = end, self._live_count + len(seqs)
 
     def _grow(self, capacity: int) -> None:
         n = self._count

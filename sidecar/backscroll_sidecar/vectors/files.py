@@ -70,6 +70,12 @@ class IndexFiles:
             self.remove(key, embedder_id)
         return graph
 
+    def found(self) -> set[Path]:
+        """The files there are, half-written ones included."""
+        with contextlib.suppress(OSError):
+            return {p for p in self._directory.iterdir() if p.suffix in (".hnsw", ".part")}
+        return set()
+
     def remove(self, key: ChannelKey, embedder_id: str) -> None:
         """Delete the file of a channel's index, if there is one."""
         with contextlib.suppress(OSError):

@@ -39,6 +39,7 @@ Submit = Callable[[IndexChange], Awaitable[Applied]]
 
 IndexKind = Literal["auto", "exact", "hnsw"]
 
+CHANNELS_PAGE = 500
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 GRAPH_ROWS = 100_000
 """From here on a graph is faster than signs (bench/test_vectors.py)."""
@@ -55,12 +56,15 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Channel:
-    """One channel's vectors, what is searched, and the making of something better."""
+    """One channel's vectors, what is searched, and what is being made of them."""
 
     block: Block
     index: VectorIndex | None = None
     """What searches the block as it stands; None after a change."""
+    signs: asyncio.Task[None] | None = None
+    """Makes the signs that are missing: searches wait for it."""
     work: asyncio.Task[None] | None = None
+    """Makes a graph; searches go on without it."""
     removals: int = 0
     """How often something was taken back."""
 
@@ -97,6 +101,7 @@ class Vectors:
         self._files = files
         self._submit = submit
         self._closed = False
+        self._sweep: asyncio.Task[None] | None = None
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="backscroll-index")
         self._max_bytes = max_bytes
         self._hot: OrderedDict[ChannelKey, _Channel] = OrderedDict()
@@ -147,13 +152,13 @@ class Vectors:
     async def similarities(
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32]
     ) -> Similarities:
-        channel = await self._channel(key, len(query))
+        channel, index = await self._ready(key, len(query))
         slots = channel.block.slots_of(seqs)
         known = slots != NO_SLOT
         values = np.zeros(len(seqs), np.float32)
         if not known.any():
             return Similarities(values, known, exhaustive=True)
-        index, blocks = self._searched(channel), query_blocks(query)
+        blocks = query_blocks(query)
         allowed = np.zeros(len(index), np.bool_)
         allowed[slots[known]] = True
         found = await self._run(channel, len(allowed), lambda: index.similarities(blocks, allowed))
@@ -163,9 +168,8 @@ class Vectors:
     async def nearest(
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
     ) -> Nearest:
-        channel = await self._channel(key, len(query))
-        slots = channel.block.slots_of(seqs)
-        index, blocks = self._searched(channel), query_blocks(query)
+        channel, index = await self._ready(key, len(query))
+        slots, blocks = channel.block.slots_of(seqs), query_blocks(query)
         position = np.full(len(index), -1, np.int32)
         known = np.flatnonzero(slots != NO_SLOT).astype(np.int32)
         if len(known) == 0:
@@ -177,13 +181,22 @@ class Vectors:
         )
         return Nearest(position[rows], values, exhaustive)
 
-    def _searched(self, channel: _Channel) -> VectorIndex:
+    async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
+        """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.
+
+        The same vectors are always searched in the same way: a restart, or who asks first, changes no answer (law 2).
+        """
+        channel = await self._channel(key, dims)
+        while self._lacks_signs(channel.block):
+            await asyncio.shield(self._signs_task(channel))
+            channel = await self._channel(key, dims)
         if channel.index is None:
-            channel.index = channel.block.index()
-        return channel.index
+            channel.index = channel.block.index(by_signs=self._goes_by_signs(channel.block))
+        return channel, channel.index
 
     async def _run(self, channel: _Channel, rows: int, work: Callable[[], T]) -> T:
-        per_row = US_PER_FAST_ROW if channel.block.has_signs else US_PER_EXACT_ROW
+        by_signs = self._goes_by_signs(channel.block)
+        per_row = US_PER_FAST_ROW if by_signs else US_PER_EXACT_ROW
         if rows * per_row <= INLINE_US:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
@@ -236,8 +249,8 @@ class Vectors:
         record: IndexRecord | None,
     ) -> _Channel:
         block = Block(dims, stored)
-        if self._wants_signs(block):
-            block.take_signs(*block.make_signs())
+        if self._lacks_signs(block):
+            block.take_signs(block.signs_work()())
         if self._files is not None and self._wants_graph(block):
             graph = self._files.load(key, self._embedder_id, record, dims)
             covered = None if graph is None else block.covered_by(graph)
@@ -249,8 +262,11 @@ class Vectors:
 
     # --- indexes -----------------------------------------------------------------------------------
 
-    def _wants_signs(self, block: Block) -> bool:
-        return self._index != "exact" and len(block) >= SIGN_ROWS and not block.has_signs
+    def _goes_by_signs(self, block: Block) -> bool:
+        return self._index != "exact" and len(block) >= SIGN_ROWS
+
+    def _lacks_signs(self, block: Block) -> bool:
+        return self._goes_by_signs(block) and not block.has_signs
 
     def _wants_graph(self, block: Block) -> bool:
         """Whether a graph should be made: none where there should be one, or one with too long a tail."""
@@ -261,19 +277,32 @@ class Vectors:
         return len(block) >= least and block.tail_rows > longest
 
     def _improve(self, key: ChannelKey, channel: _Channel) -> None:
-        """Begin to make in a thread what a block should have; one thing at a time."""
-        if channel.work is None and (
-            self._wants_signs(channel.block) or self._wants_graph(channel.block)
-        ):
+        """Begin to make in threads what a block should have."""
+        if self._lacks_signs(channel.block):
+            self._signs_task(channel)
+        if channel.work is None and self._wants_graph(channel.block):
             channel.work = asyncio.create_task(self._work(key, channel))
 
-    async def _work(self, key: ChannelKey, channel: _Channel) -> None:
+    def _signs_task(self, channel: _Channel) -> asyncio.Task[None]:
+        """The one task that makes a channel's signs; begun where there is none."""
+        if channel.signs is None:
+            channel.signs = asyncio.create_task(self._make_signs(channel))
+            channel.signs.add_done_callback(_retrieve_exception)
+        return channel.signs
+
+    async def _make_signs(self, channel: _Channel) -> None:
+        """Again where the block changed meanwhile in what decides their centre."""
         block, loop = channel.block, asyncio.get_running_loop()
         try:
-            if self._wants_signs(block):
-                block.take_signs(*await loop.run_in_executor(self._executor, block.make_signs))
+            while self._lacks_signs(block):
+                block.take_signs(await loop.run_in_executor(self._executor, block.signs_work()))
                 channel.index = None
-            while self._wants_graph(block):
+        finally:
+            channel.signs = None
+
+    async def _work(self, key: ChannelKey, channel: _Channel) -> None:
+        try:
+            while self._wants_graph(channel.block):
                 await self._make_graph(key, channel)
         except BackscrollError as error:
             log.warning("the index of a channel is kept in memory only: %s", error.message)
@@ -314,15 +343,54 @@ class Vectors:
                 self._builder, remove, key, self._embedder_id
             )
 
+    # --- what a crash left -------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to remove files that the database does not know: those of an erasure that a crash cut short, too.
+
+        Files of another embedder go as well; they are made again when it comes back.
+        """
+        if self._files is not None and self._sweep is None:
+            self._sweep = asyncio.create_task(self._sweep_files(self._files))
+
+    async def swept(self) -> None:
+        """Return when that is done."""
+        if self._sweep is not None:
+            await asyncio.wait({self._sweep})
+
+    async def _sweep_files(self, files: IndexFiles) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            unknown = await loop.run_in_executor(self._builder, files.found)
+            after: ChannelKey | None = None
+            while unknown and (page := await self._reader.channels(after, CHANNELS_PAGE)):
+                for key in page:
+                    path = files.path(key, self._embedder_id)
+                    if path in unknown and await self._reader.vector_index(key, self._embedder_id):
+                        unknown.remove(path)
+                after = page[-1]
+            for path in unknown:
+                await loop.run_in_executor(self._builder, path.unlink, True)
+        except (BackscrollError, OSError) as error:
+            log.warning("files of indexes cannot be swept: %r", error)
+
     async def settled(self) -> None:
         """Return when no index is being made."""
-        while tasks := [one.work for one in self._hot.values() if one.work is not None]:
+        while tasks := self._tasks():
             await asyncio.wait(tasks)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [
+            task
+            for channel in self._hot.values()
+            for task in (channel.signs, channel.work)
+            if task is not None
+        ]
 
     async def close(self) -> None:
         """Stop making indexes. Idempotent."""
         self._closed = True
-        tasks = [channel.work for channel in self._hot.values() if channel.work is not None]
+        tasks = [*self._tasks(), *([self._sweep] if self._sweep is not None else [])]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -330,7 +398,7 @@ class Vectors:
         await asyncio.to_thread(self._builder.shutdown, cancel_futures=True)
 
 
-def _retrieve_exception(task: asyncio.Task[_Channel]) -> None:
-    """Every waiter may have given up; then nobody else would look at the load's error."""
+def _retrieve_exception(task: asyncio.Task[_Channel] | asyncio.Task[None]) -> None:
+    """Every waiter may have given up; then nobody else would look at the task's error."""
     if not task.cancelled():
         task.exception()

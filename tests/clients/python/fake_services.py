@@ -109,7 +109,7 @@ class History(history_pb2_grpc.HistoryServiceServicer):
             for stored in self._channel(request, context)
             if request.query in text_of(stored.message)
         ]
-        return history_pb2.SearchMessagesResponse(hits=hits)
+        return history_pb2.SearchMessagesResponse(hits=hits, exhaustive=True)
 
     def EditMessage(self, request, context):
         self.fake.arrive("EditMessage", request, context)

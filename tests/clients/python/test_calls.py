@@ -131,6 +131,7 @@ def test_the_small_reads(client, room):
     assert client.get_thread("room", "m1", limit=7).root_message_id == "m1"
     assert room.requests("GetThread")[0].limit == 7
     assert [hit.message.message.id for hit in client.search("room", "line 3")] == ["m3"]
+    assert client.search("room", "line 3").exhaustive
     assert [member.user_id for member in client.list_members("room")] == ["ann"]
 
 

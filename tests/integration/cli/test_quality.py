@@ -28,7 +28,7 @@ def own_chat(shell):
 
 
 def test_one_command_judges_what_ships(shell):
-    """P-06: both tasks, through a server of its own, with intervals."""
+    """S5-53, judging: both tasks, through a server of its own, with intervals."""
     done = shell.json("quality", *QUICK, "--profile", "classic")
     irc, kdconv, *memory = done["sets"]
     assert [one["data"] for one in (irc, kdconv, *memory)] == [
@@ -63,7 +63,7 @@ def test_one_command_judges_what_ships(shell):
 
 
 def test_an_own_chat_is_judged_by_its_own_replies(shell):
-    """P-06: the link is hidden: the newest message is the answered one in one of two questions."""
+    """S5-53, judging: the link is hidden: the newest message is the answered one in one of two questions."""
     path = own_chat(shell)
     (chat,) = shell.json("quality", "--own", path, "--profile", "room")["sets"]
     assert (chat["data"], chat["questions"], chat["messages"]) == ("chat", 2, 4)

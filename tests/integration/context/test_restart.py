@@ -90,6 +90,42 @@ async def test_the_same_answers_after_a_restart(tmp_path):
         assert await everything(client) == before
 
 
+@pytest.mark.parametrize("change", ["edit", "recall", "erase"])
+async def test_a_word_that_left_the_history(tmp_path, change):
+    """Law 2: once the only line with 茄子 is taken away, lines with its characters are found, before a restart too."""
+    database, day = tmp_path / "history.db", 86_400_000
+    told = [("m1", "番茄炒蛋很好吃"), ("m2", "桌子上有书"), ("m3", "茄子很便宜")]
+    told += [(f"n{n}", f"noise {n}") for n in range(40)]
+    lines = [
+        Message(id, PEOPLE[n % 3], text, NOON - day + n * 1_000)
+        for n, (id, text) in enumerate(told)
+    ]
+
+    async def ask(client) -> list[tuple[list[str], bytes]]:
+        answers = []
+        for profile in ("memory", "balanced"):
+            context = await client.build_context(
+                "room", "茄子", asker="u1", asked_at=NOON, profile=profile
+            )
+            found = [(item.message.id, item.rank, item.score) for item in context.raw.items]
+            answers.append((found, context.raw.payloads[0].body))
+        return answers
+
+    async with served(database) as (client, _):
+        await client.append("room", lines)
+        await ask(client)
+        if change == "edit":
+            await client.edit_message("room", "m3", "天气很好")
+        elif change == "recall":
+            await client.recall_message("room", "m3")
+        else:
+            await client.erase("room", message_ids=["m3"])
+        before = await ask(client)
+    assert {"m1", "m2"} <= {id for id, _, _ in before[0][0]}
+    async with served(database) as (client, _):
+        assert await ask(client) == before
+
+
 async def test_a_store_that_goes_away():
     """S2-14, S5-24, S5-29, law 5: a hot channel needs no store; a cold one gives an empty context that says so, and
     without a question's text a retryable error."""

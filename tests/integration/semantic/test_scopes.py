@@ -17,6 +17,7 @@ from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.ports import Embedder
 from backscroll_sidecar.server import start_server
 from backscroll_sidecar.settings import Settings
+from backscroll_sidecar.vectors import service
 from backscroll_sidecar.wiring import open_app
 
 NOON = 1_795_176_000_000
@@ -26,10 +27,10 @@ USER, TENANT = pb.SEARCH_SCOPE_USER, pb.SEARCH_SCOPE_TENANT
 
 @asynccontextmanager
 async def house(
-    scopes: dict[str, str], embedder: Embedder | None = None
+    scopes: dict[str, str], embedder: Embedder | None = None, **more: Any
 ) -> AsyncIterator[tuple[HistoryServiceStub, dict[str, AsyncClient]]]:
     """Two tenants with the same channels; everybody talks about cats somewhere."""
-    settings = Settings(database=":memory:", embedder="none", search_scopes=scopes)
+    settings = Settings(database=":memory:", embedder="none", search_scopes=scopes, **more)
     async with open_app(
         settings, embedder=embedder or FakeEmbedder(synonyms={"feline": "cat"})
     ) as app:
@@ -119,3 +120,26 @@ async def test_what_makes_no_sense_is_refused(fields, expected):
 async def test_words_in_one_channel_as_ever():
     async with house({}) as (stub, _):
         assert await search(stub, channel="one", query="cat") == ["cat of a in one"]
+
+
+async def test_an_approximate_search_says_so(monkeypatch):
+    """Law 2: scopes are searched by the indexes of their channels; one that is approximate makes the answer so."""
+    asked = {"query": "feline", "limit": 3, "scope": TENANT}
+
+    async def exhaustive(stub: HistoryServiceStub, **fields: Any) -> bool:
+        request = pb.SearchMessagesRequest(**fields)
+        answer = await stub.SearchMessages(request, metadata=[("authorization", "Bearer token-a")])
+        assert answer.hits
+        return answer.exhaustive
+
+    async with house({"a": "tenant"}) as (stub, clients):
+        assert await exhaustive(stub, **asked)
+        assert await exhaustive(stub, query="cat", channel="one")
+    monkeypatch.setattr(service, "SIGN_ROWS", 700)
+    lines = [
+        Message(f"m{n}", Author("u9"), f"cat {n} of {n * 7 % 90}", NOON + n) for n in range(900)
+    ]
+    async with house({"a": "tenant"}) as (stub, clients):
+        await clients["a"].append("four", lines)
+        assert (await clients["a"].wait_for_index("four", wait_s=20)).ready
+        assert not await exhaustive(stub, **asked)

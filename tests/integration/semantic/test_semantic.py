@@ -193,3 +193,41 @@ async def test_vectors_that_cannot_be_used_are_refused_at_the_door(values):
         with pytest.raises(BackscrollError) as caught:
             await ask(client, query_embedding=bad)
         assert "query_embedding.values" in str(vars(caught.value))
+
+
+async def test_many_lines_are_searched_in_the_same_way_after_a_restart(tmp_path):
+    """Law 2: from 4,000 lines on signs find what is similar; an early line recalled and one edited, then a restart:
+    the same items, scores and bytes, and the answer says that not every line was looked at."""
+    database, count = tmp_path / "history.db", 4_300
+    lines = [
+        Message(
+            f"m{n}",
+            Author(f"u{n % 7}", f"U{n % 7}"),
+            " ".join(f"word{n * step % 300}" for step in (1, 7, 11, 13, 29)),
+            NOON - 9_000_000 - (count - n) * 1_000,
+        )
+        for n in range(count)
+    ]
+
+    async def answers(client) -> list:
+        out = []
+        for question in ("where was word5, word77?", "what of word299 and word4?"):
+            context = await client.build_context(
+                "room", question, asker="u1", profile="balanced", asked_at=NOON, explain=True
+            )
+            items = [(i.message.id, i.rank, i.score) for i in context.raw.items]
+            out.append((items, context.raw.payloads[0].body, context.raw.explanation))
+            assert not context.raw.diagnostics.exhaustive_search
+        return out
+
+    async with served(database, embedder=fake(), durability="normal") as (client, _):
+        for start in range(0, count, 1_000):
+            await client.append("room", lines[start : start + 1_000])
+        assert (await client.wait_for_index("room", wait_s=60)).ready
+        await answers(client)
+        await client.recall_message("room", "m7")
+        await client.edit_message("room", "m9", "word5 word77 word8")
+        assert (await client.wait_for_index("room", wait_s=60)).ready
+        before = await answers(client)
+    async with served(database, embedder=fake(), durability="normal") as (client, _):
+        assert await answers(client) == before

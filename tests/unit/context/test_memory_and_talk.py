@@ -6,6 +6,7 @@ import pytest
 
 from backscroll_sidecar.context.model import Overrides
 from backscroll_sidecar.domain import Category, Fate
+from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault, Similarities
@@ -122,6 +123,22 @@ def test_without_meaning_the_words_decide():
     assert [(d.source, d.reason) for d in built.degradations] == [("semantic", "EMBEDDER_FAILED")]
     alone = Room([*PAST, *NOISE]).build_now("what is broken in room four?", CAT, profile="balanced")
     assert ids(built) == ids(alone)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("boom"), StoreUnavailable("disk I/O error")])
+@pytest.mark.parametrize("part", ["embed", "similarities"])
+def test_whatever_fails_in_the_semantic_part_costs_that_part(monkeypatch, part, error):
+    """S2-15, law 5: an embedder or vectors that fail in a way nobody foresaw are named; the words decide."""
+
+    async def broken(*args, **kwargs):
+        raise error
+
+    room, _ = meaning([*PAST, *NOISE])
+    monkeypatch.setattr(FakeEmbedder if part == "embed" else Shelf, part, broken)
+    built = room.build_now("what is broken in room four?", CAT, profile="balanced")
+    assert [(d.source, d.reason) for d in built.degradations] == [("semantic", "ERROR")]
+    alone = Room([*PAST, *NOISE]).build_now("what is broken in room four?", CAT, profile="balanced")
+    assert (ids(built), built.rung) == (ids(alone), alone.rung)
 
 
 def test_a_smaller_maximum_is_a_prefix():

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backscroll_scoring.links import BLOCK, WARM
+from backscroll_scoring.links import BLOCK, WARM, ReplyLinks
 from backscroll_sidecar.analyze import Analyzer
-from backscroll_sidecar.channels import HotChannel
+from backscroll_sidecar.channels import HotChannel, memo
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
 from backscroll_sidecar.context.replies import (
@@ -161,6 +161,25 @@ async def test_many_missing_rows_are_linked_by_a_thread_once():
     assert await one is other
     assert missing_rows(hot.view(), 300) == 0
     assert ranked(hot.view()) == ranked(channel(stored).view())
+
+
+def test_links_are_copied_as_far_as_they_were_known(monkeypatch):
+    """Law 2: a thread that goes on linking while the event loop copies leaves no rows that only seem to be known."""
+    hot, fresh = channel(chat(120)), channel(chat(120))
+    state = linked(hot.view(), 60)
+
+    def copied_then_overtaken(*arrays):
+        links = ReplyLinks(*arrays)
+        linked(hot.view(), 120)
+        return links
+
+    monkeypatch.setattr(memo, "ReplyLinks", copied_then_overtaken)
+    copy = state.copied(119)
+    assert state.upto == 120
+    assert copy.upto == 60
+    known = slice(0, copy.upto)
+    true = linked(fresh.view(), 120).links
+    np.testing.assert_array_equal(copy.links.chances[known], true.chances[known])
 
 
 def test_the_parent_known_from_the_platform_comes_first():

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import GONE, Postings, bm25, kernels_lexical, reference_lexical, rows_with
+from backscroll_scoring import (
+    GONE,
+    Postings,
+    bm25,
+    in_use,
+    kernels_lexical,
+    reference_lexical,
+    rows_with,
+)
 
 TWINS = settings(deadline=None, max_examples=100)
 TERMS = 12
@@ -65,6 +73,12 @@ def test_bm25_twins(rows, terms, data):
     ]
     np.testing.assert_array_equal(*marks)
     assert marks[0].tolist() == [len(set(rows[row]) & set(terms)) * flags[row] for row in range(n)]
+    used = [
+        in_use(view, np.array(terms, np.int32), eligible, kernels=k).tolist()
+        for k in (kernels_lexical, reference_lexical)
+    ]
+    has = {term for row in range(n) if flags[row] for term in rows[row]}
+    assert used == [[term in has for term in terms]] * 2
 
 
 @TWINS
@@ -120,6 +134,9 @@ def test_a_reader_beside_a_writer(rows, later, terms):
     after = found(view, rows, terms, eligible)
     np.testing.assert_array_equal(before.scores, after.scores)
     np.testing.assert_array_equal(before.idf, after.idf)
+    known = np.arange(TERMS, dtype=np.int32)
+    has = {term for row in rows for term in row}
+    assert in_use(view, known, eligible).tolist() == [term in has for term in known.tolist()]
 
 
 def test_rare_words_count_more_and_long_rows_less():
@@ -140,6 +157,8 @@ def test_what_is_refused():
     for kernels in (kernels_lexical, reference_lexical):
         with pytest.raises(ValueError, match="postings"):
             rows_with(postings.view(), out_of_table, np.ones(1, np.uint8), kernels=kernels)
+        with pytest.raises(ValueError, match="postings"):
+            in_use(postings.view(), out_of_table, np.ones(1, np.uint8), kernels=kernels)
         with pytest.raises(ValueError, match="postings"):
             bm25(
                 postings.view(), np.array([0, 1], np.int64), out_of_table,

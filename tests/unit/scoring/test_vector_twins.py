@@ -45,7 +45,7 @@ def test_sign_candidates_and_their_twin_agree(n: int, words: int, limit: int, se
     allowed = rng.random(n) < 0.8
     found = []
     for engine in (kernels_vectors, reference_vectors):
-        distances, out = np.empty(n, np.int16), np.empty(limit, np.int32)
+        distances, out = np.empty(n, np.int16), np.empty(n, np.int32)
         count = engine.sign_candidates(signs, query, allowed, limit, distances, out)
         found.append((distances.tolist(), out[:count].tolist()))
     assert found[0] == found[1]

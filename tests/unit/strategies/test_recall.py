@@ -7,6 +7,7 @@ import pytest
 
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.domain import Author, Fate
+from backscroll_sidecar.ports import Applied
 from backscroll_sidecar.strategies.memory import (
     MemoryQuestion,
     best_by_words,
@@ -202,6 +203,24 @@ def test_only_live_eligible_rows():
     assert memory.rows.tolist() == [0, 2]
     assert memory.shares.sum(1) == pytest.approx(memory.scores)
     assert 0 < link(memory.scores).min() <= link(memory.scores).max() < 1
+
+
+@pytest.mark.parametrize("question", ["茄子", "filler1099 茄子 zebra", "filler7 茄子 zebra"])
+def test_words_that_came_after_the_view(question):
+    """Law 2: what is appended between a view and its search neither hides a word's characters nor moves its boost."""
+    lines = [say("a", ANN, "番茄炒蛋很好吃", 9_000), say("b", BEN, "桌子上有书", 8_000)]
+    lines += [say("c", CAT, "zebra quagga", 7_000)]
+    late = say("d", CAT, "茄子 " + " ".join(f"filler{n}" for n in range(1_100)), 10)
+    *stored, last = stored_in_order([*lines, late])
+    hot = HotChannel(KEY, PlainCodec(), stored)
+    view, asked, eligible = hot.view(), MemoryQuestion(question, NOON_MS), np.ones(3, np.bool_)
+    before = seek(view, asked, eligible)
+    hot.publish(Applied(stored=(last,)))
+    after = seek(view, asked, eligible)
+    assert after.terms.tolist() == before.terms.tolist()
+    assert after.boosts.tolist() == before.boosts.tolist()
+    assert after.matches.scores.tolist() == before.matches.scores.tolist()
+    assert after.matches.scores[:2].all()
 
 
 def test_an_empty_channel():

@@ -106,6 +106,18 @@ async def test_a_text_that_can_never_be_embedded_stands_alone(works: Works) -> N
     assert len(works.embedder.calls) == calls + 1
 
 
+async def test_what_is_remembered_of_refusals_is_bounded(works: Works, monkeypatch) -> None:
+    """Law 9: the oldest is forgotten, and only asked for once more; the others get their vectors all the same."""
+    monkeypatch.setattr(module, "MAX_REFUSED", 3)
+    works.embedder.refuses = "poison"
+    texts = ["poison" if n % 2 else f"text {n}" for n in range(10)]
+    await works.apply(append(*(message(f"m{n}", text) for n, text in enumerate(texts))))
+    await works.backlog.start()
+    await works.backlog.wait(ROOM, 0.5)
+    assert await works.embedded() == [1, 3, 5, 7, 9]
+    assert [name for _, name, _ in works.backlog.refused] == ["m5", "m7", "m9"]
+
+
 async def test_waiting_is_bounded_and_an_empty_channel_is_ready(works: Works) -> None:
     assert await works.backlog.wait(ChannelKey("default", "never heard of"), 5) == 0
     await works.apply(append(message("m1")))

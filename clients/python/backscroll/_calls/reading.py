@@ -8,6 +8,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 
 from backscroll._calls.plan import BULK_TIMEOUT_S, Call, Listing, Plan, Stream
 from backscroll._encode import encode
+from backscroll.results import SearchHits
 from backscroll.v1 import history_pb2
 from backscroll.values import When
 
@@ -149,7 +150,7 @@ def search(
     scope: str | None = None,
     user_id: str | None = None,
     timeout_s: float | None = None,
-) -> Plan[Sequence[history_pb2.SearchHit]]:
+) -> Plan[SearchHits]:
     """Find messages of a channel by words; with a wider `scope`, of many channels by meaning.
 
     Parameters
@@ -182,7 +183,7 @@ def search(
         ),
         timeout_s,
     )
-    return response.hits
+    return SearchHits(response.hits, exhaustive=response.exhaustive)
 
 
 def list_members(

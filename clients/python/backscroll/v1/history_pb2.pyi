@@ -270,10 +270,12 @@ class SearchHit(_message.Message):
     def __init__(self, message: _Optional[_Union[StoredMessage, _Mapping]] = ..., score: _Optional[float] = ...) -> None: ...
 
 class SearchMessagesResponse(_message.Message):
-    __slots__ = ("hits",)
+    __slots__ = ("hits", "exhaustive")
     HITS_FIELD_NUMBER: _ClassVar[int]
+    EXHAUSTIVE_FIELD_NUMBER: _ClassVar[int]
     hits: _containers.RepeatedCompositeFieldContainer[SearchHit]
-    def __init__(self, hits: _Optional[_Iterable[_Union[SearchHit, _Mapping]]] = ...) -> None: ...
+    exhaustive: bool
+    def __init__(self, hits: _Optional[_Iterable[_Union[SearchHit, _Mapping]]] = ..., exhaustive: bool = ...) -> None: ...
 
 class EditMessageRequest(_message.Message):
     __slots__ = ("channel", "message_id", "parts", "mentions", "edited_at_ms")
