@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import top_order
+from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.question import Question
@@ -78,7 +79,7 @@ def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.
 def _asked(question: Question) -> MemoryQuestion:
     asker = question.asker
     return MemoryQuestion(
-        question.text,
+        ends_of(question.text, QUESTION_CHARS),
         question.asked_at_ms,
         asker.id if asker else "",
         asker.name if asker else "",
