@@ -19,7 +19,7 @@ HEADER = -2
 
 @kernel(nb.intp(I32, I32, I32, I32, I32, READ_I32, READ_I32), nogil=True)
 def append_postings(
-    pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32, terms: Int32, rows: Int32
+    pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32, terms: Int32, entries: Int32
 ) -> int:
     """See `reference_lexical.append_postings`."""
     for i in range(terms.shape[0]):
@@ -35,7 +35,7 @@ def append_postings(
             place = used[0] + 1
             used[0] += grown + 1
             room[term] = size[term] = grown
-        pool[place] = rows[i]
+        pool[place] = entries[i]
         room[term] -= 1
         tail[term] = place  # last: a reader that sees it sees the posting
     return terms.shape[0]
@@ -50,18 +50,18 @@ def _before(pool: Int32, place: int) -> int:
     return place
 
 
-@kernel(nb.intp(I32, READ_I32), nogil=True)
-def renumber_postings(pool: Int32, new_rows: Int32) -> int:
-    """See `reference_lexical.renumber_postings`."""
-    for place in range(pool.shape[0]):
-        row = pool[place]
-        if 0 <= row < new_rows.shape[0]:
-            pool[place] = new_rows[row]
-    return OK
+@helper
+def _row(rows: Int32, entry: int) -> int:
+    """The row of an entry, -1 for one that came after these rows were taken."""
+    if entry < rows.shape[0]:
+        return int(rows[entry])
+    return -1
 
 
-@kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_U8, U8), nogil=True)
-def mark_rows(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt8) -> int:
+@kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_I32, READ_U8, U8), nogil=True)
+def mark_rows(
+    pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
+) -> int:
     """See `reference_lexical.mark_rows`."""
     n = eligible.shape[0]
     for i in range(terms.shape[0]):
@@ -69,15 +69,17 @@ def mark_rows(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt
             return BAD_POSTINGS
         place: int = tail[terms[i]]
         while 0 < place < pool.shape[0]:
-            row = pool[place]
+            row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
                 out[row] += 1
             place = _before(pool, place)
     return OK
 
 
-@kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_U8, U8), nogil=True)
-def mark_terms(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt8) -> int:
+@kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_I32, READ_U8, U8), nogil=True)
+def mark_terms(
+    pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
+) -> int:
     """See `reference_lexical.mark_terms`."""
     n = eligible.shape[0]
     for i in range(terms.shape[0]):
@@ -86,7 +88,7 @@ def mark_terms(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UIn
             return BAD_POSTINGS
         place: int = tail[terms[i]]
         while out[i] == 0 and 0 < place < pool.shape[0]:
-            row = pool[place]
+            row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
                 out[i] = 1
             place = _before(pool, place)
@@ -95,7 +97,7 @@ def mark_terms(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UIn
 
 @kernel(
     nb.intp(
-        *(READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
+        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
         *(nb.intp, nb.float64, nb.float64, F32, F32, U64),
     ),
     nogil=True,
@@ -103,6 +105,7 @@ def mark_terms(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UIn
 def bm25(
     pool: Int32,
     tail: Int32,
+    rows: Int32,
     offsets: Int64,
     terms: Int32,
     boosts: Float32,
@@ -130,7 +133,7 @@ def bm25(
         count = 0
         place: int = tail[terms[i]]
         while 0 < place < pool.shape[0]:
-            row = pool[place]
+            row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
                 count += 1
             place = _before(pool, place)
@@ -141,7 +144,7 @@ def bm25(
         bit = np.uint64(1) << np.uint64(i)
         place = tail[terms[i]]
         while 0 < place < pool.shape[0]:
-            row = pool[place]
+            row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
                 words = np.float32(offsets[row + 1] - offsets[row])
                 scores[row] += weight * (one / (flat + steep * words))

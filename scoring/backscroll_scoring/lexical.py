@@ -18,7 +18,7 @@ MAX_QUERY_TERMS = 64
 """A row's matches are the bits of one number. The rarest of more terms are not sought: the first ones count."""
 
 GONE = np.iinfo(np.int32).max
-"""Stands where a posting was taken out: a row no view has."""
+"""Of an entry whose text was taken out: a row no view has."""
 
 _MIN_CAPACITY = 1_024
 """Above the largest chunk, so that a pool that grew has room for one."""
@@ -26,20 +26,30 @@ _MIN_CAPACITY = 1_024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PostingsView:
-    """Postings as a reader holds them. Appends after it was taken may show: rows not below the reader's own count."""
+    """Postings as a reader holds them. Appends after it was taken may show: rows not below the reader's own count.
+
+    Attributes
+    ----------
+    pool, tail, rows : int32[]
+        See `reference_lexical`.
+    counts : int32[T]
+        Postings a term has, those of edited texts too: what reading it costs.
+    """
 
     pool: Int32
     tail: Int32
+    rows: Int32
+    counts: Int32
 
 
 class Postings:
     """Rows by term, terms numbered from 0. One writer, any number of readers, no lock (see `reference_lexical`).
 
-    Growing moves everything to larger arrays; `renumbered` and `without` return new postings. What readers hold stays
-    as it was.
+    Growing moves everything to larger arrays; `renumber` and `remove` make a new array of rows. What readers hold
+    stays as it was.
     """
 
-    __slots__ = ("_pool", "_room", "_size", "_tail", "_used")
+    __slots__ = ("_counts", "_entries", "_pool", "_room", "_rows", "_size", "_tail", "_used")
 
     def __init__(self) -> None:
         self._pool = np.zeros(_MIN_CAPACITY, np.int32)
@@ -47,15 +57,19 @@ class Postings:
         self._room = np.zeros(_MIN_CAPACITY, np.int32)
         self._size = np.zeros(_MIN_CAPACITY, np.int32)
         self._used = np.zeros(1, np.int32)
+        self._counts = np.zeros(_MIN_CAPACITY, np.int32)
+        self._rows = np.full(_MIN_CAPACITY, GONE, np.int32)
+        self._entries = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes held, spare capacity included."""
-        return sum(a.nbytes for a in (self._pool, self._tail, self._room, self._size))
+        arrays = (self._pool, self._tail, self._room, self._size, self._counts, self._rows)
+        return sum(array.nbytes for array in arrays)
 
     def view(self) -> PostingsView:
         """What is there now."""
-        return PostingsView(self._pool, self._tail)
+        return PostingsView(self._pool, self._tail, self._rows, self._counts)
 
     def append(self, first: int, terms_of_rows: Sequence[Sequence[int]]) -> None:
         """Add rows from `first` on, each with its distinct terms. Amortised O(number of terms).
@@ -66,42 +80,45 @@ class Postings:
             A negative term.
         """
         flat = [term for terms in terms_of_rows for term in terms]
+        base = self._enter(np.arange(first, first + len(terms_of_rows), dtype=np.int32))
         if not flat:
             return
         if min(flat) < 0:
             raise ValueError("terms are numbered from 0")
         terms = np.array(flat, np.int32)
-        row_of_term = np.array(
-            [row for row, run in enumerate(terms_of_rows, first) for _ in run], np.int32
+        entries = np.array(
+            [entry for entry, run in enumerate(terms_of_rows, base) for _ in run], np.int32
         )
         self._reserve_terms(max(flat) + 1)
         done = 0
         while done < len(terms):
             done += kernels_lexical.append_postings(
                 *(self._pool, self._tail, self._room, self._size, self._used),
-                *(terms[done:], row_of_term[done:]),
+                *(terms[done:], entries[done:]),
             )
             if done < len(terms):
                 self._grow_pool()
+        np.add.at(self._counts, terms, 1)
 
-    def renumbered(self, new_rows: Int32) -> Postings:
-        """The same with other row numbers: row r becomes ``new_rows[r]``, `GONE` leaves."""
-        pool = self._pool.copy()
-        check(kernels_lexical.renumber_postings(pool, new_rows))
-        return self._with_pool(pool)
+    def renumber(self, new_rows: Int32) -> None:
+        """Give other numbers: row r becomes ``new_rows[r]``, `GONE` leaves; rows outside that table stay. O(rows)."""
+        rows = self._rows.copy()
+        known = rows < len(new_rows)
+        rows[known] = new_rows[rows[known]]
+        self._rows = rows
 
-    def without(self, row: int) -> Postings:
-        """The same without one row."""
-        return self._with_pool(np.where(self._pool == row, GONE, self._pool))
+    def remove(self, rows: Int32) -> None:
+        """Take rows out. O(rows): their postings stay and lead nowhere."""
+        self._rows = np.where(np.isin(self._rows, rows), np.int32(GONE), self._rows)
 
-    def _with_pool(self, pool: Int32) -> Postings:
-        out = Postings()
-        tables = (self._tail, self._room, self._size, self._used)
-        out._restore(pool, *(table.copy() for table in tables))
-        return out
-
-    def _restore(self, pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32) -> None:
-        self._pool, self._tail, self._room, self._size, self._used = pool, tail, room, size, used
+    def _enter(self, rows: Int32) -> int:
+        """New entries for these rows, known before any posting is; the number of the first."""
+        base, end = self._entries, self._entries + len(rows)
+        if end > len(self._rows):
+            self._rows = _grown(self._rows, end + end // 2, GONE)
+        self._rows[base:end] = rows
+        self._entries = end
+        return base
 
     def _reserve_terms(self, count: int) -> None:
         if count > len(self._tail):
@@ -109,6 +126,7 @@ class Postings:
             self._tail = _grown(self._tail, capacity, -1)
             self._room = _grown(self._room, capacity, 0)
             self._size = _grown(self._size, capacity, 0)
+            self._counts = _grown(self._counts, capacity, 0)
 
     def _grow_pool(self) -> None:
         """Pool and tails move together: a reader that holds one pair never meets a place of the other."""
@@ -158,7 +176,7 @@ def bm25(
     found = Matches(np.empty(n, np.float32), np.empty(n, np.uint64), np.zeros(k, np.float32))
     check(
         kernels.bm25(
-            *(postings.pool, postings.tail, offsets, terms, boosts, eligible),
+            *(postings.pool, postings.tail, postings.rows, offsets, terms, boosts, eligible),
             *(int(np.count_nonzero(eligible)), K1, B, found.idf, found.scores, found.cover),
         )
     )
@@ -181,7 +199,7 @@ def rows_with(
     """
     out = np.zeros(len(require("eligible", eligible, np.uint8)), np.uint8)
     terms = require("terms", terms, np.int32)
-    check(kernels.mark_rows(postings.pool, postings.tail, terms, eligible, out))
+    check(kernels.mark_rows(postings.pool, postings.tail, postings.rows, terms, eligible, out))
     return out
 
 
@@ -202,7 +220,7 @@ def in_use(
     terms = require("terms", terms, np.int32)
     out = np.empty(len(terms), np.uint8)
     eligible = require("eligible", eligible, np.uint8)
-    check(kernels.mark_terms(postings.pool, postings.tail, terms, eligible, out))
+    check(kernels.mark_terms(postings.pool, postings.tail, postings.rows, terms, eligible, out))
     return out.view(np.bool_)
 
 

@@ -1,9 +1,12 @@
 """The inverted index in plain Python: what the kernels of `kernels_lexical` compute, written to be read.
 
-Postings live in one pool of int32. A term's postings stand in chunks; a chunk is a header and then rows. The header
-holds ``-2 - place`` of the last posting of the chunk before (``-1`` when there is none), so it is negative and a row is
-not. ``tail[term]`` is the place of the term's newest posting, -1 without any. Reading goes backwards from it. A writer
-writes the posting first and the tail last, and a reader passes over rows its view does not have: no lock.
+Postings live in one pool of int32. A term's postings stand in chunks; a chunk is a header and then entries. The header
+holds ``-2 - place`` of the last posting of the chunk before (``-1`` when there is none), so it is negative and an entry
+is not. ``tail[term]`` is the place of the term's newest posting, -1 without any. Reading goes backwards from it. A
+writer writes the posting first and the tail last, and a reader passes over rows its view does not have: no lock.
+
+An entry is one text of one row; ``rows[entry]`` says which. So a row that is edited gets another entry, and rows that
+move take no posting along: what changes is this one array, which readers keep as it was.
 """
 
 from __future__ import annotations
@@ -33,9 +36,9 @@ def places_of(pool: Int32, tail: Int32, term: int) -> list[int]:
 
 
 def append_postings(
-    pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32, terms: Int32, rows: Int32
+    pool: Int32, tail: Int32, room: Int32, size: Int32, used: Int32, terms: Int32, entries: Int32
 ) -> int:
-    """Add posting ``rows[i]`` to the list of ``terms[i]``, in this order.
+    """Add posting ``entries[i]`` to the list of ``terms[i]``, in this order.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ def append_postings(
     int
         How many were added: fewer than there are where the pool is full, or a term is outside the tables.
     """
-    for i, (term, row) in enumerate(zip(terms.tolist(), rows.tolist(), strict=True)):
+    for i, (term, entry) in enumerate(zip(terms.tolist(), entries.tolist(), strict=True)):
         if not 0 <= term < len(tail):
             return i
         if room[term] == 0:
@@ -60,38 +63,40 @@ def append_postings(
             pool[used[0]] = -2 - int(tail[term])
             tail[term] = used[0]
             used[0] += length + 1
-        pool[tail[term] + 1] = row
+        pool[tail[term] + 1] = entry
         tail[term] += 1
         room[term] -= 1
     return len(terms)
 
 
-def renumber_postings(pool: Int32, new_rows: Int32) -> int:
-    """Replace every row by ``new_rows[row]``; rows outside that table stay."""
-    for place, row in enumerate(pool.tolist()):
-        if 0 <= row < len(new_rows):
-            pool[place] = new_rows[row]
-    return OK
+def rows_of(pool: Int32, tail: Int32, rows: Int32, term: int) -> list[int]:
+    """The rows of a term, newest entry first; entries that came after `rows` was taken have none."""
+    entries = pool[places_of(pool, tail, term)].tolist()
+    return [int(rows[entry]) for entry in entries if entry < len(rows)]
 
 
-def mark_rows(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt8) -> int:
+def mark_rows(
+    pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
+) -> int:
     """Add 1 (modulo 256) to ``out[row]`` for each of `terms` an eligible row below ``len(eligible)`` has."""
     for term in terms.tolist():
         if not 0 <= term < len(tail):
             return BAD_POSTINGS
-        for row in pool[places_of(pool, tail, term)].tolist():
+        for row in rows_of(pool, tail, rows, term):
             if 0 <= row < len(eligible) and eligible[row]:
                 out[row] = (int(out[row]) + 1) % 256
     return OK
 
 
-def mark_terms(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UInt8) -> int:
+def mark_terms(
+    pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
+) -> int:
     """Set ``out[i]``, uint8[k], to 1 where an eligible row below ``len(eligible)`` has ``terms[i]``, else to 0."""
     for i, term in enumerate(terms.tolist()):
         out[i] = 0
         if not 0 <= term < len(tail):
             return BAD_POSTINGS
-        for row in pool[places_of(pool, tail, term)].tolist():
+        for row in rows_of(pool, tail, rows, term):
             if 0 <= row < len(eligible) and eligible[row]:
                 out[i] = 1
     return OK
@@ -100,6 +105,7 @@ def mark_terms(pool: Int32, tail: Int32, terms: Int32, eligible: UInt8, out: UIn
 def bm25(
     pool: Int32,
     tail: Int32,
+    rows: Int32,
     offsets: Int64,
     terms: Int32,
     boosts: Float32,
@@ -144,13 +150,10 @@ def bm25(
     for i, (term, boost) in enumerate(zip(terms.tolist(), boosts.tolist(), strict=True)):
         if not 0 <= term < len(tail):
             return BAD_POSTINGS
-        rows = [
-            row
-            for row in pool[places_of(pool, tail, term)].tolist()
-            if 0 <= row < n and eligible[row]
-        ]
-        idf[i] = boost * math.log(1 + (total - len(rows) + 0.5) / (len(rows) + 0.5)) if rows else 0
-        for row in rows:
+        having = [row for row in rows_of(pool, tail, rows, term) if 0 <= row < n and eligible[row]]
+        df = len(having)
+        idf[i] = boost * math.log(1 + (total - df + 0.5) / (df + 0.5)) if having else 0
+        for row in having:
             words = float(offsets[row + 1] - offsets[row])
             scores[row] += idf[i] / np.float32(1 + k1 * (1 - b + b * words / mean))
             cover[row] |= np.uint64(1 << i)

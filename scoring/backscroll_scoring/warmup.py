@@ -38,7 +38,7 @@ def warm() -> None:
     eligible = np.ones(2, np.uint8)
     postings = Postings()
     postings.append(0, [[0], [0]])
-    postings.renumbered(rows)
+    postings.renumber(rows)
     rows_with(postings.view(), ids[:1], eligible)
     in_use(postings.view(), ids[:1], eligible)
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)

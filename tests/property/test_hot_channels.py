@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring.reference_lexical import places_of
+from backscroll_scoring.reference_lexical import rows_of as rows_of_term
 from backscroll_sidecar.channels import ChannelView, HotChannel
 from backscroll_sidecar.domain import (
     Analysis,
@@ -63,7 +63,7 @@ def words_in(view: ChannelView) -> list[set[str]]:
     out: list[set[str]] = [set() for _ in range(view.count)]
     for word, number in view.lexicon.ids.items():
         if number < len(postings.tail):
-            for row in postings.pool[places_of(postings.pool, postings.tail, number)].tolist():
+            for row in rows_of_term(postings.pool, postings.tail, postings.rows, number):
                 if row < view.count:
                     out[row].add(word)
     return out
@@ -132,12 +132,14 @@ class Truth:
         return Applied(stored=tuple(self.draw_row(draw, f"m{n}") for n in range(first, self.used)))
 
     def edit(self, draw: st.DrawFn) -> Applied:
-        old = self.rows[draw(st.sampled_from(sorted(self.rows)))]
-        if old.state is MessageState.RECALLED:
-            return Applied()
-        analysis = self.draw_analysis(draw, old.message.id)
-        new = replace(old, analysis=analysis, revision=old.revision + 1)
-        return Applied(stored=(self.put(new),))
+        """A few edits in one commit; a row may be edited twice."""
+        changed = []
+        for id in draw(st.lists(st.sampled_from(sorted(self.rows)), min_size=1, max_size=3)):
+            old = self.rows[id]
+            if old.state is not MessageState.RECALLED:
+                analysis = self.draw_analysis(draw, id)
+                changed.append(self.put(replace(old, analysis=analysis, revision=old.revision + 1)))
+        return Applied(stored=tuple(changed))
 
     def recall(self, draw: st.DrawFn) -> Applied:
         old = self.rows[draw(st.sampled_from(sorted(self.rows)))]

@@ -7,8 +7,9 @@ is called by the first word, whose name is shortened) is `names_called`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 
@@ -16,6 +17,11 @@ NOBODY = -1
 
 MAX_CHARS = 400
 """A line shows in its beginning what it answers; the rest of a paste is not read."""
+
+RARE_CHARS = 512
+"""So much is read of each text a shortened name must be rare in: the longest line of IRC."""
+MOST_RARE = 6
+"""A word that more of them have is just a word."""
 
 FLAGS = (
     "question_mark", "question_word", "thanks", "yes_no", "greeting", "correction", "link", "version", "you",
@@ -113,11 +119,14 @@ def names_called(
     tokens = set(_TOKEN.findall(body)) - STOP_WORDS
     if tokens:
         heads = {token[:3] for token in tokens}
+        recent = _Recent(recent_texts)
         for name, user in names.items():
             if _head(name) not in heads or user in {addressee, author}:
                 continue
-            if any(_is_rare(token, recent_texts) for token in tokens & _prefixes(name)):
-                return addressee, user
+            for token in tokens & _prefixes(name):
+                if recent.is_rare(token):
+                    return addressee, user
+                tokens.discard(token)  # a common word shortens no other name either
     return addressee, NOBODY
 
 
@@ -139,8 +148,21 @@ def _who(word: str, names: Mapping[str, int], author: int) -> int:
     return NOBODY
 
 
-def _is_rare(token: str, texts: Iterable[str]) -> bool:
-    return sum(token in text.casefold() for text in texts) <= 6
+class _Recent:
+    """The beginnings of texts, `RARE_CHARS` each, case-folded when first asked for: few lines shorten a name."""
+
+    __slots__ = ("_folded", "_texts")
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._folded: list[str] | None = None
+
+    def is_rare(self, token: str) -> bool:
+        """Whether at most `MOST_RARE` of the texts have it. O(characters kept)."""
+        if self._folded is None:
+            self._folded = [text[:RARE_CHARS].casefold() for text in self._texts]
+        having = (1 for text in self._folded if token in text)
+        return sum(islice(having, MOST_RARE + 1)) <= MOST_RARE
 
 
 @lru_cache(maxsize=4096)

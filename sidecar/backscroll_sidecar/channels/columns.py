@@ -7,7 +7,7 @@ of that length needs no lock. When the capacity is used up the data moves to a l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -59,10 +59,13 @@ class Column:
         """A new column with the rows `order` names, in that order."""
         return type(self)(self._data.dtype, self.view()[order])
 
-    def replace(self, row: int, value: int) -> Self:
-        """A new column with one value changed."""
+    def replace(self, rows: NDArray[np.intp], values: Sequence[int]) -> Self:
+        """A new column with the values of these rows changed; itself when they are what they were."""
+        new = np.array(values, self._data.dtype)
+        if np.array_equal(self.view()[rows], new):
+            return self
         out = self.copy()
-        out.raw()[row] = value
+        out.raw()[rows] = new
         return out
 
     def copy(self) -> Self:
@@ -115,11 +118,18 @@ class RaggedColumn:
         )
         return RaggedColumn(np.concatenate([np.zeros(1, np.int64), ends]), values[index])
 
-    def replace(self, row: int, run: Iterable[int]) -> RaggedColumn:
-        """A new column with one run changed."""
+    def replace(self, runs: Mapping[int, Iterable[int]]) -> RaggedColumn:
+        """A new column with the runs of these rows changed; itself when they are what they were. One pass."""
         offsets, values = self.view()
-        start, end = int(offsets[row]), int(offsets[row + 1])
-        new = np.array(sorted(set(run)), np.int32)
-        moved = offsets.copy()
-        moved[row + 1 :] += len(new) - (end - start)
-        return RaggedColumn(moved, np.concatenate([values[:start], new, values[end:]]))
+        lengths, pieces, done = np.diff(offsets), [], 0
+        is_changed = False
+        for row in sorted(runs):
+            start, end = int(offsets[row]), int(offsets[row + 1])
+            new = np.array(sorted(set(runs[row])), np.int32)
+            is_changed = is_changed or not np.array_equal(new, values[start:end])
+            pieces += [values[done:start], new]
+            lengths[row], done = len(new), end
+        if not is_changed:
+            return self
+        moved = np.concatenate([offsets[:1], np.cumsum(lengths)])
+        return RaggedColumn(moved, np.concatenate([*pieces, values[done:]]))

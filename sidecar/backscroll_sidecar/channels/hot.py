@@ -188,30 +188,30 @@ class HotChannel:
             self._changed(0)
 
     def _replace(self, stored: Sequence[StoredMessage]) -> None:
-        """Edits and recalls: the row stays where it is."""
+        """Edits and recalls: the rows stay where they are. One copy of what changes, however many rows do."""
+        new = {self._rows[item.message.id]: item for item in stored}  # the last revision of each
+        fragments = {
+            row: self._codec.encode(item) for row, item in new.items()
+        }  # it alone may raise
         self._texts, self._fragments = self._texts.copy(), self._fragments.copy()
-        for item in stored:
-            row = self._rows[item.message.id]
-            self._text_bytes -= _text_bytes(
-                self._texts[row : row + 1], self._fragments[row : row + 1]
-            )
-            self._texts[row] = item.analysis.text
-            self._fragments[row] = self._codec.encode(item)
-            self._text_bytes += _text_bytes(
-                self._texts[row : row + 1], self._fragments[row : row + 1]
-            )
-            for name, value in self._row_scalars(item).items():
-                if name not in {"time_ms", "seq"}:
-                    self._scalars[name] = self._scalars[name].replace(row, value)
-            self._keywords = self._keywords.replace(row, self._keyword_run(item))
-            self._mentions = self._mentions.replace(row, self._mention_run(item))
-            self._lexicon.replace(row, item.analysis.text, item.analysis.keywords)
-            self._links = self._links.with_edge(
-                row, _edge(item), self._ids, self._scalars["seq"].view()
-            )
-        changed = {item.message.id: (item.seq, item.message.parts) for item in stored}
+        for row, item in new.items():
+            here = slice(row, row + 1)
+            self._text_bytes -= _text_bytes(self._texts[here], self._fragments[here])
+            self._texts[row], self._fragments[row] = item.analysis.text, fragments[row]
+            self._text_bytes += _text_bytes(self._texts[here], self._fragments[here])
+        rows = np.array(list(new), np.intp)
+        values = [self._row_scalars(item) for item in new.values()]
+        for name in SCALARS.keys() - {"time_ms", "seq"}:
+            self._scalars[name] = self._scalars[name].replace(rows, [v[name] for v in values])
+        self._keywords = self._keywords.replace({r: self._keyword_run(s) for r, s in new.items()})
+        self._mentions = self._mentions.replace({r: self._mention_run(s) for r, s in new.items()})
+        self._lexicon.replace({r: (s.analysis.text, s.analysis.keywords) for r, s in new.items()})
+        self._links = self._links.with_edges(
+            {row: _edge(item) for row, item in new.items()}, self._ids, self._scalars["seq"].view()
+        )
+        changed = {item.message.id: (item.seq, item.message.parts) for item in new.values()}
         self._tool_rounds = self._tool_rounds.replaced(changed)
-        self._changed(min(self._rows[item.message.id] for item in stored))
+        self._changed(min(new))
 
     def _sort(self, first: int = 0) -> None:
         """Late messages among the rows from `first` on move to their place in time; those before are in order."""

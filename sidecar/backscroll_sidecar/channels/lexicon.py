@@ -71,14 +71,15 @@ class Lexicon:
         """Add the rows from `first` on, given as text and keywords."""
         self._postings.append(first, [self._terms(text, words) for text, words in rows])
 
-    def replace(self, row: int, text: str, words: Sequence[str]) -> None:
-        """Another text in the place of the one that was there."""
-        self._postings = self._postings.without(row)
-        self._postings.append(row, [self._terms(text, words)])
+    def replace(self, rows: Mapping[int, tuple[str, Sequence[str]]]) -> None:
+        """Other texts, given as text and keywords, in the place of those that were there."""
+        self._postings.remove(np.array(list(rows), np.int32))
+        for row, (text, words) in rows.items():
+            self._postings.append(row, [self._terms(text, words)])
 
     def renumber(self, new_rows: NDArray[np.int32]) -> None:
-        """Row r is now ``new_rows[r]``; see `Postings.renumbered`."""
-        self._postings = self._postings.renumbered(new_rows)
+        """Row r is now ``new_rows[r]``; see `Postings.renumber`."""
+        self._postings.renumber(new_rows)
 
     def _terms(self, text: str, words: Sequence[str]) -> list[int]:
         ids = self._ids

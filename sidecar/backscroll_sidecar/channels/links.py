@@ -7,7 +7,7 @@ a circle is left out. So a restart finds the same edges (law 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ NO_PARENT = -1
 
 
 class Links:
-    """Parents of all rows. `append` changes in place; `take`, `with_edge` and `rebuilt` return new links."""
+    """Parents of all rows. `append` changes in place; `take`, `with_edges` and `rebuilt` return new links."""
 
     __slots__ = ("_edges", "_explicit", "_parent", "_waiting")
 
@@ -73,12 +73,16 @@ class Links:
         out._link(((row, ids[row]) for row in arrival), {}, len(ids))
         return out
 
-    def with_edge(self, row: int, edge: Edge, ids: Sequence[str], seq: NDArray[np.int64]) -> Links:
-        """The links after the edge of one row changed; the same object when it did not."""
-        if edge == self._edges[row]:
+    def with_edges(
+        self, new: Mapping[int, Edge], ids: Sequence[str], seq: NDArray[np.int64]
+    ) -> Links:
+        """The links after the edges of some rows changed; the same object when they did not."""
+        changed = {row: edge for row, edge in new.items() if edge != self._edges[row]}
+        if not changed:
             return self
         edges = self._edges.copy()
-        edges[row] = edge
+        for row, edge in changed.items():
+            edges[row] = edge
         return self.rebuilt(ids, seq, edges)
 
     @property

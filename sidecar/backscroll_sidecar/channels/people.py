@@ -7,9 +7,39 @@ from collections.abc import Iterable
 from typing import Final
 
 from backscroll_sidecar.domain import Author, Member
+from backscroll_sidecar.scripts import HAN, UNSPACED
 
 AMBIGUOUS: Final = None
 _NAME_PART = re.compile(r"[^\W_]+")
+_UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
+
+
+class NameParts(dict[str, set[int]]):
+    """The users by whole case-folded name and by each word of it.
+
+    Attributes
+    ----------
+    lengths : first character to lengths, longest first
+        Of the parts that begin in a script without spaces. There a name may stand anywhere in a run: this says where
+        it is worth a look, so that a text without names costs one look-up a character.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lengths: dict[str, tuple[int, ...]] = {}
+
+    def note(self, part: str, user: int) -> None:
+        """Enter a user under a part, case-folded and not empty."""
+        self.setdefault(part, set()).add(user)
+        if _UNSPACED_START.match(part):
+            known = self.lengths.get(part[0], ())
+            if len(part) not in known:
+                self.lengths[part[0]] = tuple(sorted((*known, len(part)), reverse=True))
+
+    def clear(self) -> None:
+        """Forget all."""
+        super().clear()
+        self.lengths.clear()
 
 
 class People:
@@ -29,7 +59,7 @@ class People:
         self.left_at_ms: dict[int, int] = {}
         self.longest_name_chars = 0
         self._by_name: dict[str, str | None] = {}
-        self.by_name_part: dict[str, set[int]] = {}
+        self.by_name_part = NameParts()
         self._member_names: dict[int, tuple[str, ...]] = {}
 
     def intern(self, user_id: str) -> int:
@@ -100,7 +130,7 @@ class People:
         self.longest_name_chars = max(self.longest_name_chars, len(folded))
         for part in {folded, *_NAME_PART.findall(folded)}:
             if len(part) > 1:
-                self.by_name_part.setdefault(part, set()).add(self.index[user_id])
+                self.by_name_part.note(part, self.index[user_id])
 
 
 def _set_or_drop(table: dict[int, int], index: int, value: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +29,12 @@ from backscroll_sidecar.context.model import (
 from backscroll_sidecar.context.parts import lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
-from backscroll_sidecar.context.question import Question, resolve_question
+from backscroll_sidecar.context.question import (
+    INLINE_US,
+    Question,
+    resolve_question,
+    resolve_us,
+)
 from backscroll_sidecar.context.result import Opened, built_context, log_built
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
@@ -127,7 +133,7 @@ class ContextBuilder:
         watch.lap("route")
         opened = await self._open(request, route, deadline)
         watch.lap("open")
-        question = resolve_question(request, opened.view, self._analyzer, self._clock.now_ms())
+        question = await self._resolve(request, opened.view)
         watch.lap("question")
         picked = await self._pick(request, route, opened, question, deadline)
         watch.lap("pick")
@@ -200,6 +206,13 @@ class ContextBuilder:
             log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
             return Opened(empty, True, False, (Degradation("gather", reason, "history"),))
         return Opened(view or empty, known=view is not None, cache_hit=False)
+
+    async def _resolve(self, request: BuildRequest, view: ChannelView) -> Question:
+        """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
+        now_ms = self._clock.now_ms()
+        if resolve_us(request, view) > INLINE_US:
+            return await asyncio.to_thread(resolve_question, request, view, self._analyzer, now_ms)
+        return resolve_question(request, view, self._analyzer, now_ms)
 
     async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
         if request.key.channel:

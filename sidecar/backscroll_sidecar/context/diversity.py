@@ -9,10 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import mmr_order, near_duplicates, set_similarity, shingle_sets
+from backscroll_scoring import FeatureSets, mmr_order, near_duplicates, set_similarity, shingle_sets
+from backscroll_sidecar.analyze.ends import ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
+
+COMPARED_CHARS = 256
+"""So much of a text is compared, from its two ends: 98.7 % of the lines of IRC are no longer. The cost is that of the
+characters, some 50 ns each."""
 
 
 def diversify(
@@ -40,7 +45,7 @@ def diversify(
         return [place for place in order if place not in gone], alike
     places = np.array([order[i] for i in references])
     rows = gathered.rows[places]
-    sets = shingle_sets([view.texts[row] for row in rows.tolist()])
+    sets = _shingles(view, rows)
     # What stands behind the last place keeps its order. (Rounds may be passed over, then any may move up.)
     seen = None if members else sum(i < profile.max_context for i in references)
     first = mmr_order(scores[places], set_similarity(sets), rows=rows, limit=seen)
@@ -63,7 +68,11 @@ def _repeats(
     # No more can move up than there are references: what stands behind needs no look. (Rounds may be passed over.)
     head = order if gathered.rounds.members else order[: maximum + len(references)]
     rows = gathered.rows[head]
-    sets = shingle_sets([view.texts[row] for row in rows.tolist()])
+    sets = _shingles(view, rows)
     places = np.arange(len(head), dtype=np.int32)
     leaders = near_duplicates(sets, places, authors=view.columns.author[rows])
     return [order[i] for i in references if i < len(head) and leaders[i] >= 0]
+
+
+def _shingles(view: ChannelView, rows: NDArray[np.int32]) -> FeatureSets:
+    return shingle_sets([ends_of(view.texts[row], COMPARED_CHARS) for row in rows.tolist()])

@@ -173,7 +173,7 @@ class Picker:
         far = Reach.NEAR
         recalled: Recalled | None = None
         if profile.memory_sources and question.text:
-            sought, sounds = look_up(query, question)
+            sought, sounds = await deadline.bound(look_up(query, question))
             answers = question.explicit_parent_row >= 0
             far = reach(replies.ranking.starts_new, sounds, answers=answers)
             if far is not Reach.NEAR:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backscroll_sidecar.analyze import is_stop_word
+from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.scripts import HAN, UNSPACED
 
 MAX_NAME_CHARS = 12
@@ -35,7 +35,7 @@ class Named:
     speaks_of: bool = False
 
 
-def named_in(text: str, by_name_part: Mapping[str, set[int]]) -> Named:
+def named_in(text: str, by_name_part: NameParts) -> Named:
     """Find names and words of names in `text`: whole words in spaced scripts, anywhere in the others.
 
     A name that is a stop word ("Will") counts only with a capital letter inside the text. O(length of the text).
@@ -59,9 +59,7 @@ def named_in(text: str, by_name_part: Mapping[str, set[int]]) -> Named:
     return Named(frozenset(users), _POSSESSIVE.sub(" ", rest), speaks_of)
 
 
-def _spans(
-    token: str, inside: bool, by_name_part: Mapping[str, set[int]]
-) -> list[tuple[int, int, set[int]]]:
+def _spans(token: str, inside: bool, by_name_part: NameParts) -> list[tuple[int, int, set[int]]]:
     """(start, end, users) of the names in one token."""
     if _UNSPACED_START.match(token):
         return _unspaced(token, by_name_part)
@@ -73,16 +71,20 @@ def _spans(
     return [(0, len(token), who)] if who else []
 
 
-def _unspaced(run: str, by_name_part: Mapping[str, set[int]]) -> list[tuple[int, int, set[int]]]:
-    """The longest names from left to right."""
+def _unspaced(run: str, by_name_part: NameParts) -> list[tuple[int, int, set[int]]]:
+    """The longest names from left to right: only where a name's first character stands, only as long as names are."""
     out: list[tuple[int, int, set[int]]] = []
-    start = 0
-    while start < len(run):
-        for end in range(min(len(run), start + MAX_NAME_CHARS), start + 1, -1):
-            who = by_name_part.get(run[start:end].casefold())
+    taken = 0
+    for start, first in enumerate(run):
+        if start < taken or first not in by_name_part.lengths:
+            continue
+        for length in by_name_part.lengths[first]:
+            end = start + length
+            if length > MAX_NAME_CHARS or end > len(run):
+                continue
+            who = by_name_part.get(run[start:end])  # these scripts have no case
             if who:
                 out.append((start, end, who))
-                start = end - 1
+                taken = end
                 break
-        start += 1
     return out

@@ -63,9 +63,10 @@ def test_ragged_columns(given_runs, data):
     order = np.array(data.draw(st.permutations(range(len(wanted)))), np.intp)
     assert listed(column.take(order)) == [wanted[i] for i in order]
     if wanted:
-        row = data.draw(st.integers(0, len(wanted) - 1))
-        changed = column.replace(row, [5, 3, 5])
-        assert listed(changed) == [*wanted[:row], [3, 5], *wanted[row + 1 :]]
+        rows = data.draw(st.sets(st.integers(0, len(wanted) - 1), min_size=1, max_size=3))
+        changed = column.replace({key: [5, 3, 5] for key in rows})
+        assert listed(changed) == [[3, 5] if i in rows else run for i, run in enumerate(wanted)]
+        assert column.replace({row: wanted[row] for row in rows}) is column
     assert listed(column) == wanted
     assert listed(column.take(np.array([], np.intp))) == []
 

@@ -29,9 +29,12 @@ def filled(rows):
 
 def lists_of(postings, n):
     """term: its rows below n, from the postings."""
-    view = postings.view()
+    return rows_in(postings.view(), n)
+
+
+def rows_in(view, n):
     known = {
-        term: sorted(view.pool[reference_lexical.places_of(view.pool, view.tail, term)].tolist())
+        term: sorted(reference_lexical.rows_of(view.pool, view.tail, view.rows, term))
         for term in range(TERMS)
     }
     return {term: [row for row in rows if row < n] for term, rows in known.items()}
@@ -103,22 +106,27 @@ def test_append_twins(rows, batch):
 
 
 @TWINS
-@given(runs, st.data())
+@given(st.lists(run, min_size=1, max_size=30), st.data())
 def test_rows_leave_and_move(rows, data):
     """What is taken out is gone, what is renumbered is found under its new number, and the old postings stay."""
-    postings = filled(rows)
-    before = lists_of(postings, len(rows))
-    row = data.draw(st.integers(0, max(0, len(rows) - 1)))
+    postings, other = filled(rows), filled(rows)
+    views = [postings.view(), other.view()]
+    row = data.draw(st.integers(0, len(rows) - 1))
     left = [[] if place == row else terms for place, terms in enumerate(rows)]
-    assert lists_of(postings.without(row), len(rows)) == inverted(left)
+    postings.remove(np.array([row], np.int32))
+    assert lists_of(postings, len(rows)) == inverted(left)
+    postings.append(row, [[0, 1]])  # another text in its place, and one behind
+    postings.append(len(rows), [[1]])
+    left[row] = [0, 1]
+    assert lists_of(postings, len(rows)) == inverted(left)
     order = data.draw(st.permutations(range(len(rows))))
     kept = order[: data.draw(st.integers(0, len(rows)))]
     new_rows = np.full(len(rows), GONE, np.int32)
     new_rows[kept] = np.arange(len(kept))
-    moved = postings.renumbered(new_rows)
-    assert lists_of(moved, len(rows)) == inverted([rows[place] for place in kept])
-    moved.append(len(kept), [[0, 1]])
-    assert lists_of(postings, len(rows)) == before
+    other.renumber(new_rows)
+    assert lists_of(other, len(rows)) == inverted([rows[place] for place in kept])
+    other.append(len(kept), [[0, 1]])
+    assert [rows_in(view, len(rows)) for view in views] == [inverted(rows)] * 2
 
 
 @TWINS

@@ -1,0 +1,207 @@
+"""Law 9: what one request may bring is read to a stated bound, and what is still long is done off the event loop."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
+from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, names_called
+from backscroll_sidecar.channels import HotChannel
+from backscroll_sidecar.channels.people import NameParts
+from backscroll_sidecar.context import builder, diversity, recall
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.question import INLINE_US, resolve_question
+from backscroll_sidecar.strategies.names import named_in
+from tests.kit.chats import ANN, BEN, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
+from tests.kit.rooms import Room
+
+LINES = [
+    say(f"m{n}", (ANN, BEN, CAT)[n % 3], f"line {n} about the cat", (99 - n) * 1_000)
+    for n in range(90)
+]
+SIZES = {"中": 21_000, "cat ": 16_000}
+
+
+class Lookups(NameParts):
+    """Counts how often a name is looked for."""
+
+    count = 0
+
+    def get(self, *args):  # type: ignore[no-untyped-def]
+        self.count += 1
+        return super().get(*args)
+
+
+class Counting(Analyzer):
+    """Counts the characters it reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chars = 0
+
+    def analyze_text(self, text: str) -> tuple[str, ...]:
+        self.chars += len(text)
+        return super().analyze_text(text)
+
+    def count_tokens(self, text: str) -> int:
+        self.chars += len(text)
+        return super().count_tokens(text)
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[bool]:
+    """Whether each call of a function ran on the loop's thread, in order."""
+    inline: list[bool] = []
+    real = getattr(module, name)
+
+    def call(*args: object, **fields: object) -> object:
+        inline.append(threading.current_thread() is threading.main_thread())
+        return real(*args, **fields)
+
+    monkeypatch.setattr(module, name, call)
+    return inline
+
+
+def test_a_text_without_names_costs_no_look_up():
+    """64 KiB of Chinese in a channel of Chinese names: only where a name begins is one looked for, only as long."""
+    names = Lookups()
+    for user, name in enumerate(
+        ("小明", "小明同学", "王二", "阿里巴巴和四十个大盗的故事们", "ann")
+    ):
+        names.note(name, user)
+    assert named_in("今天天气很好" * 3_000, names).users == frozenset()
+    assert names.count == 0
+    found = named_in("请问小明同学和小王二在哪" * 2_000, names)
+    assert found.users == {1, 2}
+    assert names.count <= 4 * 2_000
+    assert "请问" in found.rest
+    assert "小明" not in found.rest
+
+
+def test_names_taken_away_are_looked_for_no_more():
+    """The table of first characters goes with the names."""
+    names = NameParts()
+    names.note("小明", 1)
+    names.clear()
+    assert (names.lengths, named_in("小明在吗", names).users) == ({}, frozenset())
+
+
+@pytest.mark.parametrize(("unit", "times"), SIZES.items())
+def test_a_long_question_is_read_at_its_ends(unit, times):
+    """However long a question is, as much of it is cut into words; both ends count."""
+    view = HotChannel(KEY, PlainCodec(), stored_in_order(LINES)).view()
+    analyzer = Counting()
+    text = f"zebra {unit * times} tiger"
+    request = BuildRequest(KEY, text, asker=ANN, asked_at_ms=NOON_MS)
+    question = resolve_question(request, view, analyzer, NOON_MS)
+    assert analyzer.chars <= 2 * (QUESTION_CHARS + 1)
+    assert {"zebra", "tiger"} <= set(question.keywords)
+    exact = Analyzer().count_tokens(text)
+    assert abs(question.token_count - exact) < 0.1 * exact
+    assert question.text == text  # what the model gets is whole
+
+
+def test_up_to_the_bound_nothing_is_left_out():
+    """A question of ordinary length is read whole."""
+    text = "x" * QUESTION_CHARS
+    assert ends_of(text, QUESTION_CHARS) is text
+    cut = ends_of("a" * 600 + "b" * 600, QUESTION_CHARS)
+    assert cut == "a" * 500 + "\n" + "b" * 500
+
+
+@pytest.mark.parametrize(
+    ("question", "inline"),
+    [("which cat is it?", True), ("哪只猫？" * 20, True), ("哪只猫？" * 5_000, False), ("cat " * 16_000, False)],
+)  # fmt: skip
+async def test_long_questions_leave_the_loop(question, inline, monkeypatch):
+    """Reading the question and looking it up: at once for short ones, in a thread for long ones."""
+    resolving = watched(monkeypatch, builder, "resolve_question")
+    seeking = watched(monkeypatch, recall, "seek")
+    built = await Room(LINES).build(question, token_budget=200_000)
+    assert (resolving, seeking) == ([inline], [inline])
+    assert built.items
+    assert not built.degradations
+
+
+async def test_a_trigger_counts_like_a_question(monkeypatch):
+    """A stored message of 64 KiB that is the question is long, too."""
+    resolving = watched(monkeypatch, builder, "resolve_question")
+    room = Room([*LINES, say("long", ANN, "cat " * 16_000, 500)])
+    await room.build("", trigger_message_id="long", token_budget=200_000)
+    assert resolving == [False]
+
+
+async def test_words_that_all_say_leave_the_loop(monkeypatch):
+    """What many postings cost is predicted: a word of every row in a thread, a rare one at once, whatever the rows."""
+    rows = stored_in_order(LINES[:1])
+    many = [
+        replace(rows[0], message=replace(rows[0].message, id=f"m{n}"), seq=n + 1, rank_time_ms=n)
+        for n in range(9_000)
+    ]
+    seeking = watched(monkeypatch, recall, "seek")
+    room = Room(many)
+    await room.build("zebra crossing?")
+    await room.build("cat")
+    assert seeking == [True, False]
+
+
+def test_postings_of_unknown_words_are_predicted():
+    """A Chinese word the channel does not have is sought by its characters: they are what it costs."""
+    view = HotChannel(KEY, PlainCodec(), stored_in_order(
+        [say(f"m{n}", ANN, "猫在这里。鱼在那里。", n) for n in range(200)]
+    )).view()  # fmt: skip
+
+    def us(*words):
+        question = resolve_question(
+            BuildRequest(KEY, "x", asker=ANN, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
+        )
+        query = type("Query", (), {"view": view, "end": view.count})
+        return recall.look_up_us(query, replace(question, keywords=words))
+
+    assert us("猫鱼") == us("猫", "鱼") > us("猫") > us("zebra")
+    assert us("zebra") < INLINE_US
+
+
+def test_shortened_names_are_sought_in_the_beginnings_of_lines():
+    """A pasted log among the last lines is read to the bound; a word said often there shortens no name."""
+
+    class Text(str):  # noqa: SLOT000
+        folded = 0
+
+        def __getitem__(self, part):  # type: ignore[no-untyped-def]
+            return Text(super().__getitem__(part))
+
+        def casefold(self) -> str:
+            Text.folded += len(self)
+            return super().casefold()
+
+    names = {f"install{k}er": k for k in range(40)} | {"packageman": 50}
+    texts = [Text("install the package " * 3_000)] * 100
+    question = "install package again " * 9
+    assert names_called(question, names, 99, texts) == (-1, -1)
+    assert 0 < Text.folded <= 100 * RARE_CHARS
+    assert names_called(question, names, 99, texts[:6]) == (-1, 0)
+    late = [("x" * RARE_CHARS) + " install package"] * 100
+    assert names_called(question, names, 99, late)[1] != -1
+
+
+def test_long_references_are_compared_by_their_ends(monkeypatch):
+    """P-05: what is cut into shingles has a bound a line; short lines are whole, and both ends of long ones count."""
+    seen: list[str] = []
+    real = diversity.shingle_sets
+    monkeypatch.setattr(diversity, "shingle_sets", lambda texts: seen.extend(texts) or real(texts))
+    long = "the same words over and over " * 2_000
+    texts = ["a short line", long + "cats", long + "dogs"]
+    view = HotChannel(KEY, PlainCodec(), stored_in_order(
+        [say(f"m{n}", ANN, text, 9 - n) for n, text in enumerate(texts)]
+    )).view()  # fmt: skip
+    diversity._shingles(view, np.arange(3, dtype=np.int32))
+    assert seen[0] == "a short line"
+    assert all(len(text) <= diversity.COMPARED_CHARS + 1 for text in seen)
+    assert seen[1].endswith("cats")
+    assert seen[2].endswith("dogs")
+    assert seen[1].startswith("the same")
