@@ -294,6 +294,7 @@ def chat_model(settings: Settings) -> ChatModel:
             headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
             query=settings.model_query,
             idle_s=settings.model_idle_seconds,
+            max_tokens_field=settings.model_max_tokens_field,
         )
     )
 

@@ -38,9 +38,12 @@ DEFAULT_SELF_ID = "assistant"
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """Defaults of S5-30, the notices of S5-31, the policy for a stream that ends without a reason."""
+    """Defaults of S5-30, the notices of S5-31, the policy for a stream that ends without a reason.
 
-    temperature: float = 0.7
+    `temperature` None: a call that names none is sent none.
+    """
+
+    temperature: float | None = 0.7
     max_tool_iterations: int = 10
     notices: Notices = NOTICES
     missing_finish_is_complete: bool = False

@@ -245,3 +245,27 @@ def test_kernels_are_kept_under_the_state_directory_before_numba_is_imported(tmp
 def test_an_own_cache_directory_stays(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
     assert prepare_process(load().settings) == tmp_path / "mine"
+
+
+@pytest.mark.parametrize(
+    ("value", "temperature"), [("none", "none"), ("0", 0.0), ("1.5", 1.5), ("2", 2.0)]
+)
+def test_a_temperature_is_a_number_or_none(monkeypatch, value, temperature):
+    """S5-30: a model may refuse any; `none` sends none."""
+    monkeypatch.setenv("BACKSCROLL_TEMPERATURE", value)
+    loaded = load()
+    assert (loaded.settings.temperature, loaded.problems) == (temperature, ())
+    assert loaded.settings.chat_settings().temperature == (
+        None if temperature == "none" else temperature
+    )
+
+
+@pytest.mark.parametrize("value", ["None!", "-0.1", "2.1", "nan", "inf", "hot"])
+def test_any_other_temperature_is_wrong(monkeypatch, value):
+    """S5-28: said once, with what it may be."""
+    monkeypatch.setenv("BACKSCROLL_TEMPERATURE", value)
+    loaded = load()
+    assert loaded.settings.temperature == 0.7
+    (problem,) = loaded.problems
+    assert problem.name == "BACKSCROLL_TEMPERATURE"
+    assert "from 0 to 2, or none" in problem.message
