@@ -88,6 +88,10 @@ def stream_chat(
         As for `build_context`, and with reason MISSING_FIELD without an asker.
     NotFound
         If there is no such turn, or no message `trigger_message_id`.
+    TypeError, ValueError
+        Before anything is asked: `tools` is no dict of functions, or asynchronous ones come without
+        `AsyncClient`; a function cannot be described, or no vendor takes its name (letters, digits,
+        _ and -, at most 64).
 
     Examples
     --------
@@ -147,6 +151,8 @@ def chat(
         tools,
         (turn_id, tool_results),
     )
+    if turn.table is not None:
+        yield turn.table
     built: Context | None = None
     calls: list[ToolCall] = []
     while True:
@@ -171,6 +177,8 @@ def chat(
 
 def _rounds(turn: _Turn, timeout_s: float | None) -> Conversation[ChatEvent]:
     """Stream, run the tools asked for, stream again; the end of a round that goes on is left out."""
+    if turn.table is not None:
+        yield turn.table
     while True:
         try:
             yield Stream(Call("StreamChat", turn.request, timeout_s), turn.heard)
