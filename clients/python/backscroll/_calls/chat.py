@@ -49,9 +49,10 @@ def stream_chat(
     The question and the reply are stored in the channel. First comes a `ContextEvent`, then each
     `Delta`, last an `End` that says why it ended; a model that fails on the way is an `ErrorEvent`,
     not an exception, and an end of "deadline" or "incomplete" leaves half an answer without one. A
-    server that is not there, or stops midway, raises. Leaving the loop early ends the call and the model's work. Never retried by itself,
-    but for the results of tools, which are sent once more when the server could not be reached; an
-    error raised then has `turn_id` and `tool_results`, which continue the turn.
+    server that is not there, or stops midway, raises. Leaving the loop early ends the call and the
+    model's work. Never retried by itself, but for the results of tools, which are sent once more
+    when the server could not be reached; an error raised then has `turn_id` and `tool_results`,
+    which continue the turn.
 
     Parameters
     ----------
