@@ -13,26 +13,16 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backscroll import Author, BackscrollError, Client, Delta, End, ErrorEvent, Message, Notice
+from backscroll import BackscrollError, Client, Delta, End, ErrorEvent, Message, Notice
 
-ROOM, ME = "living-room", Author("cat", "Cat", kind="bot")
+ROOM, ME = "living-room", "cat"
 SYSTEM = "You are Cat, a friendly house cat in a group chat. Answer in one or two sentences."
 EDIT_EVERY_S = 0.5  # platforms limit how often a message may be edited
-
-
-@dataclass
-class Event:
-    """A message, as a platform tells of it."""
-
-    id: str
-    user: str
-    text: str
-    reply_to: str | None
-    time_ms: int
+Event = namedtuple("Event", "id user text reply_to time_ms")  # a message, as a platform tells of it
 
 
 class Platform:
@@ -54,8 +44,8 @@ class Platform:
         print(f"\r  cat: {text}", end="", flush=True)
 
     def finish(self, reply_id: str) -> None:
-        self.ids.append(reply_id)
-        self.mine.add(reply_id)
+        self.ids.append(reply_id or f"msg-{time.time_ns()}")  # no id: nothing was stored of it
+        self.mine.add(self.ids[-1])
         print(f"   [{len(self.ids)}]", flush=True)
 
 
@@ -65,24 +55,30 @@ def clock() -> str:
 
 
 def answer(client: Client, platform: Platform, event: Event) -> None:
-    text, edited_s = "", 0.0
-    for said in client.stream_chat(
-        ROOM, trigger_message_id=event.id, self_ids=[ME.id], system=SYSTEM, tools={"clock": clock}
-    ):
-        match said:
-            case Delta(piece) | Notice(piece):
-                text += piece
-            case ErrorEvent(words):
-                text += f" ({words})"
-            case End() as end:  # by now the server has stored the reply
-                platform.edit(text.strip() or "(no answer)")
-                platform.finish(end.reply_message_id)
-        if isinstance(said, Delta) and time.monotonic() - edited_s > EDIT_EVERY_S:
-            platform.edit(text)
-            edited_s = time.monotonic()
+    text, reply_id, edited_s = "", "", 0.0
+    about = {"trigger_message_id": event.id, "self_ids": [ME], "system": SYSTEM}
+    try:
+        for said in client.stream_chat(ROOM, tools={"clock": clock}, **about):
+            match said:
+                case Delta(piece) | Notice(piece):
+                    text += piece
+                case ErrorEvent(words):
+                    text += f" ({words})"
+                case End(reason, _, reply_id):  # by now the server has stored the reply
+                    text += " … (broke off)" if reason in {"deadline", "incomplete"} else ""
+            if isinstance(said, Delta) and time.monotonic() - edited_s > EDIT_EVERY_S:
+                platform.edit(text)
+                edited_s = time.monotonic()
+    except BackscrollError as error:  # the server went away
+        text += f" … ({error})"
+    platform.edit(text.strip() or "(no answer)")
+    platform.finish(reply_id)
 
 
 def main() -> None:
+    if {"-h", "--help"} & {*sys.argv}:
+        print(__doc__)
+        return
     platform = Platform()
     with Client(sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7171") as client:
         for event in platform.events():

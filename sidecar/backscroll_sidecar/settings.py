@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, LENGTH_NOTICE
+from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, ERROR_PREFIX, LENGTH_NOTICE
 from backscroll_sidecar.settings_types import (
     Address,
     ProfileName,
     Share,
     StrategyName,
     Table,
+    Temperature,
     UserPath,
     Words,
 )
@@ -178,8 +179,15 @@ class Settings(_Section):
         description="Take a stream that ends cleanly without a reason as whole, as some local servers need. Off: "
         "INCOMPLETE, and the reply is marked partial.",
     )
-    temperature: float = Field(
-        default=0.7, ge=0, le=2, description="Temperature of model calls that name none."
+    temperature: Temperature = Field(
+        default=0.7,
+        description="Temperature of model calls that name none, 0 to 2. none: they are sent without one, for models "
+        "that refuse it.",
+    )
+    model_max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens",
+        description="Name under which a request's max_output_tokens is sent; OpenAI's newest models want "
+        "max_completion_tokens. No limit is sent unless a request has one.",
     )
     max_tool_iterations: int = Field(
         default=10,
@@ -199,6 +207,10 @@ class Settings(_Section):
     content_filter_notice: str = Field(
         default=CONTENT_FILTER_NOTICE,
         description="Shown behind a reply that the vendor stopped. Empty: nothing.",
+    )
+    error_prefix: str = Field(
+        default=ERROR_PREFIX,
+        description="Stands before what is said of a failed model call, its space at the end included. Empty: nothing.",
     )
     system_text: str | None = Field(
         default=None,
@@ -335,9 +347,9 @@ class Settings(_Section):
         from backscroll_sidecar.chat import ChatSettings, Notices  # noqa: PLC0415
 
         return ChatSettings(
-            temperature=self.temperature,
+            temperature=None if self.temperature == "none" else self.temperature,
             max_tool_iterations=self.max_tool_iterations,
-            notices=Notices(self.length_notice, self.content_filter_notice),
+            notices=Notices(self.length_notice, self.content_filter_notice, self.error_prefix),
             missing_finish_is_complete=self.model_missing_finish_is_complete,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -68,10 +68,24 @@ def home(value: Path) -> Path:
         raise ValueError("there is no such user's home") from None
 
 
+def number_or_none(value: object) -> object:
+    """Say what is wrong once, not once for each thing it could have been."""
+    if value == "none":
+        return value
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0.0 <= number <= 2.0 or isinstance(value, bool):
+        raise ValueError("it is a number from 0 to 2, or none")
+    return number
+
+
 UserPath = Annotated[Path, AfterValidator(home)]
 Address = Annotated[str, AfterValidator(address)]
 ProfileName = Annotated[str, AfterValidator(profile_name)]
 StrategyName = Annotated[str, AfterValidator(strategy)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Temperature = Annotated[float | Literal["none"], BeforeValidator(number_or_none)]
 Words = BeforeValidator(parts)
 Table = BeforeValidator(table)

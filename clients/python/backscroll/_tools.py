@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import json
 import logging
+import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, Union, get_args, get_origin
 
@@ -19,6 +20,8 @@ ToolFunctions: TypeAlias = Mapping[str, Callable[..., Any]]
 MAX_RESULT_BYTES = 65_536
 """What the server takes as the text of one result."""
 _CUT = "… [cut]"
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+"""What vendors take as the name of a tool."""
 _JSON_TYPES: Mapping[object, str] = {
     str: "string",
     int: "integer",
@@ -45,21 +48,45 @@ class ToolTable:
 
         Raises
         ------
+        TypeError
+            If it is no table of functions by name.
         ValueError
-            If a function does not tell enough about itself to be described.
+            If a function does not tell enough about itself to be described, or no vendor takes a tool's name.
         """
+        if not hasattr(tools, "keys"):
+            raise TypeError(
+                f"tools must be a dict of functions by name, not {type(tools).__name__}"
+            )
         try:
             functions = {name: tools[name] for name in tools}
+            _check_functions(functions)
             schemas = tools_json or json.dumps(
                 [schema_of(name, function) for name, function in functions.items()],
                 ensure_ascii=False,
             )
-        except Undescribed:
+        except (Undescribed, _NoFunctions):
             raise
         except Exception:  # noqa: BLE001 - a registry of the bot's: whatever it raises
             _log.warning("the table of tools cannot be read: tools are off", exc_info=True)
             return None
-        return cls(functions, schemas, _parameters(schemas)) if functions else None
+        parameters = _parameters(schemas)
+        _check_names(parameters)
+        return cls(functions, schemas, parameters) if functions else None
+
+    def now(self) -> None:
+        """Check, before anything is asked, that the functions can be called where nothing is awaited.
+
+        Raises
+        ------
+        TypeError
+            If one is asynchronous.
+        """
+        for name, function in self.functions.items():
+            if _is_asynchronous(function):
+                raise _needs_a_loop(name)
+
+    async def awaited(self) -> None:
+        """Nothing to check: here every function can be called."""
 
     def run_of(self, call: ToolCall) -> ToolRun:
         """Look up what a call means; a tool the model was not given is none."""
@@ -82,10 +109,8 @@ class ToolRun:
         Raises
         ------
         TypeError
-            If it is asynchronous.
+            If what it returns must be awaited.
         """
-        if _is_asynchronous(self.function):
-            raise self._needs_a_loop()
         try:
             value = self._called()
             if not inspect.isawaitable(value):
@@ -94,7 +119,7 @@ class ToolRun:
             return self._failed(error)
         if inspect.iscoroutine(value):
             value.close()
-        raise self._needs_a_loop()
+        raise _needs_a_loop(self.call.name)
 
     async def awaited(self) -> ToolResult:
         """Await the function if it is asynchronous; else call it in a thread: it may take its time."""
@@ -108,9 +133,6 @@ class ToolRun:
             return self._result(await value if inspect.isawaitable(value) else value)
         except Exception as error:  # noqa: BLE001 - as above
             return self._failed(error)
-
-    def _needs_a_loop(self) -> TypeError:
-        return TypeError(f"the tool {self.call.name!r} is asynchronous: use AsyncClient")
 
     def _tried(self) -> tuple[object, Exception | None]:
         """What the function returns or raises; not every error can leave a thread by itself."""
@@ -158,6 +180,30 @@ class _Unfit(Exception):
 
 class Undescribed(ValueError):
     """A function does not tell enough about itself."""
+
+
+class _NoFunctions(TypeError):
+    """A table holds something else than functions by name."""
+
+
+def _check_functions(functions: Mapping[Any, Any]) -> None:
+    for name, function in functions.items():
+        if not isinstance(name, str):
+            raise _NoFunctions(f"tools must be functions by name: {name!r} is no text")
+        if not callable(function):
+            raise _NoFunctions(f"the tool {name!r} cannot be called")
+
+
+def _check_names(names: Iterable[str]) -> None:
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"no vendor takes {name!r} as the name of a tool: it must be 1 to 64 letters, digits, _ or -"
+            )
+
+
+def _needs_a_loop(name: str) -> TypeError:
+    return TypeError(f"the tool {name!r} is asynchronous: use AsyncClient")
 
 
 def schema_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:

@@ -66,15 +66,16 @@ class Answering:
                     else:
                         yield event
         except ModelError as failed:
-            ending, error = _failed(failed)
-            log.warning("model failed", fault=failed.fault.value, turn_id=turn.id)
+            ending, error = _failed(failed, self._notices)
+            log.warning("model failed", fault=failed.fault.value, turn_id=turn.id, **failed.told)
         except TimeoutError:
             ending = Ending(EndReason.DEADLINE, is_whole=False)
         except (
             Exception
         ):  # a fault of ours or of a model: the stream still ends with a reason (law 8)
             log.exception("turn failed", turn_id=turn.id)
-            ending, error = _failed(ModelError(ModelFault.BAD_RESPONSE, "the server failed"))
+            broken = ModelError(ModelFault.BAD_RESPONSE, "the server failed")
+            ending, error = _failed(broken, self._notices)
         finally:
             # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.
             cancelled = Ending(EndReason.CANCELLED, is_whole=False)
@@ -142,8 +143,8 @@ def _request(turn: Turn) -> ModelRequest:
     )
 
 
-def _failed(error: ModelError) -> tuple[Ending, ChatError]:
+def _failed(error: ModelError, notices: Notices) -> tuple[Ending, ChatError]:
     ending = Ending(EndReason.UPSTREAM_ERROR, is_whole=False)
     wait_s = error.retry_after_s
     wait_ms = None if wait_s is None else math.ceil(wait_s * 1_000)
-    return ending, ChatError(error_text(error), error.fault.value, wait_ms)
+    return ending, ChatError(error_text(error, notices), error.fault.value, wait_ms)

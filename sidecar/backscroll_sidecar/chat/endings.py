@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backscroll_sidecar.chat.events import EndReason, Notice
-from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, LENGTH_NOTICE
+from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, ERROR_PREFIX, LENGTH_NOTICE
 from backscroll_sidecar.ports import FinishReason, ModelError
-
-ERROR_PREFIX = "生成回复时出现错误: "
 
 
 @dataclass(frozen=True, slots=True)
 class Notices:
-    """The texts shown behind a reply that was cut or stopped; empty: none (S5-31)."""
+    """The texts shown behind a reply that was cut or stopped, and before an error's; empty: none (S5-31, S5-32)."""
 
     length: str = LENGTH_NOTICE
     content_filter: str = CONTENT_FILTER_NOTICE
+    error_prefix: str = ERROR_PREFIX
 
 
 NOTICES = Notices()
@@ -49,9 +48,9 @@ def ending_of(finish: FinishReason, notices: Notices, *, missing_is_complete: bo
             return Ending(EndReason.INCOMPLETE, is_whole=False)
 
 
-def error_text(error: ModelError) -> str:
+def error_text(error: ModelError, notices: Notices) -> str:
     """What the caller may show of a failed model call."""
-    return ERROR_PREFIX + error.safe_reason
+    return notices.error_prefix + error.safe_reason
 
 
 def notice_of(reason: EndReason, notices: Notices) -> Notice | None:

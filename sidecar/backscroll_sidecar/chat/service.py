@@ -18,7 +18,8 @@ from backscroll_sidecar.chat.storing import Storing
 from backscroll_sidecar.chat.turns import ChatRequest, Turn
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.deadline import reserve_s
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.question import own_question_id
 from backscroll_sidecar.errors import (
     BackscrollError,
     Conflict,
@@ -37,9 +38,12 @@ DEFAULT_SELF_ID = "assistant"
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """Defaults of S5-30, the notices of S5-31, the policy for a stream that ends without a reason."""
+    """Defaults of S5-30, the notices of S5-31, the policy for a stream that ends without a reason.
 
-    temperature: float = 0.7
+    `temperature` None: a call that names none is sent none.
+    """
+
+    temperature: float | None = 0.7
     max_tool_iterations: int = 10
     notices: Notices = NOTICES
     missing_finish_is_complete: bool = False
@@ -95,22 +99,27 @@ class ChatService:
         since = self._history.losses_seen  # before anything of the channel is read
         turn_id = uuid.uuid4().hex
         asked_at_ms = context.asked_at_ms
-        question_id = context.trigger_message_id
+        own_id = ""
         saving: list[asyncio.Task[Any]] = []
-        if not question_id and context.key.channel and context.asker and context.question.strip():
-            question_id = request.question_message_id or f"{turn_id}:question"
+        if (
+            not context.trigger_message_id
+            and context.key.channel
+            and context.asker
+            and context.question.strip()
+        ):
+            own_id = request.question_message_id or own_question_id(turn_id)
             asked_at_ms = self._clock.now_ms() if asked_at_ms is None else asked_at_ms
             saving.append(
                 self._storing.spawn(
                     self._history.save_question(
-                        context.key, question_id, context.asker, context.question, asked_at_ms
+                        context.key, own_id, context.asker, context.question, asked_at_ms
                     )
                 )
             )
         tools_json = context.tools_json if request.enable_tools else ""
         asked = replace(
             context,
-            trigger_message_id=question_id,
+            own_question_id=own_id,
             asked_at_ms=asked_at_ms,
             tools_json=tools_json,
             time_left_s=request.time_left_s,
@@ -122,8 +131,6 @@ class ChatService:
                 task.cancel()  # what has not been queued by now is not stored for a refused request
             error.field = error.field and f"context.{error.field}"
             raise
-        if saving:
-            built = _without_lost_trigger(built)
         yield ContextBuilt(built)
         settings = self._settings
         turn = Turn(
@@ -132,7 +139,7 @@ class ChatService:
             self_id=context.self_ids[0] if context.self_ids else DEFAULT_SELF_ID,
             model=built.model,
             messages=built.payload_messages,
-            question_message_id=question_id,
+            question_message_id=context.trigger_message_id or own_id,
             max_iterations=_or(request.max_tool_iterations, settings.max_tool_iterations),
             temperature=_or(request.temperature, settings.temperature),
             tools_json=tools_json,
@@ -224,12 +231,6 @@ def _checked_context(request: ChatRequest) -> BuildRequest:
             reason=Reason.MISSING_FIELD,
         )
     return context
-
-
-def _without_lost_trigger(built: BuiltContext) -> BuiltContext:
-    """A question that we store beside the build is not stored yet: nothing is lost by that."""
-    kept = tuple(one for one in built.degradations if one.stage != "question")
-    return replace(built, degradations=kept)
 
 
 def _or(value: T | None, default: T) -> T:

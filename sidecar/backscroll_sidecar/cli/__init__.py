@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 called wrongly."""
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 called wrongly, 130 ended by Ctrl-C."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         from backscroll_sidecar.cli.commands import app

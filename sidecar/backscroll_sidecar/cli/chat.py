@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -44,10 +45,11 @@ FINE = frozenset({"complete", "length", "content_filter"})
 ADVICE = {
     "loading": "wait until the model is loaded",
     "rate_limited": "wait a little, or ask another model",
-    "rejected": "look at BACKSCROLL_DEFAULT_MODEL: the model may not exist there",
+    "rejected": "look at BACKSCROLL_DEFAULT_MODEL: the model may not exist there; one that refuses a temperature needs "
+    "BACKSCROLL_TEMPERATURE=none; the server's log names what the vendor named",
     "unauthorized": "look at BACKSCROLL_MODEL_API_KEY of the server",
     "server_error": "try again; the vendor's status page may say more",
-    "timeout": "try again, or give more --timeout",
+    "timeout": "try again; a model that is silent for longer needs more BACKSCROLL_MODEL_IDLE_SECONDS at the server",
     "connection": "look at BACKSCROLL_MODEL_BASE_URL of the server, and whether the model runs there",
     "bad_response": "look at BACKSCROLL_MODEL_BASE_URL of the server: it ends with the version, such as /v1",
 }
@@ -83,7 +85,7 @@ def chat(
     """Ask the server's model in a channel and stream its answer, with one line about the context it was given.
 
     Questions and answers are stored in the channel. Questions are read line by line; Ctrl-C ends an answer, Ctrl-D ends
-    the chat. With --json each answer is one line.
+    the chat. With --json each answer is one line, one that Ctrl-C ended with "interrupted": true.
     """
     server, token = target(server, token)
     with connected(server, token, tls_ca) as client:
@@ -151,11 +153,16 @@ class Talk:
             timeout_s=self.timeout_s,
         )
         answer = Answer()
-        with closing(events):
-            for event in events:
-                _take(answer, event)
-                if not self.as_json:
-                    _show(event)
+        try:
+            with closing(events):
+                for event in events:
+                    _take(answer, event)
+                    if not self.as_json:
+                        _show(event)
+        except KeyboardInterrupt:
+            if self.as_json:
+                print_json(_as_json(question, answer, interrupted=True), indent=None)
+            raise
         if self.as_json:
             print_json(_as_json(question, answer), indent=None)
         elif answer.texts or answer.notices:
@@ -211,22 +218,30 @@ def _show(event: ChatEvent) -> None:
 def _problem(answer: Answer) -> CommandError | None:
     reason = "" if answer.end is None else answer.end.reason
     message, advice = ENDINGS.get(reason, ("the answer has no end", "ask again"))
-    if answer.error is not None:
-        return CommandError(
-            f"{answer.error.message} [{answer.error.reason}]",
-            ADVICE.get(answer.error.reason, advice if reason in ENDINGS else ""),
-        )
+    if (error := answer.error) is not None:
+        advice = ADVICE.get(error.reason, advice if reason in ENDINGS else "")
+        if error.retry_after_ms is not None:
+            wait_s = math.ceil(error.retry_after_ms / 1_000)
+            advice = "; ".join(
+                filter(None, (f"the model's vendor asks to wait {wait_s:,} s", advice))
+            )
+        return CommandError(f"{error.message} [{error.reason}]", advice)
     return None if reason in FINE else CommandError(f"{message} [{reason}]", advice)
 
 
-def _as_json(question: str, answer: Answer) -> dict[str, Any]:
+def _as_json(question: str, answer: Answer, *, interrupted: bool = False) -> dict[str, Any]:
     return {
         "question": question,
         "text": "".join([*answer.texts, *answer.notices]),
         "echo": answer.is_echo,
+        "interrupted": interrupted,
         "error": None
         if answer.error is None
-        else {"message": answer.error.message, "reason": answer.error.reason},
+        else {
+            "message": answer.error.message,
+            "reason": answer.error.reason,
+            "retry_after_ms": answer.error.retry_after_ms,
+        },
         "end": None
         if answer.end is None
         else MessageToDict(answer.end.raw.end, preserving_proto_field_name=True),

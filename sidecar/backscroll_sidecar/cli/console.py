@@ -1,7 +1,7 @@
 """What every command shares: where it writes, how it fails, how it prints JSON.
 
 Standard output carries the answer and nothing else, so that it can be piped; everything said beside it goes to
-standard error. Exit codes: 0 done, 1 failed, 2 called wrongly.
+standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 130 ended by Ctrl-C.
 """
 
 from __future__ import annotations

@@ -54,12 +54,15 @@ class BuildRequest:
     """One BuildContext call, checked for types and sizes by the edge. Field meanings: context.proto.
 
     `key.channel` may be empty. `time_left_s` is what remains of the caller's deadline, None without one.
+    `own_question_id` is the id under which a chat stores the question beside the build: its row is no history, whether
+    or not it is there yet.
     """
 
     key: ChannelKey
     question: str = ""
     asker: Author | None = None
     trigger_message_id: str = ""
+    own_question_id: str = ""
     asked_at_ms: int | None = None
     reply: Reply | None = None
     mentions: tuple[Mention, ...] = ()

@@ -13,11 +13,18 @@ from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType
+from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType, Role
 from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
 
 SAME_TEXT_WINDOW_MS = 60_000
 NO_ROW = -1
+_OWN_QUESTION = ":question"
+
+
+def own_question_id(turn_id: str) -> str:
+    """The id under which a turn stores its question where its caller names none."""
+    return turn_id + _OWN_QUESTION
+
 
 INLINE_US = 300.0
 """What is predicted to take longer is done in a thread (law 9)."""
@@ -35,6 +42,9 @@ class Question:
         Rows of the view before it were there when the question was asked.
     trigger_row : int
         The row that holds the question itself, never part of its context; -1 when it is not stored.
+    own_row : int
+        The row under which a chat stored the question just now, as little part of it; -1 none. It tells nothing else:
+        whether the commit came before the build changes no context (law 2).
     parent_row, explicit_parent_row : int
         The row it replies to, by any edge and by the platform's own; -1 none.
     keywords, token_count
@@ -46,6 +56,7 @@ class Question:
     asked_at_ms: int
     end: int
     trigger_row: int
+    own_row: int
     parent_row: int
     explicit_parent_row: int
     mentioned: tuple[str, ...]
@@ -66,7 +77,7 @@ class Question:
         )
 
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
-        """bool[end]: rows that may be candidates: not the trigger and, if asked for, of one thread.
+        """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread.
 
         A partial reply only when the question answers it, at whatever distance: then its fate is told (law 8).
         """
@@ -74,8 +85,9 @@ class Question:
             out = np.ones(self.end, np.bool_)
         else:
             out = view.thread[: self.end] == view.thread_ids.get(thread_id, NO_ROW)
-        if 0 <= self.trigger_row < self.end:
-            out[self.trigger_row] = False
+        for row in (self.trigger_row, self.own_row):
+            if 0 <= row < self.end:
+                out[row] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
             partial[[row for row in self._chain(view) if row < self.end]] = False
@@ -113,9 +125,12 @@ def resolve_question(
     end = int(np.searchsorted(times, asked_at_ms, side="right"))
     if trigger_row >= 0 and request.asked_at_ms is None:
         end = trigger_row
+    own_row = view.row_of(request.own_question_id) if request.own_question_id else NO_ROW
+    if 0 <= own_row == end - 1:
+        end = own_row  # as if it were not stored yet
     text = request.question.strip()
     if trigger_row < 0 and request.asker and text:
-        trigger_row = _line_with_same_text(view, request.asker.id, text, asked_at_ms, end)
+        trigger_row = _line_with_same_text(view, request, text, asked_at_ms, end)
     if trigger_row >= 0:
         text = text or view.texts[trigger_row].strip()
     asker = _asker(request, view, trigger_row)
@@ -127,6 +142,7 @@ def resolve_question(
         asked_at_ms=asked_at_ms,
         end=end,
         trigger_row=trigger_row,
+        own_row=own_row,
         parent_row=parent_row,
         explicit_parent_row=explicit_row,
         mentioned=mentioned,
@@ -189,16 +205,31 @@ def _named_trigger(request: BuildRequest, view: ChannelView) -> int:
 
 
 def _line_with_same_text(
-    view: ChannelView, asker_id: str, text: str, asked_at_ms: int, end: int
+    view: ChannelView, request: BuildRequest, text: str, asked_at_ms: int, end: int
 ) -> int:
-    """The newest line of the asker with equal text within 60 s: the question itself (law 3)."""
-    author = view.people.index.get(asker_id, NO_ROW)
+    """The newest line of the asker with equal text within 60 s: the question itself (law 3).
+
+    A chat stores its question by itself. Where its caller brought the line as well, that is the question; what an
+    earlier turn stored or answered is not: the words were said again.
+    """
+    author = view.people.index.get(request.asker.id, NO_ROW) if request.asker else NO_ROW
     start = int(np.searchsorted(view.columns.time_ms[:end], asked_at_ms - SAME_TEXT_WINDOW_MS))
     own = np.flatnonzero(view.columns.author[start:end] == author)
     for row in (own[::-1] + start).tolist():
-        if view.texts[row].strip() == text:
+        if view.texts[row].strip() == text and not (
+            request.own_question_id and _was_asked_before(view, row, request, end)
+        ):
             return int(row)
     return NO_ROW
+
+
+def _was_asked_before(view: ChannelView, row: int, request: BuildRequest, end: int) -> bool:
+    """Whether an earlier turn stored this line, or the bot answered it."""
+    message_id = view.message_ids[row]
+    if message_id == request.own_question_id or message_id.endswith(_OWN_QUESTION):
+        return True
+    answers = view.explicit_columns.parent[row:end] == row
+    return bool((answers & (view.role[row:end] == Role.ASSISTANT)).any())
 
 
 def _asker(request: BuildRequest, view: ChannelView, trigger_row: int) -> Author | None:

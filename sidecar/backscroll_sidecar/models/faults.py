@@ -1,6 +1,7 @@
 """What went wrong with a model call, from a status, a header or an error event to a `ModelError`.
 
-Nothing a vendor wrote reaches a `safe_reason`: it may hold the request's text, an address, or the key (S5-32).
+No sentence of a vendor's reaches a `safe_reason` or a log: it may hold the request's text, an address, or the key
+(S5-32). What does is the name of an error and of the parameter it is about, where it can be nothing but a name.
 """
 
 from __future__ import annotations
@@ -32,7 +33,12 @@ CODE_REASONS: Mapping[str, str] = {
 """Vendors' codes that say more than their status does."""
 
 MAX_RETRY_AFTER_S = 86_400.0
-_SAFE_CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}", re.ASCII)
+_SAFE_CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}|(?=.{1,64}\Z)(?:[A-Z][a-z]+){2,}", re.ASCII)
+_SAFE_PARAM = re.compile(
+    r"(?=.{1,64}\Z)[a-z_]+(?:\[[0-9]{1,4}\])*(?:\.[a-z_]+(?:\[[0-9]{1,4}\])*)*", re.ASCII
+)
+_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+|(?:[A-Z][a-z]+){2,}", re.ASCII)
+"""What may be shown to users, stricter than what may be logged: no digit, as keys have, and more than one word."""
 _FILTERED = "content_filter"
 _FAULT_OF_STATUS = {
     401: ModelFault.UNAUTHORIZED,
@@ -53,15 +59,31 @@ class Filtered(ModelError):
 
 
 def failed(
-    fault: ModelFault, reason: str = "", *, retry_after_s: float | None = None
+    fault: ModelFault,
+    reason: str = "",
+    *,
+    retry_after_s: float | None = None,
+    told: Mapping[str, str] | None = None,
 ) -> ModelError:
     """The error for `fault`, in its usual words unless there are better ones."""
-    return ModelError(fault, reason or REASONS[fault], retry_after_s=retry_after_s)
+    return ModelError(fault, reason or REASONS[fault], retry_after_s=retry_after_s, told=told)
 
 
 def known_code(code: object) -> str:
     """A vendor's error code when it is fit to be logged, else nothing."""
     return code if isinstance(code, str) and _SAFE_CODE.fullmatch(code) else ""
+
+
+def told_by(body: object) -> Mapping[str, str]:
+    """The code, type and parameter an error's body names, those that are fit to be logged."""
+    said = body if isinstance(body, Mapping) else {}
+    param = said.get("param")
+    names = {
+        "code": known_code(said.get("code")),
+        "type": known_code(said.get("type")),
+        "param": param if isinstance(param, str) and _SAFE_PARAM.fullmatch(param) else "",
+    }
+    return {name: value for name, value in names.items() if value}
 
 
 def fault_of_status(status: int) -> ModelFault:
@@ -73,14 +95,12 @@ def fault_of_status(status: int) -> ModelFault:
     return _FAULT_OF_STATUS.get(status, ModelFault.REJECTED)
 
 
-def of_status(status: int, code: object, headers: Mapping[str, str]) -> ModelError:
-    """The error for an answer with a status of 300 or more."""
-    if status == 400 and code == _FILTERED:
+def of_status(status: int, body: object, headers: Mapping[str, str]) -> ModelError:
+    """The error for an answer with a status of 300 or more; `body` is its error, as the vendor described it."""
+    if status == 400 and isinstance(body, Mapping) and body.get("code") == _FILTERED:
         return Filtered()
-    fault = fault_of_status(status)
-    return failed(
-        fault, CODE_REASONS.get(known_code(code), ""), retry_after_s=retry_after_s(headers)
-    )
+    fault, told = fault_of_status(status), told_by(body)
+    return failed(fault, _reason(fault, told), retry_after_s=retry_after_s(headers), told=told)
 
 
 def of_event(body: object) -> ModelError:
@@ -90,6 +110,7 @@ def of_event(body: object) -> ModelError:
     code, kind = said.get("code"), said.get("type")
     if code == _FILTERED:
         return Filtered()
+    told = told_by(said)
     names = " ".join(known_code(name) for name in (code, kind))
     if status := _as_status(code) or _as_status(said.get("status")):
         fault = fault_of_status(status)
@@ -99,7 +120,7 @@ def of_event(body: object) -> ModelError:
         fault = ModelFault.REJECTED
     else:
         fault = ModelFault.SERVER_ERROR
-    return failed(fault, CODE_REASONS.get(known_code(code), ""))
+    return failed(fault, _reason(fault, told), told=told)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -114,6 +135,16 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return min(max(wait.total_seconds(), 0.0), MAX_RETRY_AFTER_S)
+
+
+def _reason(fault: ModelFault, told: Mapping[str, str]) -> str:
+    """Words for users: of a refused request also what the vendor calls the fault, and where it is."""
+    code = told.get("code", "")
+    if code in CODE_REASONS or fault is not ModelFault.REJECTED:
+        return CODE_REASONS.get(code, "")
+    named = (one for one in (code, told.get("type", "")) if _NAME.fullmatch(one))
+    said = ": ".join(filter(None, (next(named, ""), told.get("param", ""))))
+    return f"{REASONS[fault]} ({said})" if said else ""
 
 
 def _number(text: str) -> float | None:

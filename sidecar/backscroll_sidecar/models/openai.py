@@ -20,7 +20,7 @@ import structlog
 from backscroll_sidecar.models.body import request_body
 from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
 from backscroll_sidecar.models.fairness import Turns
-from backscroll_sidecar.models.faults import Filtered, failed, known_code, of_event, of_status
+from backscroll_sidecar.models.faults import Filtered, failed, of_event, of_status
 from backscroll_sidecar.models.sse import DONE, event_data, loaded
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
 
@@ -245,8 +245,8 @@ class OpenAIModel:
         if isinstance(error, TimeoutError | sdk.APITimeoutError | self._httpx.TimeoutException):
             failure = failed(ModelFault.TIMEOUT)
         elif isinstance(error, sdk.APIStatusError):
-            failure = of_status(error.status_code, error.code, error.response.headers)
-            told |= {"status": str(error.status_code), "code": known_code(error.code)}
+            failure = of_status(error.status_code, error.body, error.response.headers)
+            told["status"] = str(error.status_code)
         elif (
             isinstance(error, sdk.APIConnectionError | self._httpx.RequestError)
             or self._client.is_closed()
@@ -254,10 +254,9 @@ class OpenAIModel:
             failure = failed(ModelFault.CONNECTION)
         elif isinstance(error, sdk.APIError):
             failure = of_event(error.body)
-            told |= {"code": known_code(error.code)}
         else:
             failure = failed(ModelFault.BAD_RESPONSE)
-        log.warning("a model call failed", fault=failure.fault.value, **told)
+        log.warning("a model call failed", fault=failure.fault.value, **told, **failure.told)
         return failure
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,15 +35,24 @@ class ModelFault(StrEnum):
 
 
 class ModelError(Exception):
-    """A model call that failed. `safe_reason` may be shown to users: no driver text, no address, no key (S5-32)."""
+    """A model call that failed. `safe_reason` may be shown to users: no driver text, no address, no key (S5-32).
+
+    `told` holds the vendor's own short words, by the name of their field, as far as they are fit for a log.
+    """
 
     def __init__(
-        self, fault: ModelFault, safe_reason: str, *, retry_after_s: float | None = None
+        self,
+        fault: ModelFault,
+        safe_reason: str,
+        *,
+        retry_after_s: float | None = None,
+        told: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(safe_reason)
         self.fault = fault
         self.safe_reason = safe_reason
         self.retry_after_s = retry_after_s
+        self.told = told or {}
 
 
 @dataclass(frozen=True, slots=True)

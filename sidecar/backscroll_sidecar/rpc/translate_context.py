@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import zoneinfo
 from collections.abc import Iterable
 from functools import lru_cache
@@ -41,6 +42,8 @@ from backscroll_sidecar.rpc.translate_messages import (
 )
 
 _PLAIN = Overrides()
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+"""What vendors take as the name of a function."""
 
 
 def build_request(
@@ -147,6 +150,12 @@ def _tools(tools_json: str) -> str:
         raise invalid("tools_json", "is no JSON") from None
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
         raise invalid("tools_json", "is no array of objects")
+    for place, tool in enumerate(tools):
+        function = tool.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if isinstance(name, str) and not _TOOL_NAME.fullmatch(name):
+            words = f"has a name in function {place} that is not 1 to 64 letters, digits, _ or -"
+            raise invalid("tools_json", words)
     return tools_json if tools else ""  # vendors refuse an empty list
 
 

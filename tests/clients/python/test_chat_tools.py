@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import threading
 from typing import Literal
 
@@ -33,12 +34,43 @@ def test_asynchronous_tools_are_awaited(fake, name):
     assert asyncio.run(ask()).endswith("The tool says: on friday")
 
 
-def test_asynchronous_tools_need_the_asynchronous_client(fake):
+@pytest.mark.parametrize("name", ["chat", "stream_chat"])
+def test_asynchronous_tools_need_the_asynchronous_client(fake, name):
+    """It is refused before the question is stored and the model called."""
+
     async def slow(day: str) -> str:
         return day
 
-    with Client(fake.address) as client, pytest.raises(TypeError, match="AsyncClient"):
-        client.chat("room", QUESTION, tools={"slow": slow})
+    with Client(fake.address) as client, pytest.raises(TypeError, match="'slow' is asynchronous"):
+        list(getattr(client, name)("room", QUESTION, tools={"lookup": lookup, "slow": slow}))
+    assert not fake.seen
+
+
+@pytest.mark.parametrize(
+    ("tools", "error", "says"),
+    [
+        ([lookup], TypeError, "a dict of functions by name, not list"),
+        ({lookup}, TypeError, "a dict of functions by name, not set"),
+        (lookup, TypeError, "a dict of functions by name, not function"),
+        ({"lookup": "lookup"}, TypeError, "'lookup' cannot be called"),
+        ({lookup: lookup}, TypeError, "is no text"),
+        ({"天气": lookup}, ValueError, "takes '天气' as the name"),
+        ({"look.up": lookup}, ValueError, "takes 'look.up'"),
+        ({"x" * 65: lookup}, ValueError, "64"),
+        ({"": lookup}, ValueError, "takes ''"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_what_is_no_table_of_tools_comes_up_at_the_call(tools, error, says, kind):
+    with pytest.raises(error, match=re.escape(says)):
+        kind("127.0.0.1:9").stream_chat("room", QUESTION, tools=tools)
+
+
+def test_names_in_schemas_of_ones_own_are_checked_too(client, fake):
+    schema = json.dumps([{"type": "function", "function": {"name": "look up"}}])
+    with pytest.raises(ValueError, match="look up"):
+        client.chat("room", QUESTION, tools={"lookup": lookup}, tools_json=schema)
+    assert not fake.seen
 
 
 def test_a_tool_that_fails_costs_only_itself(client, fake, caplog):

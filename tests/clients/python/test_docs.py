@@ -15,8 +15,10 @@ import pytest
 
 import backscroll
 from backscroll import AsyncClient, Client, Message
+from backscroll.v1 import context_pb2 as pb
 
 README = Path(__file__).parents[3] / "clients/python/README.md"
+FRONT_PAGE = Path(__file__).parents[3] / "README.md"
 MODULES = [
     importlib.import_module(f"backscroll.{module.name}")
     for module in pkgutil.iter_modules(backscroll.__path__)
@@ -85,3 +87,25 @@ def test_readme_names_every_error_and_method():
             assert f"`{name}`" in text, name
     for name, _ in inspect.getmembers(Client, inspect.isfunction):
         assert name.startswith("_") or name in text, name
+
+
+def test_the_loop_of_the_readme_shows_half_an_answer_as_half(fake, capsys):
+    """Law 8: ends without an event of their own, errors, and a server that goes away are all seen."""
+    _, streaming = re.findall(r"```python\n(.*?)```", FRONT_PAGE.read_text("utf-8"), re.DOTALL)
+    streaming = streaming.replace("127.0.0.1:7171", fake.address)
+    half, event = pb.StreamChatResponse(delta="half"), pb.StreamChatResponse
+
+    def shown(*events, breaks_after=0):
+        fake.chat_events, fake.breaks_after = [half, *events], breaks_after
+        space = {}
+        exec(streaming, space)
+        space["chat"].close()
+        return capsys.readouterr().out.strip()
+
+    broke_off = "half … [the answer broke off]"
+    assert shown(event(end=pb.ChatEnd(reason=pb.END_REASON_DEADLINE))) == broke_off
+    assert shown(event(end=pb.ChatEnd(reason=pb.END_REASON_INCOMPLETE))) == broke_off
+    failed = event(end=pb.ChatEnd(reason=pb.END_REASON_UPSTREAM_ERROR))
+    assert shown(event(error=pb.ChatError(message="sorry")), failed) == "half [sorry]"
+    assert shown(event(end=pb.ChatEnd(reason=pb.END_REASON_COMPLETE))) == "half"
+    assert shown(breaks_after=2).startswith("half … [")

@@ -20,7 +20,7 @@ from tests.contract.models.scenario import Making, Scenario
 
 def script(scenario: Scenario) -> list[Step]:
     if scenario.status != 200:
-        return [Refuse(of_status(scenario.status, "", {}))]
+        return [Refuse(of_status(scenario.status, {}, {}))]
     steps: list[Step] = [*scenario.pieces, *map(ToolCallDelta, scenario.calls)]
     if scenario.silent:
         return [*steps, Wait()]

@@ -33,7 +33,7 @@ Error = tuple[str, str]
 """The reason and the words that a caller sees."""
 
 BUSY = ("rate_limited", "the model has too many requests at the moment")
-REFUSED = ("rejected", "the model refused the request")
+REFUSED = ("rejected", "the model refused the request (nothing_known)")
 TOO_LONG = ("rejected", "the request is too long for the model")
 NO_KEY = ("unauthorized", "the model refused the server's credentials")
 FAILED = ("server_error", "the model's server failed")

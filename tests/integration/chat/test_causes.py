@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pytest_httpserver import HTTPServer
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.chat.endings import ERROR_PREFIX
+from backscroll_sidecar.domain import ERROR_PREFIX
 from tests.contract.models.sse_server import Reply, said, stopped
 from tests.integration.chat.causes import FILTER_BYTES, LENGTH_BYTES, ROWS, SECRET, Row
 from tests.integration.chat.talk import ROOM, Bot, Heard, talk, text_of, turn
@@ -85,12 +87,36 @@ async def check_stored(bot: Bot, channel: str, row: Row, end: pb.ChatEnd) -> Non
 
 
 def test_the_notices_are_the_bytes_of_the_design() -> None:
-    """S5-31: exact default bytes, in the settings' defaults too."""
+    """S5-31, S5-32: exact default bytes, in the settings' defaults too."""
     from backscroll_sidecar.settings import Settings
 
     settings = Settings()
     assert settings.length_notice.encode() == LENGTH_BYTES
     assert settings.content_filter_notice.encode() == FILTER_BYTES
+    assert settings.error_prefix.encode() == "生成回复时出现错误: ".encode()
+
+
+async def test_a_refusal_says_what_the_vendor_disliked(
+    httpserver: HTTPServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S5-32: the vendor's names of the fault and the parameter reach caller and log, its sentences neither.
+
+    The words before them are a setting.
+    """
+    told = {"type": "invalid_request_error", "code": "unsupported_value", "param": "temperature"}
+    body = json.dumps({"error": {"message": SECRET, **told}}).encode()
+    async with (
+        upstream(httpserver, [Reply([body], 400, {"content-type": "application/json"})]) as model,
+        talk(model_base_url=model.url, error_prefix="Sorry: ") as bot,
+    ):
+        heard = await bot.ask(turn())
+    assert heard.errors[0].message == (
+        "Sorry: the model refused the request (unsupported_value: temperature)"
+    )
+    log = capsys.readouterr()
+    for name, value in told.items():
+        assert f"{name}={value}" in log.out + log.err
+    assert SECRET not in f"{log}{heard.events}"
 
 
 async def test_an_answer_larger_than_a_message_is_heard_and_said_not_to_be_stored(

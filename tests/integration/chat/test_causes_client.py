@@ -8,7 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from backscroll import ChatAnswer, Client, ContextEvent, Delta, End, ErrorEvent, Notice
-from backscroll_sidecar.chat.endings import ERROR_PREFIX
+from backscroll_sidecar.domain import ERROR_PREFIX
 from tests.integration.chat.causes import ROWS, Row
 from tests.integration.chat.talk import ROOM, Bot, talk, text_of
 from tests.integration.chat.upstream import upstream

@@ -62,6 +62,18 @@ async def test_settings_change_the_defaults() -> None:
     )
 
 
+async def test_a_model_may_be_sent_no_temperature() -> None:
+    """S5-30: for models that refuse one; a request that names one is sent it. The limit's name is a setting, too."""
+    settings = {"temperature": "none", "model_max_tokens_field": "max_completion_tokens"}
+    async with talk_to([Reply([said("hi"), stopped()])], **settings) as (bot, server):
+        await bot.ask(turn())
+        await bot.ask(turn(model_call={"temperature": 0.5, "max_output_tokens": 99}))
+    first, second = (exchange.json for exchange in server.exchanges)
+    assert not {"temperature", "max_tokens", "max_completion_tokens"} & set(first)
+    assert (second["temperature"], second["max_completion_tokens"]) == (0.5, 99)
+    assert "max_tokens" not in second
+
+
 @pytest.mark.parametrize("layout", [1, 2, 3, 4])
 @pytest.mark.parametrize("names", [False, True])
 async def test_both_rpcs_send_the_model_the_same(layout: int, *, names: bool) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,8 +38,7 @@ def test_once_streams_the_answer_and_says_what_it_saw(chat):
     assert done.stdout.startswith(NOTICE)
     assert QUESTION in done.stdout
     first, *rest = done.stderr.splitlines()
-    assert first.startswith("context: 20 messages · ")
-    assert "of 4,096 tokens · ranked" in first
+    assert re.match(r"context: \d+ messages · [\d,]+ of 4,096 tokens · ranked", first)
     assert "BACKSCROLL_MODEL_API_KEY" in " ".join(rest)
 
 
@@ -55,7 +56,7 @@ def test_json_has_text_context_and_end(chat):
     )
     assert answer["question"] == QUESTION
     assert QUESTION in answer["text"]
-    assert (answer["echo"], answer["error"]) == (True, None)
+    assert (answer["echo"], answer["error"], answer["interrupted"]) == (True, None, False)
     assert answer["end"]["reason"] == "END_REASON_COMPLETE"
     assert answer["context"]["profile"] == "naive"
 
@@ -129,6 +130,52 @@ def test_what_a_model_does_wrong_is_said_with_advice(shell):
     assert "BACKSCROLL_MODEL_API_KEY" in done.stderr
     assert json.loads(both.stdout)["error"]["reason"] == "unauthorized"
     assert json.loads(both.stdout)["end"]["reason"] == "END_REASON_UPSTREAM_ERROR"
+
+
+def test_how_long_to_wait_is_said(shell):
+    busy = Response("{}", 429, {"retry-after": "7"})
+    with with_model(shell, lambda _: busy):
+        done = shell.run("chat", "room", "--once", "hi")
+        both = shell.run("chat", "room", "--once", "hi", "--json")
+    assert "asks to wait 7 s" in " ".join(done.stderr.split())
+    assert json.loads(both.stdout)["error"]["retry_after_ms"] == 7_000
+
+
+def test_a_silent_model_is_no_matter_of_our_own_timeout(shell):
+    def silent(_):
+        time.sleep(1.5)
+        return Response("{}", 500)
+
+    shell.environment["BACKSCROLL_MODEL_IDLE_SECONDS"] = "0.3"
+    with with_model(shell, silent):
+        done = shell.run("chat", "room", "--once", "hi")
+    assert (done.returncode, "[timeout]" in done.stderr) == (1, True)
+    assert "BACKSCROLL_MODEL_IDLE_SECONDS" in done.stderr
+    assert "--timeout" not in done.stderr
+
+
+def test_ctrl_c_prints_what_was_answered_as_json(shell):
+    """Exit code 130, and the line is marked: nobody takes half an answer for a whole one."""
+    asked = threading.Event()
+
+    def answer(request):
+        asked.set()
+        return endless(request)
+
+    with with_model(shell, answer):
+        process = subprocess.Popen(
+            [*COMMAND, "chat", "room", "--once", "sing", "--json"], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=shell.directory, env=shell.variables({}),
+        )  # fmt: skip
+        assert asked.wait(60)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    (line,) = said.splitlines()
+    heard = json.loads(line)
+    assert (heard["interrupted"], heard["end"]) == (True, None)
+    assert heard["text"].startswith("na na")
 
 
 def test_no_text_moves_the_cursor(shell):
@@ -247,6 +294,35 @@ def test_the_example_bot(shell):
     assert [reply.get("message_id") for _, reply in said] == [
         None, ids[0], None, ids[2], ids[3], ids[4], ids[1],
     ]  # fmt: skip
+
+
+def test_the_example_bot_tells_of_itself():
+    done = subprocess.run(
+        [sys.executable, str(BOT), "--help"], capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "backscroll serve" in done.stdout
+
+
+def test_the_example_bot_does_not_take_half_an_answer_for_a_whole_one(shell):
+    """Law 8: an end without an event of its own is shown; a failed answer has an id to be answered by."""
+    said = [Response(chunk(content="half"), content_type="text/event-stream")]
+
+    def answer(_):
+        return said.pop() if said else Response("{}", 500)
+
+    lines = ["ann: @cat hi", "ben > 2: what?", "ann > 4: hello?"]
+    with with_model(shell, answer):
+        done = subprocess.run(
+            [sys.executable, str(BOT), shell.environment["BACKSCROLL_SERVER"]],
+            input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=60, check=False,
+            env=shell.variables({}),
+        )  # fmt: skip
+        listed = shell.json("call", "ListMessages", '{"channel": "living-room"}')["messages"]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "half … (broke off)   [2]" in done.stdout
+    assert done.stdout.count("the model's server failed") == 2  # it heeds answers to a failed one
+    assert all(one["message"].get("reply", {"message_id": 1})["message_id"] for one in listed)
 
 
 def test_the_example_bot_outlives_its_server(shell):

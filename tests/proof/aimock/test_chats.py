@@ -9,8 +9,7 @@ import pytest
 
 from backscroll import Delta, End, Message
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.chat.endings import ERROR_PREFIX
-from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, LENGTH_NOTICE
+from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, ERROR_PREFIX, LENGTH_NOTICE
 from tests.integration.chat import causes
 from tests.integration.chat.talk import ROOM, TOOLS, talk, text_of, turn
 from tests.proof.aimock import mock

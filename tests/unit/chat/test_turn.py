@@ -127,4 +127,5 @@ def test_only_two_endings_have_a_notice() -> None:
 def test_error_texts(fault: ModelFault) -> None:
     """S5-32: the exact prefix and a safe reason."""
     error = failed(fault)
-    assert error_text(error) == f"生成回复时出现错误: {error.safe_reason}"
+    assert error_text(error, NOTICES) == f"生成回复时出现错误: {error.safe_reason}"
+    assert error_text(error, Notices(error_prefix="")) == error.safe_reason

@@ -45,11 +45,43 @@ def test_every_status_has_a_fault_and_every_fault_words() -> None:
 
 def test_a_known_code_says_more_than_its_status() -> None:
     assert (
-        of_status(400, "context_length_exceeded", {}).safe_reason
+        of_status(400, {"code": "context_length_exceeded"}, {}).safe_reason
         == "the request is too long for the model"
     )
-    assert of_status(429, "insufficient_quota", {}).fault is ModelFault.RATE_LIMITED
-    assert of_status(400, ["x"], {}).safe_reason == REASONS[ModelFault.REJECTED]
+    assert of_status(429, {"code": "insufficient_quota"}, {}).fault is ModelFault.RATE_LIMITED
+    assert of_status(400, {"code": ["x"]}, {}).safe_reason == REASONS[ModelFault.REJECTED]
+
+
+@pytest.mark.parametrize(
+    ("body", "told", "shown"),
+    [
+        (
+            {"code": "unsupported_value", "type": "invalid_request_error", "param": "temperature"},
+            {"code": "unsupported_value", "type": "invalid_request_error", "param": "temperature"},
+            " (unsupported_value: temperature)",
+        ),
+        (
+            {"type": "invalid_request_error", "param": "messages[0].content[12].text", "code": None},
+            {"type": "invalid_request_error", "param": "messages[0].content[12].text"},
+            " (invalid_request_error: messages[0].content[12].text)",
+        ),
+        ({"type": "BadRequestError", "code": 400}, {"type": "BadRequestError"}, " (BadRequestError)"),
+        ({"param": "max_tokens"}, {"param": "max_tokens"}, " (max_tokens)"),
+        # What could be a key may be logged as a code, as before, and is never shown.
+        ({"code": "sk-secret", "type": "word1"}, {"code": "sk-secret", "type": "word1"}, ""),
+        ({"param": "sk-secret", "code": "a" * 65, "type": "Sk"}, {}, ""),
+        ({"param": "the text: 我的密码", "type": "x y", "code": {"a": 1}}, {}, ""),
+        ({"param": "a" * 65, "message": "bad thing"}, {}, ""),
+        ("bad thing", {}, ""),
+        (None, {}, ""),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_what_the_vendor_names(body: object, told: dict, shown: str) -> None:
+    """S5-32: names of errors and parameters, nothing that could be a sentence, a key or an address."""
+    for error in (of_status(400, body, {}), of_status(422, body, {})):
+        assert error.told == told
+        assert error.safe_reason == REASONS[ModelFault.REJECTED] + shown
+    assert of_status(500, body, {}).safe_reason == REASONS[ModelFault.SERVER_ERROR]
 
 
 @pytest.mark.parametrize("code", ["sk-" + "a" * 90, "a b", "A", "", None, 5, {"a": 1}, "x\n", "é"])

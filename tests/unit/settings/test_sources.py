@@ -254,7 +254,6 @@ def test_an_own_cache_directory_stays(monkeypatch, tmp_path):
         ("bots = 5", "a table is wanted"),
         ("bots = { cat = { profil = 'room' } }", "cat.profil: there is no such key"),
         ("default_model = 5", "a text is wanted"),
-        ("temperature = 'warm'", "a number is wanted"),
         ("tg_history_window = 'x'", "a whole number is wanted"),
         ("model_missing_finish_is_complete = 'maybe'", "true or false is wanted"),
     ],
@@ -280,3 +279,27 @@ def test_what_may_hold_a_key_is_not_repeated(field):
     (problem,) = load().problems
     assert "wanted" in problem.message
     assert "sk-secret" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("value", "temperature"), [("none", "none"), ("0", 0.0), ("1.5", 1.5), ("2", 2.0)]
+)
+def test_a_temperature_is_a_number_or_none(monkeypatch, value, temperature):
+    """S5-30: a model may refuse any; `none` sends none."""
+    monkeypatch.setenv("BACKSCROLL_TEMPERATURE", value)
+    loaded = load()
+    assert (loaded.settings.temperature, loaded.problems) == (temperature, ())
+    assert loaded.settings.chat_settings().temperature == (
+        None if temperature == "none" else temperature
+    )
+
+
+@pytest.mark.parametrize("value", ["None!", "-0.1", "2.1", "nan", "inf", "hot"])
+def test_any_other_temperature_is_wrong(monkeypatch, value):
+    """S5-28: said once, with what it may be."""
+    monkeypatch.setenv("BACKSCROLL_TEMPERATURE", value)
+    loaded = load()
+    assert loaded.settings.temperature == 0.7
+    (problem,) = loaded.problems
+    assert problem.name == "BACKSCROLL_TEMPERATURE"
+    assert "from 0 to 2, or none" in problem.message

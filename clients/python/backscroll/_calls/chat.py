@@ -47,10 +47,12 @@ def stream_chat(
     """Answer a question: build the context, call the server's model, iterate over what it says.
 
     The question and the reply are stored in the channel. First comes a `ContextEvent`, then each
-    `Delta`, last an `End` that says why it ended; what fails on the way is an `ErrorEvent`, not an
-    exception. Leaving the loop early ends the call and the model's work. Never retried by itself,
-    but for the results of tools, which are sent once more when the server could not be reached; an
-    error raised then has `turn_id` and `tool_results`, which continue the turn.
+    `Delta`, last an `End` that says why it ended; a model that fails on the way is an `ErrorEvent`,
+    not an exception, and an end of "deadline" or "incomplete" leaves half an answer without one. A
+    server that is not there, or stops midway, raises. Leaving the loop early ends the call and the
+    model's work. Never retried by itself, but for the results of tools, which are sent once more
+    when the server could not be reached; an error raised then has `turn_id` and `tool_results`,
+    which continue the turn.
 
     Parameters
     ----------
@@ -88,6 +90,12 @@ def stream_chat(
         As for `build_context`, and with reason MISSING_FIELD without an asker.
     NotFound
         If there is no such turn, or no message `trigger_message_id`.
+    Unavailable
+        If the server is not there, or stops midway.
+    TypeError, ValueError
+        Before anything is asked: `tools` is no dict of functions, or asynchronous ones come without
+        `AsyncClient`; a function cannot be described, or no vendor takes its name (letters, digits,
+        _ and -, at most 64).
 
     Examples
     --------
@@ -147,6 +155,8 @@ def chat(
         tools,
         (turn_id, tool_results),
     )
+    if turn.table is not None:
+        yield turn.table
     built: Context | None = None
     calls: list[ToolCall] = []
     while True:
@@ -171,6 +181,8 @@ def chat(
 
 def _rounds(turn: _Turn, timeout_s: float | None) -> Conversation[ChatEvent]:
     """Stream, run the tools asked for, stream again; the end of a round that goes on is left out."""
+    if turn.table is not None:
+        yield turn.table
     while True:
         try:
             yield Stream(Call("StreamChat", turn.request, timeout_s), turn.heard)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from google.protobuf.message import Message as ProtoMessage
 
-from backscroll._tools import ToolRun
+from backscroll._tools import ToolRun, ToolTable
 
 T = TypeVar("T")
 
@@ -42,9 +42,9 @@ def deadline_s(default_s: float, timeout_s: float | None, extra_s: float = 0.0) 
     return None if math.isinf(own_s) else own_s + extra_s
 
 
-Plan: TypeAlias = Generator[Call | ToolRun, Any, T]
+Plan: TypeAlias = Generator[Call | ToolRun | ToolTable, Any, T]
 Listing: TypeAlias = Generator[Call | Sequence[T], Any, None]
-Conversation: TypeAlias = Generator[Stream[T] | ToolRun, Any, None]
+Conversation: TypeAlias = Generator[Stream[T] | ToolRun | ToolTable, Any, None]
 
 
 def present(method: Callable[..., Any], description: Callable[..., Any], returns: str) -> None:
