@@ -43,10 +43,16 @@ def lines_of(request: BuildRequest, view: ChannelView, picked: Picked) -> list[L
 
 
 def speaker_style(request: BuildRequest, question: Question, lines: list[Line]) -> SpeakerStyle:
-    """As asked; else tagged with two or more people, the asker included (N-07)."""
+    """As asked; else tagged with two or more people, the asker included (N-07). What the bot's tools said is nobody's."""
     if request.speaker_style is not None:
         return request.speaker_style
-    people = {line.author_id for line in lines if not line.is_own and line.role is not Role.SYSTEM}
+    people = {
+        line.author_id
+        for line in lines
+        if not line.is_own
+        and line.role is not Role.SYSTEM
+        and not (line.role is Role.TOOL and line.author_id in request.self_ids)
+    }
     if question.asker:
         people.add(question.asker.id)
     return SpeakerStyle.TAGGED if len(people) > 1 else SpeakerStyle.ROLE

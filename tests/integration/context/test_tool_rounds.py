@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from backscroll import AsyncClient, Author, Message, ToolCall, ToolResult
 from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.settings import ContextSettings
-from backscroll_sidecar.domain import Layout, Role, TextPart, ToolCallPart, ToolResultPart
+from backscroll_sidecar.domain import (
+    Layout,
+    Role,
+    SpeakerStyle,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from tests.kit.chats import BOT, MINUTE_MS, say
 from tests.kit.rooms import Room, fates, ids, ids_by_rank
 from tests.kit.served import served
@@ -288,3 +295,12 @@ def test_rounds_of_any_chat_stay_whole(data: st.DataObject):
         for part in parts:
             if isinstance(part, ToolResultPart):
                 assert (id in shown) == (makers[part.call_id] in shown)
+
+
+def test_what_ones_own_tools_said_is_nobody_in_the_room():
+    """N-07: one person, the bot and its tools are no group: no speakers are written before the lines."""
+    room = Room([say("m0", text="what is the weather?", ago_ms=10 * MINUTE_MS), *ROUND])
+    built = room.build_now("and tomorrow?", profile="room", self_ids=(BOT.id,))
+    assert set(ids(built)) >= ROUND_IDS
+    assert built.speaker_style is SpeakerStyle.ROLE
+    assert room.build_now("?", profile="room").speaker_style is SpeakerStyle.TAGGED
