@@ -43,7 +43,7 @@ def lines_of(request: BuildRequest, view: ChannelView, picked: Picked) -> list[L
 
 
 def speaker_style(request: BuildRequest, question: Question, lines: list[Line]) -> SpeakerStyle:
-    """As asked; else tagged with two or more people, the asker included (N-07). What the bot's tools said is nobody's."""
+    """As asked; else tagged with two or more people, the asker included (N-07); the bot's own tools are nobody."""
     if request.speaker_style is not None:
         return request.speaker_style
     people = {

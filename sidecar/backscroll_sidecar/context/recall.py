@@ -131,9 +131,7 @@ async def recall(
             lost = (Degradation("gather", failed.reason, "semantic"),)
         except TimeoutError:
             lost = (Degradation("gather", "TIMEOUT", "semantic"),)
-        except (
-            Exception
-        ) as error:  # an embedder may be anybody's code; it costs the meaning only (law 5)
+        except Exception as error:  # anybody's code, which costs the meaning only (law 5)
             log.warning(
                 "source failed", source="semantic", error=type(error).__name__, exc_info=True
             )
