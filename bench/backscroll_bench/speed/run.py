@@ -1,0 +1,92 @@
+"""A run: each part once, again where the machine was busy, refused where it stays so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+
+from backscroll_bench.speed.echo import echo_server
+from backscroll_bench.speed.fixture import Bench, Serve
+from backscroll_bench.speed.loops import run
+from backscroll_bench.speed.parts import PARTS, Part
+from backscroll_bench.speed.reading import Readings
+from backscroll_bench.speed.report import Result
+from backscroll_bench.speed.rows import Row
+from backscroll_bench.speed.sizes import Sizes
+from backscroll_bench.speed.stats import Noise, check_noise
+
+TRIES = 3
+"""A part whose denominator was noisy is measured again, all of it, before the run is refused."""
+
+
+def measure(
+    rows: Sequence[Row],
+    serve: Serve,
+    directory: Path,
+    state_dir: Path,
+    sizes: Sizes,
+    *,
+    allow_noise: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+    parts: Mapping[str, Part] = PARTS,
+) -> list[Result]:
+    """Measure the parts that these rows need, one after the other, in the rows' order.
+
+    Parameters
+    ----------
+    serve : starts a server of the bench's own, on this machine.
+    directory : for databases; empty, the caller's to remove.
+    state_dir : where compiled kernels are kept.
+    allow_noise : take what a noisy part found, marked, instead of refusing it.
+    progress : told the name of each part before it begins, and "" at the end.
+
+    Raises
+    ------
+    Noise
+        What a part is compared with moved too much, `TRIES` times.
+    Wrong
+        The server did something else than what was to be measured.
+    """
+    return run(_measure(rows, serve, directory, state_dir, sizes, allow_noise, progress, parts))
+
+
+async def _measure(
+    rows: Sequence[Row],
+    serve: Serve,
+    directory: Path,
+    state_dir: Path,
+    sizes: Sizes,
+    allow_noise: bool,
+    progress: Callable[[str], None],
+    parts: Mapping[str, Part],
+) -> list[Result]:
+    found: dict[str, tuple[Readings, str]] = {}
+    with ExitStack() as stack:
+        async with AsyncExitStack() as connections:
+            echo = stack.enter_context(echo_server())
+            bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections)
+            for name in dict.fromkeys(row.part for row in rows):
+                progress(name)
+                found[name] = await _quietly(name, parts[name], bench, allow_noise)
+            progress("")
+    return [Result(row, found[row.part][0][row.reading], found[row.part][1]) for row in rows]
+
+
+async def _quietly(name: str, part: Part, bench: Bench, allow_noise: bool) -> tuple[Readings, str]:
+    """What a part found, and the complaint about noise if there was one to the last."""
+    for left in reversed(range(TRIES)):
+        readings = await part(bench)
+        try:
+            for reading in readings.values():
+                if reading.rounds is not None:
+                    check_noise(name, reading.rounds)
+        except Noise as noise:
+            if left:
+                continue
+            if not allow_noise:
+                raise
+            return readings, str(noise)
+        else:
+            return readings, ""
+    raise AssertionError("there is at least one try")
