@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Protocol, TypeVar
 
 import grpc
@@ -143,7 +144,7 @@ class Bench:
         """Questions about the last lines of a channel of `count` messages; each was asked once and answered whole."""
         found = self._questions.get((kind, profile, count))
         if found is None:
-            served, channel = await self.served(kind), f"room-{count}"
+            served, channel = await self.served(kind), channel_of(count)
             if (kind, count) not in self._filled:
                 await self.fill(served, channel, count)
                 self._filled.add((kind, count))
@@ -159,16 +160,19 @@ class Bench:
         """Rounds of (measured, R0): the same requests, answers of the same size, the one that is first by turns."""
         r0 = await self.r0(asked.reply_bytes)
 
-        async def measured() -> Load:
-            return await closed_loop(call, asked.requests, calls, concurrency=concurrency)
-
-        async def base() -> Load:
-            return await closed_loop(r0, asked.requests, calls, concurrency=concurrency)
+        async def load(one: Call) -> Load:
+            return await closed_loop(
+                one,
+                asked.requests,
+                calls,
+                concurrency=concurrency,
+                longest_s=self.sizes.seconds,
+            )
 
         warm = max(WARM_CALLS, 2 * concurrency) if not self.sizes.quick else concurrency
         for one in (call, r0):
             await closed_loop(one, asked.requests, warm, concurrency=concurrency)
-        return await self.interleaved(measured, base)
+        return await self.interleaved(lambda: load(call), lambda: load(r0))
 
     async def interleaved(
         self, measured: Callable[[], Awaitable[T]], base: Callable[[], Awaitable[T]]
@@ -188,6 +192,11 @@ class Bench:
             finally:
                 gc.enable()
         return rounds
+
+
+def channel_of(count: int) -> str:
+    """The name of the channel that holds the first `count` messages."""
+    return f"room-{count}"
 
 
 async def near_questions(call: Call, channel: str, profile: str, count: int) -> Questions:
@@ -223,11 +232,17 @@ def _wants_meaning(built: context_pb2.BuildContextResponse) -> bool:
     return any(one.source == "semantic" for one in built.degradations)
 
 
-async def stage_microseconds(call: Call, asked: Questions, count: int) -> list[int]:
-    """What the server says its stages took together, of `count` builds one after the other."""
-    found = []
+async def stage_microseconds(call: Call, asked: Questions, count: int) -> dict[str, float]:
+    """What the server says its stages took, by name and together ("all"): medians of `count` builds in a row."""
+    found: dict[str, list[int]] = {}
     for n in range(count):
         answer = await call(asked.requests[n % len(asked.requests)])
-        stages = context_pb2.BuildContextResponse.FromString(answer).diagnostics.stage_microseconds
-        found.append(sum(stages.values()))
-    return found
+        for name, us in stages_of(answer).items():
+            found.setdefault(name, []).append(us)
+    return {name: median(all_us) for name, all_us in found.items()}
+
+
+def stages_of(answer: bytes) -> dict[str, int]:
+    """Microseconds by stage of one build, as its answer tells; "all" is their sum."""
+    stages = context_pb2.BuildContextResponse.FromString(answer).diagnostics.stage_microseconds
+    return {**stages, "all": sum(stages.values())}

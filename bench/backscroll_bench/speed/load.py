@@ -13,6 +13,8 @@ import grpc
 from backscroll_bench.speed.stats import percentile
 
 CALL_TIMEOUT_S = 30.0
+LONGEST_S = 60.0
+"""No load goes on longer, whatever its count."""
 MOST_CONCURRENT = 256
 OPTIONS = (
     ("grpc.max_receive_message_length", 16 * 2**20),
@@ -63,9 +65,14 @@ def unary(channel: grpc.aio.Channel, method: str) -> Call:
 
 
 async def closed_loop(
-    call: Call, requests: Sequence[bytes], count: int, *, concurrency: int = 1
+    call: Call,
+    requests: Sequence[bytes],
+    count: int,
+    *,
+    concurrency: int = 1,
+    longest_s: float = LONGEST_S,
 ) -> Load:
-    """Send `count` requests, taken in turn, by `concurrency` callers.
+    """Send `count` requests, taken in turn, by `concurrency` callers; after `longest_s` none is begun any more.
 
     Raises
     ------
@@ -76,9 +83,9 @@ async def closed_loop(
     """
     if not 1 <= concurrency <= MOST_CONCURRENT:
         raise ValueError(f"1 to {MOST_CONCURRENT} callers, not {concurrency}")
-    waiting = iter([requests[n % len(requests)] for n in range(count)])
     taken: list[float] = []
     began = time.perf_counter()
+    waiting = _until(began + longest_s, requests, count)
     if concurrency == 1:
         await _caller(call, waiting, taken)
     else:
@@ -86,6 +93,14 @@ async def closed_loop(
             for _ in range(min(concurrency, count)):
                 group.create_task(_caller(call, waiting, taken))
     return Load(tuple(taken), time.perf_counter() - began)
+
+
+def _until(end_s: float, requests: Sequence[bytes], count: int) -> Iterator[bytes]:
+    clock, size = time.perf_counter, len(requests)
+    for n in range(count):
+        if clock() >= end_s:
+            return
+        yield requests[n % size]
 
 
 async def _caller(call: Call, waiting: Iterator[bytes], taken: list[float]) -> None:

@@ -18,13 +18,15 @@ class Reading:
     ----------
     value : in the unit of its row.
     details : what it was made from, by name with the unit at the end: p50_ms, p99_ms, r0_p50_ms, …
-    rounds : both sides round by round where there are two; the noise check looks at them.
+    rounds : both sides round by round where there are two.
+    calm : what the noise check looks at, a value a round; unset: the other side of `rounds`.
     fails : why the row is not held whatever its value; empty: nothing.
     """
 
     value: float
     details: Mapping[str, float] = field(default_factory=dict)
     rounds: Rounds | None = None
+    calm: tuple[float, ...] = ()
     fails: str = ""
 
 

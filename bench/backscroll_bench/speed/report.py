@@ -71,12 +71,14 @@ def markdown(results: Sequence[Result], machine: Mapping[str, Any], note: str) -
 
 
 def terminal(results: Sequence[Result]) -> Table:
-    """The same for a terminal."""
+    """The same for a terminal, without the sentences."""
+    kept = [n for n, name in enumerate(HEAD) if name != "what"]
     table = Table(show_edge=False)
-    for name in HEAD:
-        table.add_column(name, justify="left" if name in {"row", "what"} else "right")
+    for n in kept:
+        table.add_column(HEAD[n], justify="right" if n else "left", no_wrap=True)
     for result in results:
-        table.add_row(*_cells(result))
+        cells = _cells(result)
+        table.add_row(*(cells[n] for n in kept))
     return table
 
 

@@ -120,7 +120,7 @@ ROWS: tuple[Row, ...] = (
         "start of the process to SERVING, kernels compiled before",
         "s", 4, 2.5),
     Row("first-build", "start", "first_build",
-        "first build after a start, channel in memory, against the steady ones",
+        "first build after a start, on a channel just filled, against the steady ones",
         "x", 5, 2),
     Row("memory", "memory", "bytes",
         "memory a message of a hot channel, its body aside, no vectors",

@@ -79,8 +79,7 @@ async def _quietly(name: str, part: Part, bench: Bench, allow_noise: bool) -> tu
         readings = await part(bench)
         try:
             for reading in readings.values():
-                if reading.rounds is not None:
-                    check_noise(name, reading.rounds)
+                check_noise(name, reading.calm or (reading.rounds.bases if reading.rounds else ()))
         except Noise as noise:
             if left:
                 continue

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured. `rounds` of each part; `calls` a round at c=1, `many` at higher concurrency."""
+    """How much a round does of either side.
+
+    Attributes
+    ----------
+    rounds : of each ratio.
+    calls : by one caller.
+    many : by several callers at once.
+    appended : messages that come in batches.
+    seconds : no load of a round begins a call after them, but for those of messages.
+    """
 
     rounds: int
     calls: int

@@ -9,7 +9,14 @@ from pathlib import Path
 from statistics import median
 
 from backscroll_bench.speed import chats
-from backscroll_bench.speed.fixture import BUILD, Bench, Served, near_questions
+from backscroll_bench.speed.fixture import (
+    BUILD,
+    Bench,
+    Served,
+    channel_of,
+    near_questions,
+    stages_of,
+)
 from backscroll_bench.speed.load import closed_loop, open_channel, unary
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Wrong
@@ -20,27 +27,30 @@ SMALL_HISTORY, LARGE_HISTORY, QUICK_HISTORY = 1_000, 100_000, 5_000
 
 
 async def start(bench: Bench) -> Readings:
-    """A server over a small database, kernels compiled before. Readings: serving (s), first_build (x steady)."""
+    """A server over an empty database, kernels compiled before. Readings: serving (s), first_build (x steady)."""
+    asked = await bench.questions("plain", "balanced", START_HISTORY)  # compiles what was not yet
+    channel = channel_of(START_HISTORY)
     serving, first_ms, steady_ms = [], [], []
-    with bench.start(bench.flags("warm.db")):
-        pass  # compiles what is not compiled yet
+    stages: list[dict[str, int]] = []
     for number in range(QUICK_STARTS if bench.sizes.quick else STARTS):
         began = time.perf_counter()
         with bench.start(bench.flags(f"start-{number}.db")) as running:
             serving.append(time.perf_counter() - began)
             async with open_channel(running.address) as connection:
-                await bench.fill(Served(running, connection), "room", START_HISTORY)
+                await bench.fill(Served(running, connection), channel, START_HISTORY)
                 call = unary(connection, BUILD)
-                asked = chats.said(1, skip=START_HISTORY)[0]
-                request = chats.build_request("room", asked, "balanced").SerializeToString()
-                first_ms.append((await closed_loop(call, [request], 1)).p50_s * 1e3)
-                steady_ms.append(
-                    (await closed_loop(call, [request], bench.sizes.calls)).p50_s * 1e3
-                )
+                began = time.perf_counter()
+                answer = await call(asked.requests[0])
+                first_ms.append((time.perf_counter() - began) * 1e3)
+                stages.append(stages_of(answer))
+                load = await closed_loop(call, asked.requests, bench.sizes.calls)
+                steady_ms.append(load.p50_s * 1e3)
     first, steady = median(first_ms), median(steady_ms)
+    details = {"first_ms": first, "steady_ms": steady}
+    details |= {f"first_{name}_us": median(one[name] for one in stages) for name in stages[0]}
     return {
         "serving": Reading(median(serving), {"slowest_s": max(serving)}),
-        "first_build": Reading(first / steady, {"first_ms": first, "p50_ms": steady}),
+        "first_build": Reading(first / steady, details),
     }
 
 

@@ -73,15 +73,15 @@ def spread(values: Sequence[float]) -> float:
     return max(values) / min(values)
 
 
-def check_noise(part: str, rounds: Rounds) -> None:
-    """Refuse rounds whose denominator moved by more than `MOST_SPREAD`.
+def check_noise(part: str, bases: Sequence[float]) -> None:
+    """Refuse rounds of a denominator that differ by more than `MOST_SPREAD`; there may be none.
 
     Raises
     ------
     Noise
         With the part's name and how far apart its rounds are.
     """
-    found = spread(rounds.bases)
+    found = spread(bases) if bases else 1.0
     if found > MOST_SPREAD:
         raise Noise(part, found)
 
