@@ -217,6 +217,8 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
         if built.degradations or built.rung != context_pb2.RUNG_RANKED:
             lost = [f"{one.stage} {one.source} {one.reason}" for one in built.degradations]
             raise Wrong(f"{profile} degraded: {lost or context_pb2.Rung.Name(built.rung)}")
+        if profile == "classic_full" and built.diagnostics.candidate_count < count - 1:
+            raise Wrong(f"only {built.diagnostics.candidate_count} of {count} messages were scored")
         if built.items:
             requests.append(request)
             lengths.append(len(answer))

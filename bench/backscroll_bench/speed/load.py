@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import grpc
 
-from backscroll_bench.speed.stats import percentile
+from backscroll_bench.speed.stats import Wrong, percentile
 
 CALL_TIMEOUT_S = 30.0
 LONGEST_S = 60.0
@@ -58,10 +58,18 @@ def unary(channel: grpc.aio.Channel, method: str) -> Call:
     ask: Any = channel.unary_unary(method)
 
     async def call(request: bytes) -> bytes:
-        answer: bytes = await ask(request, timeout=CALL_TIMEOUT_S)
+        try:
+            answer: bytes = await ask(request, timeout=CALL_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            raise failed(method, error) from None
         return answer
 
     return call
+
+
+def failed(method: str, error: grpc.aio.AioRpcError) -> Wrong:
+    """What to say of a call that was refused."""
+    return Wrong(f"{method.rpartition('/')[2]} failed: {error.code().name} {error.details()}")
 
 
 async def closed_loop(
@@ -78,8 +86,8 @@ async def closed_loop(
     ------
     ValueError
         More than `MOST_CONCURRENT` callers.
-    grpc.aio.AioRpcError
-        A call failed: there is nothing to measure then.
+    Wrong
+        A call failed; among several callers in an `ExceptionGroup`.
     """
     if not 1 <= concurrency <= MOST_CONCURRENT:
         raise ValueError(f"1 to {MOST_CONCURRENT} callers, not {concurrency}")

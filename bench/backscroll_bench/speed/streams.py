@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import grpc
+
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed.fixture import STREAM, Bench
-from backscroll_bench.speed.load import CALL_TIMEOUT_S
+from backscroll_bench.speed.load import CALL_TIMEOUT_S, failed
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Wrong, percentile
 
@@ -37,11 +39,14 @@ async def first_delta(bench: Bench) -> Readings:
 async def _until_delta(ask: Any, request: bytes) -> float:  # noqa: ANN401
     """Seconds to the first delta; the rest of the stream is read all the same."""
     began, first = time.perf_counter(), 0.0
-    async for raw in ask(request, timeout=CALL_TIMEOUT_S):
-        if first:
-            continue
-        if context_pb2.StreamChatResponse.FromString(raw).WhichOneof("event") == "delta":
-            first = time.perf_counter() - began
+    try:
+        async for raw in ask(request, timeout=CALL_TIMEOUT_S):
+            if first:
+                continue
+            if context_pb2.StreamChatResponse.FromString(raw).WhichOneof("event") == "delta":
+                first = time.perf_counter() - began
+    except grpc.aio.AioRpcError as error:
+        raise failed(STREAM, error) from None
     if not first:
         raise Wrong("a stream ended without a delta")
     return first
