@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
@@ -29,6 +31,7 @@ LOOK_AHEAD = 40
 """Messages behind the history that may be questions; the first `QUESTIONS` about the last lines are."""
 QUESTIONS = 8
 WARM_CALLS = 50
+LOAD_S, LOAD_LOOK_S = 60.0, 0.5
 
 
 class Running(Protocol):
@@ -210,7 +213,7 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
     requests, lengths = [], []
     for asked in chats.said(LOOK_AHEAD, skip=count):
         request = chats.build_request(channel, asked, profile).SerializeToString()
-        answer = await call(request)
+        answer = await _once_loaded(call, request)
         built = context_pb2.BuildContextResponse.FromString(answer)
         if not chats.is_near(built) or _wants_meaning(built):
             continue
@@ -227,6 +230,18 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
     if not requests:
         raise Wrong(f"no question about the last lines of {count} messages for {profile}")
     return Questions(requests, sorted(lengths)[len(lengths) // 2])
+
+
+async def _once_loaded(call: Call, request: bytes) -> bytes:
+    """The answer once the channel is in memory: a cold one may take longer than a build waits for it."""
+    end_s = time.monotonic() + LOAD_S
+    while True:
+        answer = await call(request)
+        built = context_pb2.BuildContextResponse.FromString(answer)
+        is_late = any(one.source == "history" for one in built.degradations)
+        if not is_late or time.monotonic() > end_s:
+            return answer
+        await asyncio.sleep(LOAD_LOOK_S)
 
 
 def _wants_meaning(built: context_pb2.BuildContextResponse) -> bool:

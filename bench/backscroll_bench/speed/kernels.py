@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -21,8 +22,7 @@ from backscroll_bench.speed.stats import Rounds, Wrong
 from backscroll_scoring import ChannelColumns, QueryFeatures, score_only, warm
 
 MANY, FEW = 1_000_000, 10_000
-PYTHON_ROUNDS = 3
-"""Plain Python needs some 50 ms a pass: a few are enough."""
+PASSES = 3
 READ_BYTES = 256 * 2**20
 """Far beyond any cache."""
 TOLERANCE = 1e-9
@@ -73,15 +73,15 @@ async def bandwidth(bench: Bench) -> Readings:
 async def against_python(bench: Bench) -> Readings:
     """The kernel over `FEW` rows against the same formula pair by pair in Python. Reading: speedup."""
     columns, query, rows = _few()
-    slow = lambda: score_only(columns, query, rows, engine="reference")  # noqa: E731
-    return _speedup(bench, columns, query, rows, slow, min(PYTHON_ROUNDS, bench.sizes.rounds))
+    slow = partial(score_only, columns, query, rows, engine="reference")
+    return _speedup(bench, columns, query, rows, slow)
 
 
 async def against_numpy(bench: Bench) -> Readings:
     """The same against whole-array NumPy. Reading: speedup."""
     columns, query, rows = _few()
-    slow = lambda: score_with_numpy(columns, query)  # noqa: E731
-    return _speedup(bench, columns, query, rows, slow, bench.sizes.rounds)
+    slow = partial(score_with_numpy, columns, query)
+    return _speedup(bench, columns, query, rows, slow)
 
 
 def _few() -> tuple[ChannelColumns, QueryFeatures, NDArray[np.int32]]:
@@ -95,27 +95,25 @@ def _speedup(
     query: QueryFeatures,
     rows: NDArray[np.int32],
     slow: Callable[[], NDArray[np.float64]],
-    count: int,
 ) -> Readings:
     if not np.allclose(slow(), score_only(columns, query, rows), atol=TOLERANCE):
         raise Wrong("both sides of a comparison must give the same scores")
-    values, bases = _rounds(bench, lambda: score_only(columns, query, rows), slow, count)
+    values, bases = _rounds(bench, lambda: score_only(columns, query, rows), slow)
     rounds = Rounds(tuple(1 / s for s in values), tuple(1 / s for s in bases))
     details = {"kernel_us": median(values) * 1e6, "other_us": median(bases) * 1e6}
     return {"speedup": Reading(rounds.ratio, details, rounds)}
 
 
 def _rounds(
-    bench: Bench, fast: Callable[[], object], base: Callable[[], object], count: int = 0
+    bench: Bench, fast: Callable[[], object], base: Callable[[], object]
 ) -> tuple[list[float], list[float]]:
     """Seconds of either side, one value a round: the best of a few passes, as hot loops are compared."""
     values, bases = [], []
-    passes = 3 if bench.sizes.quick else 10
     fast()
     gc.collect()
-    for _ in range(count or bench.sizes.rounds):
-        values.append(min(_seconds(fast) for _ in range(passes)))
-        bases.append(min(_seconds(base) for _ in range(3)))
+    for _ in range(bench.sizes.rounds):
+        values.append(min(_seconds(fast) for _ in range(PASSES)))
+        bases.append(min(_seconds(base) for _ in range(PASSES)))
     return values, bases
 
 

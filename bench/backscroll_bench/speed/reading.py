@@ -16,7 +16,7 @@ class Reading:
 
     Attributes
     ----------
-    value : in the unit of its row.
+    value : in the unit of its row; NaN where it could not be measured, `fails` says why.
     details : what it was made from, by name with the unit at the end: p50_ms, p99_ms, r0_p50_ms, …
     rounds : both sides round by round where there are two.
     calm : what the noise check looks at, a value a round; unset: the other side of `rounds`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from rich.table import Table
@@ -25,6 +26,11 @@ class Result:
     noise: str = ""
 
     @property
+    def is_missing(self) -> bool:
+        """Whether it could not be measured."""
+        return isnan(self.reading.value)
+
+    @property
     def held(self) -> bool | None:
         """Whether the gate is held; None where there is none."""
         held = self.row.holds(self.reading.value)
@@ -40,7 +46,7 @@ class Result:
         """The row of the JSON document."""
         body: dict[str, Any] = {
             "name": self.row.name,
-            "value": self.reading.value,
+            "value": None if self.is_missing else self.reading.value,
             "gate": self.row.gate,
             "goal": self.row.goal,
             "held": self.held,
@@ -101,7 +107,7 @@ def _cells(result: Result) -> tuple[str, ...]:
     return (
         row.name,
         row.what,
-        f"{mark}{figure(result.reading.value)} {row.unit}",
+        "–" if result.is_missing else f"{mark}{figure(result.reading.value)} {row.unit}",
         _bound(row, row.gate),
         _bound(row, row.goal),
         _word(result.held),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
+from math import nan
 from pathlib import Path
 
 from backscroll_bench.speed.echo import echo_server
 from backscroll_bench.speed.fixture import Bench, Serve
 from backscroll_bench.speed.loops import run
 from backscroll_bench.speed.parts import PARTS, Part
-from backscroll_bench.speed.reading import Readings
+from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.report import Result
 from backscroll_bench.speed.rows import Row
 from backscroll_bench.speed.sizes import Sizes
-from backscroll_bench.speed.stats import Noise, check_noise
+from backscroll_bench.speed.stats import Noise, Wrong, check_noise
 
 TRIES = 3
 """A part whose denominator was noisy is measured again, all of it, before the run is refused. Not where noise is
@@ -34,6 +35,8 @@ def measure(
 ) -> list[Result]:
     """Measure the parts that these rows need, one after the other, in the rows' order.
 
+    A part that cannot be measured (`Wrong`) costs its own rows only: their value is NaN and they say why.
+
     Parameters
     ----------
     serve : starts a server of the bench's own, on this machine.
@@ -46,8 +49,6 @@ def measure(
     ------
     Noise
         What a part is compared with moved too much, `TRIES` times.
-    Wrong
-        The server did something else than what was to be measured.
     """
     return run(_measure(rows, serve, directory, state_dir, sizes, allow_noise, progress, parts))
 
@@ -69,7 +70,11 @@ async def _measure(
             bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections)
             for name in dict.fromkeys(row.part for row in rows):
                 progress(name)
-                found[name] = await _quietly(name, parts[name], bench, allow_noise)
+                try:
+                    found[name] = await _quietly(name, parts[name], bench, allow_noise)
+                except Wrong as error:
+                    missing = Reading(nan, fails=str(error))
+                    found[name] = {row.reading: missing for row in rows}, ""
             progress("")
     return [Result(row, found[row.part][0][row.reading], found[row.part][1]) for row in rows]
 

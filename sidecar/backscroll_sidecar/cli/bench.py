@@ -84,6 +84,9 @@ def bench(
     results = _measured(rows, sizes, allow_noise=allow_noise, quiet=as_json)
     broken = speed.breaches(objectives, results)
     _show(results, broken, sizes, slo=bool(objectives), markdown=markdown, as_json=as_json)
+    missing = [f"{one.row.name}: {one.reading.fails}" for one in results if one.is_missing]
+    if missing:
+        raise CommandError("\n".join(missing), "these rows could not be measured")
     if broken:
         raise CommandError("\n".join(map(str, broken)), "these objectives are not held")
 
@@ -127,8 +130,6 @@ def _measured(rows: Sequence[Row], sizes: Sizes, *, allow_noise: bool, quiet: bo
         except speed.Noise as error:
             advice = "end what else is running, or take the figures as they are with --allow-noise"
             raise CommandError(str(error), advice) from None
-        except speed.Wrong as error:
-            raise CommandError(str(error), "the figures would mean nothing") from None
 
 
 @contextmanager

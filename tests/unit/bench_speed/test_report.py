@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 
 import pytest
 from rich.console import Console
@@ -40,6 +41,13 @@ def test_what_fails_is_not_held_whatever_its_value():
     assert (one.held, one.reached) == (False, False)
     assert one.as_json()["fails"] == "only 5 of 10 came in"
     assert remarks_of([one]) == ["quick: only 5 of 10 came in"]
+
+
+def test_what_could_not_be_measured_has_no_value():
+    one = result(LOWER, math.nan, fails="UNAVAILABLE")
+    body = json.loads(json.dumps(one.as_json(), allow_nan=False))
+    assert (body["value"], body["held"], body["reached"]) == (None, False, False)
+    assert "| – | ≤ 2 | ≤ 1.5 | no | no |" in markdown([one], MACHINE, "")
 
 
 def test_what_has_no_gate_is_neither_held_nor_not():

@@ -1,6 +1,7 @@
 """A run with parts made by hand: noise is tried again, then refused; no server is started."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -80,9 +81,20 @@ def test_a_part_may_say_what_shows_the_noise(tmp_path):
     assert one.noise == ""
 
 
-def test_what_one_of_many_callers_meets_is_told_as_it_is(tmp_path):
+@pytest.mark.parametrize("many", [False, True])
+def test_a_part_that_cannot_be_measured_costs_its_own_rows_only(tmp_path, many):
     async def part(bench):
-        raise ExceptionGroup("callers", [Wrong("BuildContext failed: UNAVAILABLE")])
+        wrong = Wrong("BuildContext failed: UNAVAILABLE")
+        raise ExceptionGroup("callers", [wrong]) if many else wrong
 
-    with pytest.raises(Wrong, match="BuildContext failed: UNAVAILABLE"):
-        run(tmp_path, part)
+    rows = (LOWER, replace(OTHER, part="fine"))
+    missing, fine = measure(
+        rows, no_server, tmp_path, tmp_path, sizes(2, quick=True),
+        parts={"part": part, "fine": Part(CALM)},
+    )  # fmt: skip
+    assert (missing.is_missing, missing.held, missing.reading.fails) == (
+        True,
+        False,
+        "BuildContext failed: UNAVAILABLE",
+    )
+    assert fine.reading.value == 3.0
