@@ -64,7 +64,7 @@ async def throughput(bench: Bench, profile: str, count: int, concurrency: int) -
 
 async def cold(bench: Bench) -> Readings:
     """The first build on a channel that a warm server has not in memory. Reading: first (ms)."""
-    flags, channel = bench.flags("cold.db"), "cold"
+    flags, channel = bench.flags(f"{bench.new_name('cold')}.db"), "cold"
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
             await bench.fill(Served(running, connection), channel, COLD_HISTORY)

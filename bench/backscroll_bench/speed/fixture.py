@@ -128,7 +128,7 @@ class Bench:
         return unary(self._echo_channel, echo_method(reply_bytes))
 
     def new_name(self, prefix: str) -> str:
-        """A channel name that was not used yet."""
+        """A name for a channel or a database that was not used yet."""
         self._names += 1
         return f"{prefix}-{self._names}"
 

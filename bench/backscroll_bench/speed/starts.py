@@ -32,9 +32,9 @@ async def start(bench: Bench) -> Readings:
     channel = channel_of(START_HISTORY)
     serving, first_ms, steady_ms = [], [], []
     stages: list[dict[str, int]] = []
-    for number in range(QUICK_STARTS if bench.sizes.quick else STARTS):
+    for _ in range(QUICK_STARTS if bench.sizes.quick else STARTS):
         began = time.perf_counter()
-        with bench.start(bench.flags(f"start-{number}.db")) as running:
+        with bench.start(bench.flags(f"{bench.new_name('start')}.db")) as running:
             serving.append(time.perf_counter() - began)
             async with open_channel(running.address) as connection:
                 await bench.fill(Served(running, connection), channel, START_HISTORY)
@@ -61,7 +61,7 @@ async def memory(bench: Bench) -> Readings:
     text and as serialised message: a channel keeps both.
     """
     count = QUICK_HISTORY if bench.sizes.quick else LARGE_HISTORY
-    flags = bench.flags("memory.db", durability="normal")
+    flags = bench.flags(f"{bench.new_name('memory')}.db", durability="normal")
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
             served = Served(running, connection)
