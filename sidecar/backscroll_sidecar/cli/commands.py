@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from backscroll_sidecar.cli.bench import EPILOG as BENCH_EPILOG
+from backscroll_sidecar.cli.bench import bench
 from backscroll_sidecar.cli.call import EPILOG as CALL_EPILOG
 from backscroll_sidecar.cli.call import call
 from backscroll_sidecar.cli.chat import EPILOG as CHAT_EPILOG
@@ -55,6 +57,7 @@ app.command("context", epilog=CONTEXT_EPILOG)(context)
 app.command("chat", epilog=CHAT_EPILOG)(chat)
 app.command("call", epilog=CALL_EPILOG)(call)
 app.command("quality", epilog=QUALITY_EPILOG)(quality)
+app.command("bench", epilog=BENCH_EPILOG)(bench)
 app.command("doctor", epilog=DOCTOR_EPILOG)(doctor)
 app.command("check-config", epilog=CHECK_CONFIG_EPILOG)(check_config)
 app.command("version", epilog=VERSION_EPILOG)(version)

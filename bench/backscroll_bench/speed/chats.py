@@ -1,0 +1,108 @@
+"""Real chats as load: the messages that come with the quality samples, in one stream as long as is asked for.
+
+Groups follow each other; where the stream is longer than the samples they come again, with other message ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+from backscroll.v1 import context_pb2, history_pb2, message_pb2
+from backscroll_bench.quality import read_set, shipped_sets
+from backscroll_bench.quality.data import Line, find_set
+from backscroll_bench.speed.everything import NAME as EVERYTHING
+
+SETS = ("irc", "kdconv")
+"""English and Chinese group chats; the rest that ships is short."""
+START_MS = 1_700_000_000_000
+BETWEEN_GROUPS_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of the stream."""
+
+    id: str
+    line: Line
+    sent_at_ms: int
+
+    def message(self) -> message_pb2.Message:
+        """The same as a message of the contract."""
+        made = message_pb2.Message(
+            id=self.id,
+            author=message_pb2.Author(id=self.line.user_id, name=self.line.name),
+            parts=[message_pb2.Part(text=message_pb2.TextPart(text=self.line.content))],
+            sent_at_ms=self.sent_at_ms,
+        )
+        made.mentions.extend(
+            message_pb2.Mention(user_id=user_id, name=name) for user_id, name in self.line.mentions
+        )
+        return made
+
+
+@lru_cache(1)
+def _groups() -> tuple[tuple[Line, ...], ...]:
+    """The groups of the sets, by turns, so that both languages come early."""
+    with shipped_sets(SETS) as names:
+        sets = [list(read_set(*find_set(name)).groups.values()) for name in names]
+    longest = max(map(len, sets))
+    return tuple(one[n] for n in range(longest) for one in sets if n < len(one))
+
+
+def stream() -> Iterator[Said]:
+    """Messages without end, in time order, ids unique."""
+    now_ms, turn = START_MS, 0
+    while True:
+        for lines in _groups():
+            first_ms = lines[0].timestamp
+            for line in lines:
+                sent_at_ms = now_ms + max(0, line.timestamp - first_ms)
+                yield Said(f"{turn}:{line.message_id}", line, sent_at_ms)
+            now_ms += lines[-1].timestamp - first_ms + BETWEEN_GROUPS_MS
+        turn += 1
+
+
+def said(count: int, *, skip: int = 0) -> list[Said]:
+    """`count` messages of the stream, after the first `skip`."""
+    return list(islice(stream(), skip, skip + count))
+
+
+def append_requests(channel: str, messages: Iterable[Said], batch: int) -> list[bytes]:
+    """The messages as serialised calls of AppendMessages, `batch` in each."""
+    rest = iter(messages)
+    found = []
+    while some := list(islice(rest, batch)):
+        request = history_pb2.AppendMessagesRequest(
+            channel=channel, messages=[one.message() for one in some]
+        )
+        found.append(request.SerializeToString())
+    return found
+
+
+def build_request(channel: str, asked: Said, profile: str) -> context_pb2.BuildContextRequest:
+    """A message of the stream as the question it is; `classic_full` is `classic` over everything."""
+    request = context_pb2.BuildContextRequest(
+        channel=channel,
+        question=asked.line.content,
+        asker=message_pb2.Author(id=asked.line.user_id, name=asked.line.name),
+        asked_at_ms=asked.sent_at_ms,
+        profile=profile,
+    )
+    if profile == "classic_full":
+        request.profile = "classic"
+        request.overrides.sources.append(EVERYTHING)
+    return request
+
+
+def is_near(built: context_pb2.BuildContextResponse) -> bool:
+    """Whether the answer came from the last lines alone: nothing that words or meaning found in the history."""
+    far = {context_pb2.SOURCE_LEXICAL, context_pb2.SOURCE_SEMANTIC}
+    return not any(far & set(item.sources) for item in built.items)
+
+
+def serialised(requests: Sequence[context_pb2.BuildContextRequest]) -> list[bytes]:
+    """Each as its bytes."""
+    return [one.SerializeToString() for one in requests]

@@ -1,0 +1,265 @@
+"""What the parts share: servers of the bench's own, channels filled with real chats, and rounds beside R0."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Protocol, TypeVar
+
+import grpc
+
+from backscroll.v1 import context_pb2, history_pb2
+from backscroll_bench.speed import chats, everything
+from backscroll_bench.speed.echo import method as echo_method
+from backscroll_bench.speed.load import Call, Load, closed_loop, open_channel, unary
+from backscroll_bench.speed.sizes import Sizes
+from backscroll_bench.speed.stats import Wrong
+
+T = TypeVar("T")
+
+BUILD = "/backscroll.v1.ContextService/BuildContext"
+STREAM = "/backscroll.v1.ContextService/StreamChat"
+APPEND = "/backscroll.v1.HistoryService/AppendMessages"
+FILL_BATCH = 500
+LOOK_AHEAD = 40
+"""Messages behind the history that may be questions; the first `QUESTIONS` about the last lines are."""
+QUESTIONS = 8
+WARM_CALLS = 50
+LOAD_S, LOAD_LOOK_S = 60.0, 0.5
+
+
+class Running(Protocol):
+    """A server that serves on this machine."""
+
+    @property
+    def address(self) -> str:
+        """host:port."""
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+
+
+Serve = Callable[[Sequence[str], Path], AbstractContextManager[Running]]
+"""Starts `backscroll serve` with these flags and nothing of the user's settings, ends it with the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server process and a connection to it."""
+
+    running: Running
+    channel: grpc.aio.Channel
+
+    def call(self, method: str) -> Call:
+        """One of its methods, over bytes."""
+        return unary(self.channel, method)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Questions to one channel, serialised, and how large their answers are (the median, bytes)."""
+
+    requests: list[bytes]
+    reply_bytes: int
+
+
+@dataclass
+class Bench:
+    """Servers are started when a part first needs them and live as long as the bench."""
+
+    serve: Serve
+    directory: Path
+    state_dir: Path
+    echo: str
+    sizes: Sizes
+    stack: ExitStack
+    connections: AsyncExitStack
+    _served: dict[str, Served] = field(default_factory=dict)
+    _filled: set[tuple[str, int]] = field(default_factory=set)
+    _questions: dict[tuple[str, str, int], Questions] = field(default_factory=dict)
+    _echo_channel: grpc.aio.Channel | None = None
+    _names: int = 0
+
+    # --- servers ---------------------------------------------------------------------------------
+
+    def flags(
+        self, database: str, *, durability: str = "full", full_classic: bool = False
+    ) -> list[str]:
+        """How a server of the bench is called: its own database and settings, the user's compiled kernels."""
+        config = self.directory / ("everything.toml" if full_classic else "plain.toml")
+        strategies = f'strategies = ["{everything.PATH}"]\n' if full_classic else ""
+        config.write_text(f'embedder = "none"\n{strategies}', "utf-8")
+        return [
+            "--config", str(config), "--state-dir", str(self.state_dir),
+            "--database", str(self.directory / database), "--durability", durability,
+            "--log-level", "error",
+        ]  # fmt: skip
+
+    def start(self, flags: Sequence[str]) -> AbstractContextManager[Running]:
+        """One more server, ended with the block."""
+        return self.serve(flags, self.directory)
+
+    async def served(self, kind: str = "plain") -> Served:
+        """The server of that kind: plain, normal (durability) or full_classic."""
+        if kind not in self._served:
+            durability = "normal" if kind == "normal" else "full"
+            flags = self.flags(
+                f"{kind}.db", durability=durability, full_classic=kind == "full_classic"
+            )
+            running = self.stack.enter_context(self.start(flags))
+            self._served[kind] = Served(running, await self.connect(running.address))
+        return self._served[kind]
+
+    async def connect(self, address: str) -> grpc.aio.Channel:
+        """A connection that lasts as long as the bench."""
+        return await self.connections.enter_async_context(open_channel(address))
+
+    async def r0(self, reply_bytes: int) -> Call:
+        """The bare echo that answers with so many bytes."""
+        if self._echo_channel is None:
+            self._echo_channel = await self.connect(self.echo)
+        return unary(self._echo_channel, echo_method(reply_bytes))
+
+    def new_name(self, prefix: str) -> str:
+        """A name for a channel or a database that was not used yet."""
+        self._names += 1
+        return f"{prefix}-{self._names}"
+
+    # --- histories -------------------------------------------------------------------------------
+
+    async def fill(self, served: Served, channel: str, count: int) -> None:
+        """Append the first `count` messages of the stream."""
+        call = served.call(APPEND)
+        for request in chats.append_requests(channel, chats.said(count), FILL_BATCH):
+            answer = history_pb2.AppendMessagesResponse.FromString(await call(request))
+            stored = sum(one.outcome == history_pb2.APPEND_OUTCOME_STORED for one in answer.results)
+            if stored != len(answer.results):
+                raise Wrong(f"{len(answer.results) - stored} messages of {channel} were not stored")
+
+    async def questions(self, kind: str, profile: str, count: int) -> Questions:
+        """Questions about the last lines of a channel of `count` messages; each was asked once and answered whole."""
+        found = self._questions.get((kind, profile, count))
+        if found is None:
+            served, channel = await self.served(kind), channel_of(count)
+            if (kind, count) not in self._filled:
+                await self.fill(served, channel, count)
+                self._filled.add((kind, count))
+            found = await near_questions(served.call(BUILD), channel, profile, count)
+            self._questions[kind, profile, count] = found
+        return found
+
+    # --- rounds ----------------------------------------------------------------------------------
+
+    async def beside_r0(
+        self, call: Call, asked: Questions, *, calls: int, concurrency: int = 1
+    ) -> list[tuple[Load, Load]]:
+        """Rounds of (measured, R0): the same requests, answers of the same size, the one that is first by turns."""
+        r0 = await self.r0(asked.reply_bytes)
+
+        async def load(one: Call) -> Load:
+            return await closed_loop(
+                one,
+                asked.requests,
+                calls,
+                concurrency=concurrency,
+                longest_s=self.sizes.seconds,
+            )
+
+        warm = max(WARM_CALLS, 2 * concurrency) if not self.sizes.quick else concurrency
+        for one in (call, r0):
+            await closed_loop(one, asked.requests, warm, concurrency=concurrency)
+        return await self.interleaved(lambda: load(call), lambda: load(r0))
+
+    async def interleaved(
+        self, measured: Callable[[], Awaitable[T]], base: Callable[[], Awaitable[T]]
+    ) -> list[tuple[T, T]]:
+        """As many rounds as the run has, each of both sides, the garbage collector kept out."""
+        rounds = []
+        for number in range(self.sizes.rounds):
+            gc.collect()
+            gc.disable()
+            try:
+                if number % 2:
+                    second = await base()
+                    rounds.append((await measured(), second))
+                else:
+                    first = await measured()
+                    rounds.append((first, await base()))
+            finally:
+                gc.enable()
+        return rounds
+
+
+def channel_of(count: int) -> str:
+    """The name of the channel that holds the first `count` messages."""
+    return f"room-{count}"
+
+
+async def near_questions(call: Call, channel: str, profile: str, count: int) -> Questions:
+    """The first messages behind the history that are about its last lines, as questions.
+
+    Raises
+    ------
+    Wrong
+        A build degraded or took nothing, or none is about the last lines.
+    """
+    requests, lengths = [], []
+    for asked in chats.said(LOOK_AHEAD, skip=count):
+        request = chats.build_request(channel, asked, profile).SerializeToString()
+        answer = await _once_loaded(call, request)
+        built = context_pb2.BuildContextResponse.FromString(answer)
+        if not chats.is_near(built) or _wants_meaning(built):
+            continue
+        if built.degradations or built.rung != context_pb2.RUNG_RANKED:
+            lost = [f"{one.stage} {one.source} {one.reason}" for one in built.degradations]
+            raise Wrong(f"{profile} degraded: {lost or context_pb2.Rung.Name(built.rung)}")
+        if profile == "classic_full" and built.diagnostics.candidate_count < count - 1:
+            raise Wrong(f"only {built.diagnostics.candidate_count} of {count} messages were scored")
+        if built.items:
+            requests.append(request)
+            lengths.append(len(answer))
+        if len(requests) == QUESTIONS:
+            break
+    if not requests:
+        raise Wrong(f"no question about the last lines of {count} messages for {profile}")
+    return Questions(requests, sorted(lengths)[len(lengths) // 2])
+
+
+async def _once_loaded(call: Call, request: bytes) -> bytes:
+    """The answer once the channel is in memory: a cold one may take longer than a build waits for it."""
+    end_s = time.monotonic() + LOAD_S
+    while True:
+        answer = await call(request)
+        built = context_pb2.BuildContextResponse.FromString(answer)
+        is_late = any(one.source == "history" for one in built.degradations)
+        if not is_late or time.monotonic() > end_s:
+            return answer
+        await asyncio.sleep(LOAD_LOOK_S)
+
+
+def _wants_meaning(built: context_pb2.BuildContextResponse) -> bool:
+    """Whether the history was looked through for it: the bench's servers have no embedder, and the answer says so."""
+    return any(one.source == "semantic" for one in built.degradations)
+
+
+async def stage_microseconds(call: Call, asked: Questions, count: int) -> dict[str, float]:
+    """What the server says its stages took, by name and together ("all"): medians of `count` builds in a row."""
+    found: dict[str, list[int]] = {}
+    for n in range(count):
+        answer = await call(asked.requests[n % len(asked.requests)])
+        for name, us in stages_of(answer).items():
+            found.setdefault(name, []).append(us)
+    return {name: median(all_us) for name, all_us in found.items()}
+
+
+def stages_of(answer: bytes) -> dict[str, int]:
+    """Microseconds by stage of one build, as its answer tells; "all" is their sum."""
+    stages = context_pb2.BuildContextResponse.FromString(answer).diagnostics.stage_microseconds
+    return {**stages, "all": sum(stages.values())}

@@ -1,0 +1,130 @@
+"""The parts about the kernel of the five factors, in this process: no server, no gRPC.
+
+The columns are made up (a line every 5 s by 200 people, 6 words of 5,000 each, three of ten lines replies): the
+kernel's time depends on their sizes, not on what they say.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_bench.speed.fixture import Bench
+from backscroll_bench.speed.numpy_factors import score_with_numpy
+from backscroll_bench.speed.reading import Reading, Readings
+from backscroll_bench.speed.stats import Rounds, Wrong
+from backscroll_scoring import ChannelColumns, QueryFeatures, score_only, warm
+
+MANY, FEW = 1_000_000, 10_000
+PASSES = 3
+READ_BYTES = 256 * 2**20
+"""Far beyond any cache."""
+TOLERANCE = 1e-9
+
+
+def busy_channel(rows: int, seed: int = 1) -> tuple[ChannelColumns, QueryFeatures]:
+    """Columns of `rows` messages, and a question 5 s after the last."""
+    rng = np.random.default_rng(seed)
+    words = np.sort(rng.integers(0, 5_000, (rows, 6)), axis=1)
+    unique = np.ones(words.shape, np.bool_)
+    unique[:, 1:] = words[:, 1:] != words[:, :-1]
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum(unique.sum(axis=1), out=offsets[1:])
+    answered = np.arange(rows) - rng.integers(1, 20, rows)
+    columns = ChannelColumns(
+        time_ms=np.arange(rows, dtype=np.int64) * 5_000,
+        author=rng.integers(0, 200, rows).astype(np.int32),
+        parent=np.where(rng.random(rows) < 0.3, np.maximum(answered, -1), -1).astype(np.int32),
+        keyword_offsets=offsets,
+        keyword_ids=words[unique].astype(np.int32),
+        mention_offsets=np.zeros(rows + 1, np.int64),
+        mention_ids=np.zeros(0, np.int32),
+    )
+    asked = columns.keyword_ids[offsets[17] : offsets[18]]
+    return columns, QueryFeatures(rows * 5_000, 3, rows - 5, asked, np.zeros(0, np.int32))
+
+
+async def bandwidth(bench: Bench) -> Readings:
+    """Bytes a second the kernel reads over `MANY` rows, against a plain sum in one thread. Reading: bandwidth."""
+    warm()
+    columns, query = busy_channel(MANY // 20 if bench.sizes.quick else MANY)
+    rows = np.arange(len(columns), dtype=np.int32)
+    read = sum(column.nbytes for column in _columns(columns)) + rows.nbytes
+    block = np.ones(READ_BYTES // 8)
+    values, bases = _rounds(
+        bench, lambda: score_only(columns, query, rows), lambda: np.dot(block, block)
+    )
+    rounds = Rounds(tuple(read / s for s in values), tuple(block.nbytes / s for s in bases))
+    details = {
+        "p50_ms": median(values) * 1e3,
+        "gb_per_second": rounds.value / 1e9,
+        "base_gb_per_second": rounds.base / 1e9,
+        "bytes_per_row": read / len(rows),
+    }
+    return {"bandwidth": Reading(rounds.ratio, details, rounds)}
+
+
+async def against_python(bench: Bench) -> Readings:
+    """The kernel over `FEW` rows against the same formula pair by pair in Python. Reading: speedup."""
+    columns, query, rows = _few()
+    slow = partial(score_only, columns, query, rows, engine="reference")
+    return _speedup(bench, columns, query, rows, slow)
+
+
+async def against_numpy(bench: Bench) -> Readings:
+    """The same against whole-array NumPy. Reading: speedup."""
+    columns, query, rows = _few()
+    slow = partial(score_with_numpy, columns, query)
+    return _speedup(bench, columns, query, rows, slow)
+
+
+def _few() -> tuple[ChannelColumns, QueryFeatures, NDArray[np.int32]]:
+    warm()
+    return *busy_channel(FEW), np.arange(FEW, dtype=np.int32)
+
+
+def _speedup(
+    bench: Bench,
+    columns: ChannelColumns,
+    query: QueryFeatures,
+    rows: NDArray[np.int32],
+    slow: Callable[[], NDArray[np.float64]],
+) -> Readings:
+    if not np.allclose(slow(), score_only(columns, query, rows), atol=TOLERANCE):
+        raise Wrong("both sides of a comparison must give the same scores")
+    values, bases = _rounds(bench, lambda: score_only(columns, query, rows), slow)
+    rounds = Rounds(tuple(1 / s for s in values), tuple(1 / s for s in bases))
+    details = {"kernel_us": median(values) * 1e6, "other_us": median(bases) * 1e6}
+    return {"speedup": Reading(rounds.ratio, details, rounds)}
+
+
+def _rounds(
+    bench: Bench, fast: Callable[[], object], base: Callable[[], object]
+) -> tuple[list[float], list[float]]:
+    """Seconds of either side, one value a round: the best of a few passes, as hot loops are compared."""
+    values, bases = [], []
+    fast()
+    gc.collect()
+    for _ in range(bench.sizes.rounds):
+        values.append(min(_seconds(fast) for _ in range(PASSES)))
+        bases.append(min(_seconds(base) for _ in range(PASSES)))
+    return values, bases
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _columns(columns: ChannelColumns) -> tuple[NDArray[np.generic], ...]:
+    return (
+        columns.time_ms, columns.author, columns.parent, columns.keyword_offsets,
+        columns.keyword_ids, columns.mention_offsets, columns.mention_ids,
+    )  # fmt: skip

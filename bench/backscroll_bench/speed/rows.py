@@ -1,0 +1,138 @@
+"""The rows of the table, as data: what is measured, in what unit, where the gate and the goal stand.
+
+A part (`parts.PARTS`) measures one thing and gives one reading or several; each row names its part and the reading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Better: TypeAlias = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table.
+
+    Attributes
+    ----------
+    name : short, stable, what the command line and the file of SLOs call it.
+    part, reading : who measures it, and which of its readings it is.
+    what : one sentence for people.
+    unit : "x R0", "x", "of R0", "ms", "s", "µs", "share", "1/s", "B".
+    gate, goal : below the gate the work is not done; the goal is the record to beat. None: only told.
+    better : on which side of them the value should lie.
+    """
+
+    name: str
+    part: str
+    reading: str
+    what: str
+    unit: str
+    gate: float | None
+    goal: float | None
+    better: Better = "lower"
+
+    def holds(self, value: float) -> bool | None:
+        """Whether the value is on the right side of the gate."""
+        return _is_within(value, self.gate, self.better)
+
+    def reaches(self, value: float) -> bool | None:
+        """Whether the value is on the right side of the goal."""
+        return _is_within(value, self.goal, self.better)
+
+
+def _is_within(value: float, bound: float | None, better: Better) -> bool | None:
+    if bound is None:
+        return None
+    return value <= bound if better == "lower" else value >= bound
+
+
+ROWS: tuple[Row, ...] = (
+    Row("balanced-10k", "balanced-10k", "p50",
+        "BuildContext, balanced, about the last lines, 10,000 messages, c=1",
+        "x R0", 2.0, 1.5),
+    Row("balanced-10k-stages", "balanced-10k", "stages",
+        "balanced-10k: its stages in the server, without parsing and encoding",
+        "µs", None, None),
+    Row("balanced-10k-p99", "balanced-10k", "p99",
+        "balanced-10k, p99 against R0's p99",
+        "x R0", None, None),
+    Row("balanced-1k", "balanced-1k", "p50",
+        "BuildContext, balanced, about the last lines, 1,000 messages, c=1",
+        "x R0", 1.9, 1.45),
+    Row("balanced-100k", "balanced-100k", "p50",
+        "BuildContext, balanced, about the last lines, 100,000 messages, c=1",
+        "x R0", 2.7, 1.9),
+    Row("balanced-c64", "balanced-c64", "rate",
+        "throughput of balanced at c=64, 10,000 messages",
+        "of R0", 0.5, 0.65, "higher"),
+    Row("classic-10k", "classic-10k", "p50",
+        "BuildContext, the classic formula over all 10,000 messages (classic_full), c=1",
+        "x R0", 1.75, 1.4),
+    Row("classic-10k-stages", "classic-10k", "stages",
+        "classic-10k: its stages in the server, without parsing and encoding",
+        "µs", 170, 95),
+    Row("classic-10k-p99", "classic-10k", "p99",
+        "classic-10k, p99 against R0's p99",
+        "x R0", 1.8, 1.4),
+    Row("classic-10k-c8", "classic-10k-c8", "p50",
+        "BuildContext, the classic formula over all 10,000 messages (classic_full), c=8",
+        "x R0", 1.8, 1.45),
+    Row("classic-c64", "classic-c64", "rate",
+        "throughput of classic_full at c=64, 10,000 messages",
+        "of R0", 0.55, 0.7, "higher"),
+    Row("classic-window-10k", "classic-window-10k", "p50",
+        "BuildContext, classic as it is (a window of 50 messages), 10,000 messages, c=1",
+        "x R0", None, None),
+    Row("cold-10k", "cold-10k", "first",
+        "first hit on a cold channel of 10,000 messages",
+        "ms", 15, 5),
+    Row("kernel-1m", "kernel-1m", "bandwidth",
+        "the five factors over 1,000,000 rows: bytes read a second, against one thread's read bandwidth",
+        "share", 0.5, 0.8, "higher"),
+    Row("kernel-python", "kernel-python", "speedup",
+        "the five factors over 10,000 rows, against per-pair Python",
+        "x", 1_000, 3_000, "higher"),
+    Row("kernel-numpy", "kernel-numpy", "speedup",
+        "the five factors over 10,000 rows, against NumPy",
+        "x", 5, 10, "higher"),
+    Row("append-50", "append-50", "ratio",
+        "AppendMessages, 50 a call, c=16, against executemany of the same rows, 50 a transaction",
+        "x", 0.12, 0.22, "higher"),
+    Row("append-50-rate", "append-50", "rate",
+        "AppendMessages, 50 a call, c=16, messages a second",
+        "1/s", 10_000, None, "higher"),
+    Row("append-single-normal", "append-single-normal", "ratio",
+        "single messages, c=16, durability normal, against R0's calls a second",
+        "of R0", 0.6, 0.75, "higher"),
+    Row("append-single-full", "append-single-full", "ratio",
+        "single messages, c=16, durability full, against 16 a bare commit",
+        "x", 0.6, 0.8, "higher"),
+    Row("first-delta", "first-delta", "p50",
+        "StreamChat, first delta after a model of 0 ms",
+        "ms", 20, 8),
+    Row("ingest-p99", "ingest-p99", "ratio",
+        "BuildContext p99 while 8,000 messages a second come in, against its idle p99",
+        "x", 8, 4),
+    Row("start", "start", "serving",
+        "start of the process to SERVING, kernels compiled before",
+        "s", 4, 2.5),
+    Row("first-build", "start", "first_build",
+        "first build after a start, on a channel just filled, against the steady ones",
+        "x", 5, 2),
+    Row("memory", "memory", "bytes",
+        "memory a message of a hot channel, its body aside, no vectors",
+        "B", 512, 205),
+)  # fmt: skip
+"""In the order they are measured and shown."""
+
+
+def find_rows(names: tuple[str, ...]) -> tuple[Row, ...]:
+    """The named rows in the table's order; no names: all. Raises `KeyError` with the first unknown name."""
+    known = {row.name for row in ROWS}
+    for name in names:
+        if name not in known:
+            raise KeyError(name)
+    return tuple(row for row in ROWS if not names or row.name in names)

@@ -1,0 +1,199 @@
+"""`backscroll bench`: how fast everything is on this machine, against an empty call and against objectives."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.console import CommandError, err, out, print_json, usage
+from backscroll_sidecar.cli.process import server
+from backscroll_sidecar.settings import prepare_process
+from backscroll_sidecar.settings_sources import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backscroll_bench.speed import Breach, Objective, Result, Row, Sizes
+
+EPILOG = "Example: backscroll bench balanced-10k append-50 --slo"
+INSTALL = 'pip install "backscroll[bench]"'
+ROUNDS, LEAST_ROUNDS, QUICK_ROUNDS = 9, 7, 3
+QUICK_NOTE = "A quick run: it shows that everything works; its figures mean nothing."
+
+
+def bench(
+    row: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ROW]...", help="Rows to measure; --list names them. Default: all."
+        ),
+    ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option(help="Rounds of both sides of each ratio.", min=LEAST_ROUNDS, max=99),
+    ] = ROUNDS,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few calls and 3 rounds: only shows that it works.")
+    ] = False,
+    slo: Annotated[
+        bool,
+        typer.Option("--slo", help="Hold the rows against objectives; exit with 1 on a breach."),
+    ] = False,
+    slo_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file of objectives, with --slo implied. Default: the one that comes with the bench.",
+            dir_okay=False,
+        ),
+    ] = None,
+    allow_noise: Annotated[
+        bool,
+        typer.Option(
+            "--allow-noise", help="Print rows measured on a busy machine, too, marked with ~."
+        ),
+    ] = False,
+    list_rows: Annotated[
+        bool, typer.Option("--list", help="Name the rows and measure nothing.")
+    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Measure how fast Backscroll is on this machine, with servers of its own over real chats.
+
+    R0 is a bare gRPC echo in a process of its own, asked by the same client with the same requests, answers of the
+    same size, in turns with what is measured; a ratio is the median of the rounds' ratios. A run in which R0 differs
+    by more than 2x between rounds is refused: something else was running. Everything stays on this machine.
+    """
+    try:
+        from backscroll_bench import speed
+    except ModuleNotFoundError as error:
+        raise CommandError(f"this command needs {error.name}, which is missing", INSTALL) from None
+    rows, objectives = _wanted(tuple(row or ()), slo_file, hold=slo or slo_file is not None)
+    if list_rows:
+        _list(rows, as_json)
+        return
+    sizes = speed.sizes(QUICK_ROUNDS if quick else rounds, quick=quick)
+    results = _measured(rows, sizes, allow_noise=allow_noise, quiet=as_json)
+    broken = speed.breaches(objectives, results)
+    _show(results, broken, sizes, slo=bool(objectives), markdown=markdown, as_json=as_json)
+    missing = [f"{one.row.name}: {one.reading.fails}" for one in results if one.is_missing]
+    if missing:
+        raise CommandError("\n".join(missing), "these rows could not be measured")
+    if broken:
+        raise CommandError("\n".join(map(str, broken)), "these objectives are not held")
+
+
+def _wanted(
+    names: tuple[str, ...], slo_file: Path | None, *, hold: bool
+) -> tuple[Sequence[Row], Sequence[Objective]]:
+    """The rows that were named and the objectives to hold, checked before anything is measured."""
+    from backscroll_bench import speed
+
+    try:
+        return speed.find_rows(names), speed.read_slo(slo_file) if hold else ()
+    except KeyError as error:
+        usage(f"there is no row {error.args[0]}", "backscroll bench --list names them")
+    except speed.SloError as error:
+        usage(str(error))
+
+
+def _measured(rows: Sequence[Row], sizes: Sizes, *, allow_noise: bool, quiet: bool) -> list[Result]:
+    """Databases in a directory that goes with the run; compiled kernels where the user's are."""
+    from backscroll_bench import speed
+
+    with (
+        tempfile.TemporaryDirectory(prefix="backscroll-bench-") as name,
+        _progress(rows, quiet) as progress,
+    ):
+        settings = load(directory=Path(name)).settings
+        prepare_process(settings)
+        from backscroll_bench.speed.run import measure  # imports numpy and the kernels
+
+        try:
+            return measure(
+                rows,
+                server,
+                Path(name),
+                settings.state_dir,
+                sizes,
+                allow_noise=allow_noise,
+                progress=progress,
+            )
+        except speed.Noise as error:
+            advice = "end what else is running, or take the figures as they are with --allow-noise"
+            raise CommandError(str(error), advice) from None
+
+
+@contextmanager
+def _progress(rows: Sequence[Row], quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar that moves between parts only: nothing may draw while something is measured."""
+    console = err()
+    parts = list(dict.fromkeys(row.part for row in rows))
+    bar = Progress(
+        TextColumn("{task.description:<22}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        disable=quiet or not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=len(parts))
+        begun = 0
+
+        def tell(part: str) -> None:
+            nonlocal begun
+            bar.update(task, description=part, completed=begun, refresh=True)
+            begun += 1
+
+        yield tell
+
+
+def _list(rows: Sequence[Row], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {"rows": [{"name": one.name, "what": one.what, "unit": one.unit} for one in rows]}
+        )
+        return
+    for one in rows:
+        out().print(f"[bold]{one.name}[/] ({escape(one.unit)}): {escape(one.what)}")
+
+
+def _show(
+    results: Sequence[Result],
+    broken: Sequence[Breach],
+    sizes: Sizes,
+    *,
+    slo: bool,
+    markdown: bool,
+    as_json: bool,
+) -> None:
+    from backscroll_bench.speed import machine, report
+
+    where = machine.describe()
+    if as_json:
+        body: dict[str, Any] = {"rows": [one.as_json() for one in results]}
+        body |= {"rounds": sizes.rounds, "quick": sizes.quick, **where}
+        if slo:
+            body["breaches"] = [str(one) for one in broken]
+        print_json(body)
+        return
+    note = QUICK_NOTE if sizes.quick else ""
+    if markdown:
+        print(report.markdown(results, where, note), flush=True)
+        return
+    console = out()
+    console.print(report.terminal(results))
+    for line in (*report.remarks_of(results), note, report.described(where)):
+        if line:
+            console.print(escape(line))

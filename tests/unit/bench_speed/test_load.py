@@ -1,0 +1,67 @@
+"""The load is bounded by count, callers and time; the chats are real, in order, and never the same message twice."""
+
+import asyncio
+
+import pytest
+
+from backscroll.v1 import history_pb2
+from backscroll_bench.speed import chats
+from backscroll_bench.speed.load import MOST_CONCURRENT, closed_loop
+
+
+class Calls:
+    """Counts who is under way."""
+
+    def __init__(self):
+        self.seen, self.now, self.most = [], 0, 0
+
+    async def __call__(self, request):
+        self.now += 1
+        self.most = max(self.most, self.now)
+        self.seen.append(request)
+        await asyncio.sleep(0)
+        self.now -= 1
+        return b""
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+async def test_requests_are_taken_in_turn_by_so_many_callers(concurrency):
+    calls = Calls()
+    load = await closed_loop(calls, [b"a", b"b"], 7, concurrency=concurrency)
+    assert (calls.seen.count(b"a"), calls.seen.count(b"b")) == (4, 3)
+    assert (len(load.latencies_s), calls.most) == (7, concurrency)
+    assert load.per_second == 7 / load.elapsed_s
+
+
+async def test_no_call_begins_when_the_time_is_up():
+    calls = Calls()
+    await closed_loop(calls, [b"a"], 1_000_000, concurrency=2, longest_s=0.01)
+    assert 0 < len(calls.seen) < 1_000_000
+
+
+@pytest.mark.parametrize("concurrency", [0, MOST_CONCURRENT + 1])
+async def test_callers_are_bounded(concurrency):
+    with pytest.raises(ValueError, match="callers"):
+        await closed_loop(Calls(), [b"a"], 1, concurrency=concurrency)
+
+
+def test_the_stream_goes_on_behind_the_samples():
+    messages = chats.said(20_000)
+    assert len({one.id for one in messages}) == 20_000
+    assert len({one.line.content for one in messages}) > 5_000
+    times = [one.sent_at_ms for one in messages]
+    assert times == sorted(times)
+    texts = "".join(one.line.content for one in messages[:3_000])
+    assert any("一" <= letter <= "鿿" for letter in texts)
+    assert chats.said(3, skip=100) == messages[100:103]
+
+
+def test_batches_hold_every_message_once():
+    messages = chats.said(7)
+    requests = [
+        history_pb2.AppendMessagesRequest.FromString(one)
+        for one in chats.append_requests("room", messages, 3)
+    ]
+    assert [len(one.messages) for one in requests] == [3, 3, 1]
+    assert [one.id for each in requests for one in each.messages] == [one.id for one in messages]
+    assert {one.channel for one in requests} == {"room"}

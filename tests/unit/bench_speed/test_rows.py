@@ -1,0 +1,34 @@
+"""The table as data: every row can be measured, and says what is better."""
+
+import pytest
+
+from backscroll_bench.speed.rows import ROWS, find_rows
+from tests.unit.bench_speed.results import HIGHER, LOWER, TOLD
+
+
+def test_names_are_unique_and_every_row_has_a_part():
+    from backscroll_bench.speed.parts import PARTS
+
+    assert len({row.name for row in ROWS}) == len(ROWS)
+    assert {row.part for row in ROWS} == set(PARTS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_goal_is_at_least_as_hard_as_its_gate(row):
+    if row.gate is not None and row.goal is not None:
+        assert row.holds(row.goal)
+        assert row.gate == row.goal or not row.reaches(row.gate)
+
+
+def test_a_bound_is_kept_on_its_own_side():
+    assert (LOWER.holds(2.0), LOWER.holds(2.01), LOWER.reaches(1.6)) == (True, False, False)
+    assert (HIGHER.holds(0.5), HIGHER.holds(0.49), HIGHER.reaches(0.7)) == (True, False, True)
+    assert (TOLD.holds(1.0), TOLD.reaches(1.0)) == (None, None)
+
+
+def test_rows_come_in_the_tables_order_whatever_the_calls():
+    first, second = ROWS[0].name, ROWS[5].name
+    assert [row.name for row in find_rows((second, first))] == [first, second]
+    assert find_rows(()) == ROWS
+    with pytest.raises(KeyError, match="nope"):
+        find_rows((first, "nope"))
