@@ -20,9 +20,9 @@ S1_SYSTEM_TEXT = (
 """The system instruction of design S1 (S1-17), the default of the profile `retrieval`."""
 
 WORTH_ITS_TOKENS = 0.1
-"""Probability from which a line is worth its tokens behind the first 20: of those said to be .1 to .2 likely .046 belong,
-of those below .023. On irc_dev (every second question) 34 lines hold .967 of the conversation in 755 tokens; from .05 it
-takes 924 for .978, all 103 candidates take 2,328."""
+"""Probability from which a line is worth its tokens behind the first 20: of those said to be .1 to .2 likely .046
+belong, of those below .023. On irc_dev (every second question) 34 lines hold .967 of the conversation in 755 tokens;
+from .05 it takes 924 for .978, all 103 candidates take 2,328."""
 
 Diversity = Literal["none", "collapse", "mmr"]
 Fusion = Literal["rrf", "linear"]
