@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from backscroll_bench.speed import Breach, Objective, Result, Row, Sizes
 
 EPILOG = "Example: backscroll bench balanced-10k append-50 --slo"
-INSTALL = 'pip install "backscroll[bench]"'
+INSTALL = 'in the source tree: pip install ".[bench]"'
 ROUNDS, LEAST_ROUNDS, QUICK_ROUNDS = 9, 7, 3
 QUICK_NOTE = "A quick run: it shows that everything works; its figures mean nothing."
 
@@ -50,6 +50,7 @@ def bench(
     slo_file: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="TOML file of objectives, with --slo implied. Default: the one that comes with the bench.",
             dir_okay=False,
         ),
