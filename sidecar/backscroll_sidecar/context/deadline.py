@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from backscroll_sidecar.ports import Clock
 
-RESERVE_S = 0.005
+RESERVE_S = 0.008
 RESERVE_SHARE = 0.2
 MOST_RESERVE_SHARE = 0.5
 
@@ -18,8 +18,9 @@ T = TypeVar("T")
 def reserve_s(time_left_s: float) -> float:
     """What of the caller's time is kept for handing the answer over.
 
-    5 ms, or 20 % of the time where that is more, but at most half of it: a busy machine wakes who waits late by
-    milliseconds, and the answer has a way to go.
+    8 ms, or 20 % of the time where that is more, but at most half of it: who waits is woken up to 2 ms late, what is
+    left of a build takes .6 to 5 ms, and the answer has a way to go. (With 5 ms, .6 to 2 % of the answers to callers
+    with 20 ms came in their last one; tests/proof/test_deadlines.py.)
     """
     share_s = max(RESERVE_S, RESERVE_SHARE * time_left_s)
     return min(share_s, MOST_RESERVE_SHARE * time_left_s)
@@ -28,8 +29,8 @@ def reserve_s(time_left_s: float) -> float:
 class Deadline:
     """The time one build may take: the caller's and the server's limit, less a reserve for the answer.
 
-    Awaits are cut off at the deadline; a stage
-    of pure computation is skipped when `allows` says that its usual cost no longer fits.
+    Awaits are cut off at the deadline; a stage of pure computation is skipped when `allows` says that its usual cost no
+    longer fits.
     """
 
     __slots__ = ("_clock", "_end_s")
