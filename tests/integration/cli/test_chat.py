@@ -38,7 +38,9 @@ def test_once_streams_the_answer_and_says_what_it_saw(chat):
     assert done.stdout.startswith(NOTICE)
     assert QUESTION in done.stdout
     first, *rest = done.stderr.splitlines()
-    assert re.match(r"context: \d+ messages · [\d,]+ of 4,096 tokens · ranked", first)
+    shown = re.match(r"context: (\d+) messages · [\d,]+ of 4,096 tokens · ranked", first)
+    assert shown
+    assert int(shown[1]) >= 20  # the best 20, and what is worth its tokens behind them
     assert "BACKSCROLL_MODEL_API_KEY" in " ".join(rest)
 
 
