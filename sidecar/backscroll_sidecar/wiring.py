@@ -37,6 +37,7 @@ from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from backscroll_sidecar.store.sqlite.files import StoreStats
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
+from backscroll_sidecar.turns import Turns
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
@@ -195,7 +196,8 @@ async def _assemble(
             None if embedding is None else embedding.vectors,
         ),
     )
-    model = model or chat_model(settings)
+    turns = Turns()
+    model = model or chat_model(settings, turns)
     stack.push_async_callback(model.close)
     chat = ChatService(
         builder,
@@ -203,6 +205,7 @@ async def _assemble(
         model,
         settings.chat_settings(),
         clock,
+        turns,
     )
     stack.push_async_callback(chat.drain)
     return App(settings, clock, store, channels, writer, history, builder, chat, embedding)
@@ -287,7 +290,7 @@ def _of_embedder(error: ValueError) -> str:
     return str(error).replace("the model's", "the embedder's")
 
 
-def chat_model(settings: Settings) -> ChatModel:
+def chat_model(settings: Settings, turns: Turns | None = None) -> ChatModel:
     """The configured model; without key and address an echo, which says that it is one (P-18).
 
     An echo as well where the model could never be called: OpenAI shall not get what was meant for another.
@@ -295,7 +298,7 @@ def chat_model(settings: Settings) -> ChatModel:
     if not _has_model(settings):
         return EchoModel()
     try:
-        return OpenAIModel(_model_options(settings))
+        return OpenAIModel(_model_options(settings), turns)
     except ValueError as error:
         log.warning("there is no model, an echo answers: %s", error)
         return EchoModel()

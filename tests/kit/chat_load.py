@@ -13,7 +13,8 @@ import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from statistics import median
 
 import grpc
 
@@ -36,11 +37,12 @@ class Load:
     seconds: float = 0.0
     worst_gap_s: float = 0.0
     median_lag_s: float = 0.0
+    most_at_once: int = 0
 
 
 async def _one(
     call: grpc.aio.UnaryStreamMultiCallable, place: int, count: int, gap_s: float, load: Load
-) -> float:
+) -> tuple[float, float] | None:
     request = pb.StreamChatRequest(
         context=pb.BuildContextRequest(
             channel=f"room{place}", question=f"question {place}?", self_ids=["bot"],
@@ -55,7 +57,7 @@ async def _one(
             times.append(time.monotonic())
     except grpc.aio.AioRpcError as failed:
         load.endings[f"{failed.code().name}: {failed.details()}"[:100]] += 1
-        return 0.0
+        return None
     heard = [pb.StreamChatResponse.FromString(event) for event in events]
     load.endings[pb.EndReason.Name(heard[-1].end.reason)] += 1
     load.wrong_texts += "".join(event.delta for event in heard) != text_of(count)
@@ -64,7 +66,13 @@ async def _one(
     load.deltas += count
     gaps = [after - before for before, after in pairwise(said)]
     load.worst_gap_s = max(load.worst_gap_s, *gaps, 0.0)
-    return said[-1] - said[0] - (count - 1) * gap_s if said else 0.0
+    return (said[0], said[-1]) if said else None
+
+
+def _most_at_once(spans: list[tuple[float, float]]) -> int:
+    """Most streams that were between their first and their last delta at one time."""
+    steps = sorted([(begin, 1) for begin, _ in spans] + [(end, -1) for _, end in spans])
+    return max(accumulate((step for _, step in steps), initial=0))
 
 
 async def _load(address: str, streams: int, seconds: float, rate: float, open_s: float) -> Load:
@@ -76,9 +84,11 @@ async def _load(address: str, streams: int, seconds: float, rate: float, open_s:
         await asyncio.sleep(max(0.0, began + open_s * place / streams - time.monotonic()))
         one = _one(calls[place % CHANNELS], place, round(seconds * rate), 1 / rate, load)
         tasks.append(asyncio.create_task(one))
-    lags = sorted(await asyncio.gather(*tasks))
+    spans = [span for span in await asyncio.gather(*tasks) if span is not None]
     load.seconds = time.monotonic() - began
-    load.median_lag_s = lags[len(lags) // 2]
+    whole_s = (round(seconds * rate) - 1) / rate
+    load.median_lag_s = median(end - begin - whole_s for begin, end in spans) if spans else 0.0
+    load.most_at_once = _most_at_once(spans)
     for channel in channels:
         await channel.close()
     return load

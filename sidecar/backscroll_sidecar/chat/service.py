@@ -27,6 +27,7 @@ from backscroll_sidecar.errors import (
     Reason,
 )
 from backscroll_sidecar.ports import ChatModel, Clock
+from backscroll_sidecar.turns import Turns
 
 T = TypeVar("T")
 
@@ -64,7 +65,9 @@ class ChatService:
         model: ChatModel,
         settings: ChatSettings,
         clock: Clock,
+        turns: Turns,
     ) -> None:
+        self._turns = turns
         self._builder = builder
         self._history = history
         self._settings = settings
@@ -122,10 +125,11 @@ class ChatService:
             own_question_id=own_id,
             asked_at_ms=asked_at_ms,
             tools_json=tools_json,
-            time_left_s=request.time_left_s,
         )
         try:
-            built = await self._builder.build(asked)
+            waited_s = await self._turns.take()
+            left_s = request.time_left_s and request.time_left_s - waited_s
+            built = await self._builder.build(replace(asked, time_left_s=left_s))
         except BackscrollError as error:
             for task in saving:
                 task.cancel()  # what has not been queued by now is not stored for a refused request

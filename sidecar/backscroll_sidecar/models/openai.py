@@ -19,10 +19,10 @@ import structlog
 
 from backscroll_sidecar.models.body import request_body
 from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
-from backscroll_sidecar.models.fairness import Turns
 from backscroll_sidecar.models.faults import Filtered, failed, of_event, of_status
 from backscroll_sidecar.models.sse import DONE, event_data, loaded
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
+from backscroll_sidecar.turns import Turns
 
 if TYPE_CHECKING:
     import openai
@@ -95,14 +95,17 @@ class OpenAIOptions:
 
 
 class OpenAIModel:
-    """`ChatModel` over the vendor's client, with its retries off. Make it on the event loop that uses it."""
+    """`ChatModel` over the vendor's client, with its retries off. Make it on the event loop that uses it.
 
-    def __init__(self, options: OpenAIOptions) -> None:
+    Calling the model and passing on what it says wait for their turns; `turns` None: only this model's calls take them.
+    """
+
+    def __init__(self, options: OpenAIOptions, turns: Turns | None = None) -> None:
         sdk, httpx = _import_sdk()
         from backscroll_sidecar.models.transport import MergingTransport  # noqa: PLC0415
 
         self._options = options
-        self._turns = Turns()
+        self._turns = turns or Turns()
         self._sdk, self._httpx = sdk, httpx
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
@@ -127,7 +130,9 @@ class OpenAIModel:
                 timeout=timeout,
                 limits=limits,
                 # With a transport of ours the library would not look for proxies.
-                transport=None if options.use_environment else MergingTransport(limits),
+                transport=None
+                if options.use_environment
+                else MergingTransport(limits, self._turns),
                 trust_env=options.use_environment,
                 # A redirect would carry the conversation to an address nobody configured.
                 follow_redirects=False,
@@ -177,6 +182,7 @@ class OpenAIModel:
         await self._client.close()
 
     async def _open(self, body: bytes) -> openai.AsyncStream[object]:
+        await self._turns.take()
         # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
         stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
         return await self._client.post(
@@ -206,7 +212,6 @@ class OpenAIModel:
                     events = await self._wait(anext(stream, None), patience or deadline)
                     if events is None:
                         break
-                    await self._turns.take()
                     text, is_done, failure = _said(events, reader)
                 except ModelError as error:
                     text, is_done, failure = "", False, error

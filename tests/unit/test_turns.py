@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backscroll_sidecar.models.fairness import ROUNDS, Turns
+from backscroll_sidecar.turns import ROUNDS, Turns
 
 
 async def rounds_until(done: asyncio.Future) -> int:
