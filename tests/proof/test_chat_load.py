@@ -52,8 +52,9 @@ def one_load(server: ServerProcess) -> tuple[Load, HealthProbe]:
         load = result(running, 300)
     print(
         f"{STREAMS} streams in {load.seconds:.1f} s, {load.most_at_once} at once, {load.deltas} deltas in "
-        f"{load.delta_events} events, longest pause {load.worst_gap_s:.2f} s; health p50 {health.at(0.5) * 1e3:.1f} ms, "
-        f"p99 {health.at(0.99) * 1e3:.1f} ms, worst {health.seconds[-1] * 1e3:.1f} ms of {len(health.seconds)}"
+        f"{load.delta_events} events, longest pause {load.worst_gap_s:.2f} s; "
+        f"health p50 {health.at(0.5) * 1e3:.1f} ms, p99 {health.at(0.99) * 1e3:.1f} ms, "
+        f"worst {health.seconds[-1] * 1e3:.1f} ms of {len(health.seconds)}"
     )
     return load, health
 
