@@ -31,7 +31,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("data", SLICES)
 def test_both_count_the_same(data: str, tmp_path: Path) -> None:
-    """Every measure that both have; those that count tokens only where the referee has its tokenizer, else it guesses."""
+    """Every measure that both have; what counts tokens only where the referee has its tokenizer, else it guesses."""
     told, ours = by_referee(data, tmp_path / "referee.jsonl"), by_us(data)
     has_tokenizer = find_spec("tiktoken") is not None
     for theirs, name in SELECTORS.items():
