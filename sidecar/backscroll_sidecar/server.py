@@ -21,7 +21,7 @@ import structlog
 
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.context import Builder, Chat, ContextServicer
-from backscroll_sidecar.rpc.exposure import Address, Reach, check_exposure
+from backscroll_sidecar.rpc.exposure import Address, Reach, check_exposure, check_metrics
 from backscroll_sidecar.rpc.guard import CallRecord, Guard, log_call
 from backscroll_sidecar.rpc.history import HistoryServicer
 from backscroll_sidecar.rpc.limits import MAX_RECEIVE_BYTES
@@ -29,6 +29,7 @@ from backscroll_sidecar.rpc.platform import Health, add_platform
 from backscroll_sidecar.rpc.registration import add_servicer
 from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.rpc.tenants import OneTenant, Tenants, TokenTenants
+from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer
 
 log = structlog.get_logger("backscroll.server")
 
@@ -59,6 +60,14 @@ class App(Protocol):
     @property
     def chat(self) -> Chat:
         """Runs turns."""
+
+    @property
+    def builds(self) -> BuildNumbers:
+        """What builds came to."""
+
+    @property
+    def features(self) -> Cache:
+        """The features of texts that were analysed before."""
 
     async def warm_up(self) -> None:
         """Compile, load and check what the first request must not wait for."""
@@ -155,6 +164,22 @@ async def start_server(
     await health.say(serving=True)
     log.info("server.serving", addresses=running.addresses, tls=tls is not None)
     return running
+
+
+def serve_metrics(app: App, running: RunningServer, listen: str) -> MetricsServer:
+    """Answer scrapes at an address of this machine's own until the result is closed (S5-33).
+
+    Raises
+    ------
+    StartRefused
+        The network could reach the address, or it is taken, or it is none.
+    """
+    address = check_metrics(listen)
+    metrics = Metrics(app.builds, app.features, lambda: running.missed_deadlines)
+    try:
+        return MetricsServer(address.host, address.port, metrics)
+    except OSError as error:
+        raise StartRefused("metrics_listen", f"cannot be served: {error}") from None
 
 
 def _bind(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,7 +28,6 @@ from backscroll_sidecar.settings_types import (
 
 if TYPE_CHECKING:
     from backscroll_sidecar.chat import ChatSettings
-    from backscroll_sidecar.context.profiles import Profile
     from backscroll_sidecar.context.settings import ContextSettings
 
 CLASSIC_ONLY = (
@@ -271,6 +269,11 @@ class Settings(_Section):
         description="Table by tenant of how far its callers may search by meaning: user (all channels of a user), "
         "tenant (all of its channels). A tenant that is not in it: one channel. Without tokens it is `default`.",
     )
+    metrics_listen: Address | None = Field(
+        default=None,
+        description="Where metrics are scraped, as Prometheus' text over plain HTTP: 127.0.0.1:9464. Loopback only; no "
+        "text and no id is in them. Unset: nowhere.",
+    )
     tls_cert: UserPath | None = Field(
         default=None, description="PEM file of the server's certificate chain."
     )
@@ -323,13 +326,11 @@ class Settings(_Section):
         """
         from backscroll_sidecar.context.rounds import OrphanCalls  # noqa: PLC0415
         from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
+        from backscroll_sidecar.settings_profiles import profiles  # noqa: PLC0415
 
         memory = self.memory
         return ContextSettings(
-            profiles={
-                name: one if name == "classic" else _with_sources(one, own_sources)
-                for name, one in _derived_profiles(self).items()
-            },
+            profiles=profiles(self, own_sources),
             default_profile=self.default_profile,
             default_model=self.default_model,
             intelligent=memory.enable_intelligent_memory,
@@ -352,41 +353,6 @@ class Settings(_Section):
             notices=Notices(self.length_notice, self.content_filter_notice, self.error_prefix),
             missing_finish_is_complete=self.model_missing_finish_is_complete,
         )
-
-
-def _with_sources(profile: Profile, own_sources: Sequence[str]) -> Profile:
-    return replace(profile, sources=tuple(dict.fromkeys((*profile.sources, *own_sources))))
-
-
-def _derived_profiles(settings: Settings) -> Mapping[str, Profile]:
-    """The profiles with what the settings define of them."""
-    from backscroll_sidecar.context.profiles import PROFILES  # noqa: PLC0415
-
-    memory, classic, naive = settings.memory, PROFILES["classic"], PROFILES["naive"]
-    if classic.parameters is None:
-        raise AssertionError("classic has a scorer")
-    weights = (
-        memory.reply_chain_weight,
-        memory.user_continuity_weight,
-        memory.time_decay_weight,
-        memory.mention_relation_weight,
-        memory.keyword_overlap_weight,
-    )
-    return {
-        **PROFILES,
-        "classic": replace(
-            classic,
-            parameters=replace(classic.parameters, weights=weights),
-            threshold=memory.relevance_threshold,
-            window_hours=memory.time_window_hours,
-        ),
-        "naive": replace(
-            naive,
-            recent_limit=settings.tg_history_window,
-            max_messages=settings.tg_history_window,
-            max_chars_per_message=settings.max_chars_per_message,
-        ),
-    }
 
 
 def prepare_process(settings: Settings) -> Path:

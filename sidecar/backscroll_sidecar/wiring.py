@@ -37,6 +37,7 @@ from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from backscroll_sidecar.store.sqlite.files import StoreStats
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
+from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
 from backscroll_sidecar.turns import Turns
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
@@ -79,6 +80,12 @@ class App:
     builder: ContextBuilder
     chat: ChatService
     embedding: Embedding | None
+    features: Cache
+
+    @property
+    def builds(self) -> BuildNumbers:
+        """What builds came to."""
+        return self.builder.numbers
 
     async def warm_up(self) -> None:
         """Do once, in memory, what requests do, so that none of them loads or binds anything."""
@@ -208,7 +215,9 @@ async def _assemble(
         turns,
     )
     stack.push_async_callback(chat.drain)
-    return App(settings, clock, store, channels, writer, history, builder, chat, embedding)
+    return App(
+        settings, clock, store, channels, writer, history, builder, chat, embedding, analyzer
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from backscroll_sidecar.analyze.keywords import keywords
@@ -17,11 +18,41 @@ if TYPE_CHECKING:
     from backscroll_sidecar.domain import Message
 
 
+KNOWN_TEXTS, KNOWN_CHARS = 4_096, 512
+"""How many texts' features are remembered, and the longest such text: 6 MiB at most. Chats repeat themselves."""
+
+
 class Analyzer:
-    """Message to features. Pure and deterministic: no I/O, no clock. Stateless, safe from any thread."""
+    """Message to features. Deterministic: no I/O, no clock. Safe from any thread.
+
+    What follows from a text alone is remembered for the newest texts (S5-20): a redelivered message, or the next "ok",
+    is not analysed again.
+    """
 
     def __init__(self, counter: TokenCounter | None = None) -> None:
         self._counter = counter or token_counter()
+        self._known = lru_cache(maxsize=KNOWN_TEXTS)(self._of_text)
+        self._long_texts = 0
+
+    @property
+    def hits(self) -> int:
+        """Texts whose features were known."""
+        return self._known.cache_info().hits
+
+    @property
+    def misses(self) -> int:
+        """Texts that were analysed."""
+        return self._known.cache_info().misses + self._long_texts
+
+    def _of_text(self, text: str) -> tuple[tuple[str, ...], int]:
+        """Keywords, and tokens as a line."""
+        return keywords(text), self._counter.count(text + "\n")
+
+    def _features(self, text: str) -> tuple[tuple[str, ...], int]:
+        if len(text) <= KNOWN_CHARS:
+            return self._known(text)
+        self._long_texts += 1
+        return self._of_text(text)
 
     def analyze(
         self,
@@ -39,6 +70,7 @@ class Analyzer:
         ids = mention_ids(text, message.mentions, roster)
         reply = _reply(message, ids, roster)
         asked = parent_is_question(reply.message_id) if reply and parent_is_question else None
+        words, token_count = self._features(text)
         own = message.role is Role.ASSISTANT  # the caller's bot converses; other bots notify
         return Analysis(
             text=text,
@@ -49,8 +81,8 @@ class Analyzer:
                 author_kind=AuthorKind.HUMAN if own else message.author.kind,
             ),
             mention_ids=ids,
-            keywords=keywords(text),
-            token_count=self._counter.count(text + "\n"),
+            keywords=words,
+            token_count=token_count,
             reply=reply,
         )
 

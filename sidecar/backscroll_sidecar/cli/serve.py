@@ -14,7 +14,7 @@ import time
 from collections.abc import Coroutine
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,10 @@ from backscroll_sidecar.errors import BackscrollError, StoreReadOnly, StoreUnava
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded
 from backscroll_sidecar.telemetry import logs
+
+if TYPE_CHECKING:
+    from backscroll_sidecar.server import App, RunningServer
+    from backscroll_sidecar.telemetry.metrics import MetricsServer
 
 EPILOG = "Example: backscroll serve --listen 127.0.0.1:7171 --database ./chat.db"
 TAKEN = "stop what listens there, or take any free port: --listen 127.0.0.1:0"
@@ -208,13 +212,14 @@ async def _serve(settings: Settings, as_json: bool) -> None:
                 log.info("stopped before it served")
                 return
             running = starting.result()
+            metrics = await _metrics(app, running, settings.metrics_listen)
         except StartRefused as error:
             advice = TAKEN if error.setting == "listen" else ""
             raise CommandError(str(error), advice, exit_code=2) from None
         gc.collect()
         gc.freeze()
         started_s = time.monotonic() - STARTED_S
-        _announce(running.addresses, started_s, as_json)
+        _announce(running.addresses, metrics, started_s, as_json)
         log.info(
             "started",
             extra={"seconds": round(started_s, 3), "database": str(settings.database_path)},
@@ -222,7 +227,22 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         await stopping.wait()
         log.info("stopping")
         await running.stop(GRACE_S)
+        if metrics is not None:
+            metrics.close()
     log.info("stopped")
+
+
+async def _metrics(app: App, running: RunningServer, listen: str | None) -> MetricsServer | None:
+    """Answer scrapes, if somebody wants them; where that cannot be, nothing is served."""
+    from backscroll_sidecar.server import serve_metrics
+
+    if listen is None:
+        return None
+    try:
+        return serve_metrics(app, running, listen)
+    except BackscrollError:
+        await running.stop(0)
+        raise
 
 
 def _refuse_taken(listen: tuple[str, ...]) -> None:
@@ -270,11 +290,14 @@ def _signals() -> asyncio.Event:
     return stopping
 
 
-def _announce(addresses: tuple[str, ...], started_s: float, as_json: bool) -> None:
+def _announce(
+    addresses: tuple[str, ...], metrics: MetricsServer | None, started_s: float, as_json: bool
+) -> None:
     if as_json:
         ready = {
             "event": "serving",
             "listen": addresses,
+            **({"metrics": metrics.address} if metrics else {}),
             "pid": os.getpid(),
             "start_seconds": round(started_s, 3),
         }
@@ -284,4 +307,6 @@ def _announce(addresses: tuple[str, ...], started_s: float, as_json: bool) -> No
             f"Backscroll serves on {', '.join(addresses)} (started in {started_s:.1f} s)",
             markup=False,
         )
+        if metrics is not None:
+            out().print(f"Metrics: http://{metrics.address}/metrics", markup=False)
         out().file.flush()

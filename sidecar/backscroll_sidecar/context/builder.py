@@ -47,6 +47,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.errors import BackscrollError, InvalidRequest, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
+from backscroll_sidecar.telemetry.metrics import BuildNumbers
 
 log = structlog.get_logger(__name__)
 
@@ -87,6 +88,7 @@ class ContextBuilder:
     Attributes
     ----------
     build_count : how many builds were begun.
+    numbers : what those that were answered came to.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class ContextBuilder:
         self._adapters = adapters
         self._dims_of = dims_of
         self.build_count = 0
+        self.numbers = BuildNumbers()
         self._picker = picker or Picker(
             strategies,
             fallback_on_error=settings.fallback_on_error,
@@ -156,6 +159,7 @@ class ContextBuilder:
             request, route.model, context_id, opened, question, picked, parts, fitted, payloads, events,
             degradations, watch,
         )  # fmt: skip
+        self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         log_built(built)
         return built
 

@@ -15,6 +15,11 @@ class Stopwatch:
         self._last_s = clock.monotonic_s()
         self.laps_us: dict[str, int] = {}
 
+    @property
+    def total_s(self) -> float:
+        """All laps together, in seconds."""
+        return sum(self.laps_us.values()) / 1e6
+
     def lap(self, stage: str) -> None:
         """The time since the last lap belongs to `stage`."""
         now_s = self._clock.monotonic_s()

@@ -67,29 +67,46 @@ def check_exposure(listen: Iterable[str], *, has_tls: bool, has_tokens: bool) ->
     return addresses
 
 
-def parse_address(text: str) -> Address:
+def check_metrics(text: str) -> Address:
+    """Return where to be scraped.
+
+    Raises
+    ------
+    StartRefused
+        It is no port of this machine's own: scrapes have neither TLS nor a credential.
+    """
+    address = parse_address(text, "metrics_listen")
+    if address.reach is not Reach.LOOPBACK:
+        raise StartRefused(
+            "metrics_listen",
+            f"is {address.target}, but scrapes have neither TLS nor a credential: take 127.0.0.1",
+        )
+    return address
+
+
+def parse_address(text: str, setting: str = "listen") -> Address:
     """Read ``host:port``, ``[v6]:port`` or ``unix:path``."""
     if text.startswith(UNIX_PREFIX):
         path = text.removeprefix(UNIX_PREFIX)
         path = path.removeprefix("//") if path.startswith("///") else path
         if not path or path.startswith("//") or "\0" in path:
-            raise StartRefused("listen", "names a unix socket without a path")
+            raise StartRefused(setting, "names a unix socket without a path")
         return Address(path, 0, Reach.SOCKET)
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     host = host[1:-1] if bracketed else host
     if not (colon and port.isascii() and port.isdigit()):
-        raise _no_address()
+        raise _no_address(setting)
     if int(port) > MAX_PORT:
-        raise StartRefused("listen", f"has the port {port}, over {MAX_PORT:,}")
+        raise StartRefused(setting, f"has the port {port}, over {MAX_PORT:,}")
     # An address of version 6 without brackets leaves open where it ends; a scheme is none of a host's.
     if bracketed != (":" in host) or any(mark in host for mark in "/[]"):
-        raise _no_address()
+        raise _no_address(setting)
     return Address(host, int(port), _reach(host))
 
 
-def _no_address() -> StartRefused:
-    return StartRefused("listen", "holds something else than host:port, [v6]:port or unix:path")
+def _no_address(setting: str) -> StartRefused:
+    return StartRefused(setting, "holds something else than host:port, [v6]:port or unix:path")
 
 
 def _reach(host: str) -> Reach:

@@ -1,0 +1,53 @@
+"""The profiles with what the settings define of them (S0-01, S3-18, S5-27). Imports numba."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backscroll_sidecar.context.profiles import PROFILES, Profile
+
+if TYPE_CHECKING:
+    from backscroll_sidecar.settings import Settings
+
+
+def profiles(settings: Settings, own_sources: Sequence[str]) -> dict[str, Profile]:
+    """By name; `own_sources` run in every profile but `classic`, after its own."""
+    return {
+        name: one if name == "classic" else _with_sources(one, own_sources)
+        for name, one in _derived_profiles(settings).items()
+    }
+
+
+def _with_sources(profile: Profile, own_sources: Sequence[str]) -> Profile:
+    return replace(profile, sources=tuple(dict.fromkeys((*profile.sources, *own_sources))))
+
+
+def _derived_profiles(settings: Settings) -> Mapping[str, Profile]:
+    """The profiles with what the settings define of them."""
+    memory, classic, naive = settings.memory, PROFILES["classic"], PROFILES["naive"]
+    if classic.parameters is None:
+        raise AssertionError("classic has a scorer")
+    weights = (
+        memory.reply_chain_weight,
+        memory.user_continuity_weight,
+        memory.time_decay_weight,
+        memory.mention_relation_weight,
+        memory.keyword_overlap_weight,
+    )
+    return {
+        **PROFILES,
+        "classic": replace(
+            classic,
+            parameters=replace(classic.parameters, weights=weights),
+            threshold=memory.relevance_threshold,
+            window_hours=memory.time_window_hours,
+        ),
+        "naive": replace(
+            naive,
+            recent_limit=settings.tg_history_window,
+            max_messages=settings.tg_history_window,
+            max_chars_per_message=settings.max_chars_per_message,
+        ),
+    }
