@@ -22,7 +22,13 @@ BEGIN, END = "<!-- quality: begin -->", "<!-- quality: end -->"
 SETS = ("irc_dev", "kdconv_mix_dev", "locomo_dev", "madial_zh_dev", "madial_en_dev")
 COMPARED = ("balanced", "chain_recent", "classic")
 PASSES = (
-    ("As they are", SETS, PROFILE_NAMES, ()),
+    (
+        "As they are",
+        ("irc_dev", "locomo_dev", "madial_zh_dev", "madial_en_dev"),
+        PROFILE_NAMES,
+        (),
+    ),
+    ("As they are, every fourth question", ("kdconv_mix_dev",), PROFILE_NAMES, ("--every", "4")),
     (
         "With the reply links that a reply button would have given",
         ("irc_dev",),
@@ -33,10 +39,15 @@ PASSES = (
         "Asked 10 seconds after the last line, by one of the two who spoke last",
         ("irc_dev", "locomo_dev", "madial_zh_dev", "madial_en_dev"),
         COMPARED,
-        ("--pause", "10"),
+        ("--pause", "10", "--every", "2"),
     ),
-    ("Asked an hour after the last line", ("irc_dev",), COMPARED, ("--pause", "3600")),
-    ("With half of the names", ("irc_dev",), COMPARED, ("--name-share", "0.5")),
+    (
+        "Asked an hour after the last line",
+        ("irc_dev", "kdconv_mix_dev"),
+        COMPARED,
+        ("--pause", "3600", "--every", "4"),
+    ),
+    ("With half of the names", ("irc_dev",), COMPARED, ("--name-share", "0.5", "--every", "2")),
 )
 """What is measured: heading, sets, profiles, further options."""
 
