@@ -33,7 +33,7 @@ def play(monkeypatch):
     def make(*scripts):
         model = FakeModel(*scripts)
         models = iter([model])  # the app of the warm-up, made later, gets an echo
-        monkeypatch.setattr(wiring, "chat_model", lambda _: next(models, EchoModel()))
+        monkeypatch.setattr(wiring, "chat_model", lambda *_: next(models, EchoModel()))
         return model
 
     return make
