@@ -103,7 +103,11 @@ class Postings:
             )
             if done < len(terms):
                 self._grow_pool()
-        np.add.at(self._counts, terms, 1)
+        if count == 1:
+            self._counts[terms] += 1  # a row has a term once
+        else:
+            more = np.bincount(terms)
+            self._counts[: len(more)] += more.astype(np.int32)
 
     def reserve_terms(self, count: int) -> None:
         """Know the terms below `count`, be there postings of them or not."""
@@ -133,6 +137,14 @@ class Postings:
         self._rows[base:end] = rows
         self._entries = end
         return base
+
+    def trim(self, terms: int) -> None:
+        """Give spare capacity back, but for `terms` terms: for what is loaded once and grows slowly."""
+        for name in ("_tail", "_room", "_size", "_counts"):
+            setattr(self, name, getattr(self, name)[:terms].copy())
+        used = self._used.item(0)
+        self._pool = _grown(self._pool[:used], used + _MIN_POOL, 0)
+        self._rows = self._rows[: self._entries].copy()
 
     def _grow_pool(self) -> None:
         """Pool and tails move together: a reader that holds one pair never meets a place of the other."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from types import ModuleType
 
 import numpy as np
@@ -35,8 +36,7 @@ class Packed:
     def of(cls, strings: Iterable[str]) -> Packed:
         """Encode strings."""
         encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
-        ends = np.zeros(len(encoded) + 1, np.int32)
-        np.cumsum([*map(len, encoded)], out=ends[1:])
+        ends = np.array([0, *accumulate(map(len, encoded))], np.int32)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), ends)
 
     def __len__(self) -> int:
@@ -130,19 +130,23 @@ class StringTable:
         """
         out = np.empty(len(given), np.int32)
         done = 0
-        while True:
+        while done < len(given):
             done = kernels.number_strings(
                 *(self._data, self._ends, self._slots, self._used, self._seed),
                 *(given.data, given.ends, done, out),
             )
-            if done == len(given):
-                return out
-            self._grow(given.ends.item(done + 1) - given.ends.item(done), kernels)
+            if done < len(given):
+                self._grow(given.ends.item(done + 1) - given.ends.item(done), kernels)
+        return out
 
     def reserve(self, given: Sequence[Packed], *, kernels: ModuleType = kernels_strings) -> None:
         """Make room for these strings, as if all of them were new, and no more."""
         more, size = sum(map(len, given)), sum(one.ends.item(-1) for one in given)
         self._move(len(self) + more, self._bytes + size, kernels)
+
+    def trim(self, *, kernels: ModuleType = kernels_strings) -> None:
+        """Give spare capacity back."""
+        self._move(len(self), self._bytes, kernels)
 
     @property
     def _bytes(self) -> int:

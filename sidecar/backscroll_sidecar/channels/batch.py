@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,7 @@ class Runs:
     @classmethod
     def of(cls, runs: Sequence[Sequence[int]]) -> Runs:
         """Lists as arrays."""
-        offsets = np.zeros(len(runs) + 1, np.int64)
-        np.cumsum([*map(len, runs)], out=offsets[1:])
+        offsets = np.array([0, *accumulate(map(len, runs))], np.int64)
         return cls(offsets, np.array([value for run in runs for value in run], np.int32))
 
     def __iter__(self) -> Iterator[NDArray[np.int32]]:
@@ -60,6 +59,13 @@ class Runs:
 
     def ascending(self) -> Runs:
         """Each run in ascending order. Values are not negative."""
+        if len(self.offsets) == 2:
+            return Runs(self.offsets, np.sort(self.values))
+        rises = self.values[1:] > self.values[:-1]
+        begins = self.offsets[(self.offsets > 0) & (self.offsets < len(self.values))]
+        rises[begins - 1] = True
+        if rises.all():
+            return self
         rows = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
         ordered = np.sort((rows << 32) | self.values)
         return Runs(self.offsets, (ordered & 0x7FFFFFFF).astype(np.int32))

@@ -22,7 +22,7 @@ from backscroll_sidecar.channels.view import ChannelView, MessageIds
 from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, StoredMessage
 from backscroll_sidecar.ports import Applied, FragmentCodec
 
-PERSON_BYTES, CHANNEL_BYTES = 600, 6_000
+PERSON_BYTES, CHANNEL_BYTES = 900, 15_000
 """Rough bytes of a user with one name, of a channel with no rows beside its arrays."""
 WORN_BYTES = 1 << 20
 """Bodies of replaced revisions that are borne with, whatever the channel's size."""
@@ -148,8 +148,10 @@ class HotChannel:
 
     def load(self, batches: Sequence[Batch], give_way: Callable[[], None] = keep_on) -> None:
         """Add rows that came after all that are there, in order of arrival. `give_way` is called between its steps."""
+        if not batches:
+            return
         first, ids_before = len(self), len(self._ids)
-        if first == 0 and len(batches) > 1:
+        if first == 0:
             self._ids.reserve([batch.ids for batch in batches])
         new: list[dict[str, NDArray[Any]]] = []
         for batch in batches:
@@ -159,8 +161,12 @@ class HotChannel:
                 self._tool_rounds.enter(message_id, ids)
             give_way()
         for name, column in self._columns.items():
-            column.extend(np.concatenate([columns[name] for columns in new]))
+            values = [columns[name] for columns in new]
+            column.extend(np.concatenate(values) if len(values) > 1 else values[0])
         give_way()
+        if first == 0:
+            self._lexicon.trim()
+            give_way()
         self._link_new(first, ids_before)
         self._view = None
         give_way()
@@ -312,26 +318,32 @@ class HotChannel:
         self.stretches = [s for s in self.stretches if not any(map(s.holds, seqs))]
         self._changed(first)
 
-    def rows_without_segment(self, least: int, full: int) -> NDArray[np.intp] | None:
-        """At most `full` rows for the next segment, in order of arrival; None when there is nothing worth one.
+    def rows_for_segment(self, least: int, full: int, merged: int) -> NDArray[np.intp] | None:
+        """The rows of the segment to write next, in order of arrival; None when there is nothing worth one.
 
-        They begin where no segment holds `least` rows in a row. A segment shorter than `full` right before them is
-        made again with them: so segments grow together.
+        At most `full` from where no segment holds `least` rows in a row on; a shorter segment right before them is made
+        again with them. Else those of `merged` segments of `full` rows in a row.
         """
         seqs = self._columns["seq"].view()
         order = np.argsort(seqs, kind="stable")
         seqs = seqs[order]
-        held, begins = np.zeros(len(seqs), np.bool_), dict[int, int]()
-        for one in self.stretches:
-            start, end = np.searchsorted(seqs, (one.first_seq, one.last_seq + 1)).tolist()
+        ends = [(one.first_seq, one.last_seq + 1) for one in self.stretches]
+        spans = sorted(map(tuple, np.searchsorted(seqs, np.array(ends).reshape(-1, 2)).tolist()))
+        held, begins = np.zeros(len(seqs), np.bool_), {end: start for start, end in spans}
+        for start, end in spans:
             held[start:end] = True
-            begins[end] = start
         turns = np.flatnonzero(np.diff(held, prepend=True, append=True))
         for start, end in turns.reshape(-1, 2).tolist():
             if end - start >= least:
                 before = begins.get(start, start)
                 first = before if start - before < full else start
                 return order[first : min(end, first + full)]
+        in_a_row = last = 0
+        for start, end in spans:
+            in_a_row = 0 if end - start != full else in_a_row + 1 if start == last else 1
+            last = end
+            if in_a_row == merged:
+                return order[end - merged * full : end]
         return None
 
     def _link_again(self) -> int:
@@ -345,10 +357,11 @@ class HotChannel:
 
     def _sort(self, first: int = 0) -> None:
         """Late messages among the rows from `first` on move to their place in time; those before are in order."""
+        if len(self) == 1:
+            return
         time_ms, seq = self._columns["time_ms"].view(), self._columns["seq"].view()
-        tail = slice(max(0, first - 1), None)
-        behind = np.diff(time_ms[tail])
-        if (behind < 0).any() or ((behind == 0) & (np.diff(seq[tail]) < 0)).any():
+        before, after = slice(max(0, first - 1), -1), slice(max(0, first - 1) + 1, None)
+        if not (time_ms[before] <= time_ms[after]).all():
             start = int(np.searchsorted(time_ms[:first], time_ms[first:].min()))
             self._take(np.lexsort((seq[start:], time_ms[start:])) + start, start)
 

@@ -105,13 +105,22 @@ class Lexicon:
         """What is there now."""
         return LexiconView(self._postings.view(), Words(self._words.view()), self._digits.view())
 
+    def trim(self) -> None:
+        """Give spare capacity back."""
+        self._words.trim()
+        self._digits = self._digits.copy()
+        self._postings.trim(len(self._words))
+
     def number(self, words: Packed, starts_with_digit: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """int32[k]: the numbers of these words; new ones get the next."""
+        """int32[k]: the numbers of these words, all different; new ones get the next."""
         before = len(self._words)
+        if before == 0:
+            self._words.reserve([words])
         numbers = self._words.add(words)
-        new = np.unique(numbers[numbers >= before], return_index=True)[1]
-        self._digits.extend(starts_with_digit[numbers >= before][new])
-        self._postings.reserve_terms(len(self._words))
+        if len(self._words) > before:
+            is_new = numbers >= before
+            self._digits.extend(starts_with_digit[is_new])  # words are distinct: in the order of their numbers
+            self._postings.reserve_terms(len(self._words))
         return numbers
 
     def append(self, first: int, terms: Runs) -> None:

@@ -45,8 +45,10 @@ class Edges:
         All earlier parents can be entered at once: a circle is closed by a late one only, and the way up from a row
         leads to such a parent only over rows that were linked before it came.
         """
+        rows = rows[self.target[rows] != NO_TARGET]
+        if len(rows) == 0:
+            return
         target = self.target[rows]
-        rows, target = rows[target != NO_TARGET], target[target != NO_TARGET]
         found = self.row_of[target]
         known = (found != NO_ROW) & (target != self.number[rows])
         rows, found = rows[known], found[known]

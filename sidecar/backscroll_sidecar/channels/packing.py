@@ -34,6 +34,9 @@ LOOK_S, QUIET_S = 1.0, 10.0
 """A channel is due when `SEGMENT_ROWS` rows are loose, or some are and nothing came for `QUIET_S`."""
 CLOSE_S = 5.0
 
+MERGED = 8
+"""So many full segments in a row become one: what many share, words and people, is read once."""
+
 Submit = Callable[[SegmentsChange], Awaitable[Applied]]
 
 
@@ -109,7 +112,7 @@ class Packer:
         least = LEAST_ROWS if is_quiet else SEGMENT_ROWS
         try:
             while channel is not None and channel is self._channels.hot(key):
-                rows = channel.rows_without_segment(least, SEGMENT_ROWS)
+                rows = channel.rows_for_segment(least, SEGMENT_ROWS, MERGED)
                 if rows is None:
                     return
                 await self._write(key, channel, rows)

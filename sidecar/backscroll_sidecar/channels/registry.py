@@ -156,14 +156,12 @@ class Channels:
 
     def _made(self, key: ChannelKey, rows: ChannelRows) -> HotChannel:
         give_way = GiveWay()
-        channel = HotChannel(key, self._codec)
+        channel = HotChannel(key, self._codec, members=rows.members)
         batches = [
             unpack(part) if isinstance(part, Segment) else batch_of(part, self._codec, give_way.often)
             for part in rows.parts
         ]
-        if batches:
-            channel.load(batches, give_way)
-        channel.people.note_members(rows.members)
+        channel.load(batches, give_way)
         channel.stretches = [
             Stretch(part.first_seq, part.last_seq)
             for part in rows.parts
