@@ -57,8 +57,8 @@ async def start(bench: Bench) -> Readings:
 async def memory(bench: Bench) -> Readings:
     """Growth of a server's resident memory when it loads a large channel, less the messages' bytes. Reading: bytes.
 
-    A small channel is loaded first, so that what any first load takes is not counted. A body is counted twice, as
-    text and as serialised message: a channel keeps both.
+    A small channel is loaded first, so that what any first load takes is not counted. A body is a serialised message,
+    which holds the text.
     """
     count = QUICK_HISTORY if bench.sizes.quick else LARGE_HISTORY
     flags = bench.flags(f"{bench.new_name('memory')}.db", durability="normal")
@@ -74,9 +74,7 @@ async def memory(bench: Bench) -> Readings:
             before = resident_bytes(running.pid)
             await near_questions(call, "large", "balanced", count)
             grown = resident_bytes(running.pid) - before
-    bodies = sum(
-        len(one.line.content.encode()) + one.message().ByteSize() for one in chats.said(count)
-    )
+    bodies = sum(one.message().ByteSize() for one in chats.said(count))
     details = {"grown_bytes": grown / count, "body_bytes": bodies / count}
     return {"bytes": Reading((grown - bodies) / count, details)}
 

@@ -3,7 +3,7 @@ people and ids. What a hot channel takes in, wherever it comes from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -137,10 +137,8 @@ def terms_of(text: str, keywords: Sequence[str]) -> Sequence[str]:
     return [*grams(text), *(word for word in keywords if not is_gram(word))]
 
 
-def batch_of(
-    stored: Sequence[StoredMessage], codec: FragmentCodec, give_way: Callable[[], None]
-) -> Batch:
-    """Rows of a store, in order of arrival. `give_way` is called after every row: some 20 µs."""
+def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
+    """Rows of a store, in order of arrival. Some 20 µs a row."""
     sent: list[tuple[int, ...]] = []
     ids, targets, words, threads, users = [], Numbers(), Numbers(), Numbers(), Numbers()
     authors: dict[AuthorAs, int] = {}
@@ -174,7 +172,6 @@ def batch_of(
             revised.append((item.seq, item.revision))
         if (found_tools := tool_ids(item.seq, message.parts)) is not None:
             tools.append((message.id, found_tools))
-        give_way()
     columns = zip(*sent, strict=True) if sent else [()] * len(SENT)
     return Batch(
         sent={name: np.array(column, SENT[name]) for name, column in zip(SENT, columns, strict=True)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,10 +55,6 @@ class Stretch:
         return self.first_seq <= seq <= self.last_seq
 
 
-def keep_on() -> None:
-    """What a live append does between two rows: nothing."""
-
-
 class HotChannel:
     """Columns, texts and fragments of one channel. Owned by the event loop; `view` may be read from any thread.
 
@@ -78,7 +74,7 @@ class HotChannel:
         self.generation = 1
         self.revised: dict[int, int] = {}
         """Revision by seq of rows that were edited."""
-        self.loose_count = len(stored)
+        self.loose_count = 0
         """Rows the load that made it read as rows."""
         self.stretches: list[Stretch] = []
         """What segments hold, as far as is known: a change drops its stretch here as it does in the store."""
@@ -100,7 +96,7 @@ class HotChannel:
         self._replies = ReplyMemo()
         self._view: ChannelView | None = None
         if stored:
-            self.load([batch_of(sorted(stored, key=lambda s: s.seq), codec, keep_on)])
+            self.load([batch_of(sorted(stored, key=lambda s: s.seq), codec)])
         self.people.note_members(members)
 
     def __len__(self) -> int:
@@ -142,12 +138,12 @@ class HotChannel:
             if known:
                 self._replace(known)
             if fresh:
-                self.load([batch_of(fresh, self._codec, keep_on)])
+                self.load([batch_of(fresh, self._codec)])
         self.people.note_members(applied.members)
         self._view = None
 
-    def load(self, batches: Sequence[Batch], give_way: Callable[[], None] = keep_on) -> None:
-        """Add rows that came after all that are there, in order of arrival. `give_way` is called between its steps."""
+    def load(self, batches: Sequence[Batch]) -> None:
+        """Add rows that came after all that are there, in order of arrival."""
         if not batches:
             return
         first, ids_before = len(self), len(self._ids)
@@ -159,17 +155,13 @@ class HotChannel:
             self._enter_runs(batch)
             for message_id, ids in batch.tools:
                 self._tool_rounds.enter(message_id, ids)
-            give_way()
         for name, column in self._columns.items():
             values = [columns[name] for columns in new]
             column.extend(np.concatenate(values) if len(values) > 1 else values[0])
-        give_way()
         if first == 0:
             self._lexicon.trim()
-            give_way()
         self._link_new(first, ids_before)
         self._view = None
-        give_way()
         self._sort(first)
 
     def view(self) -> ChannelView:
@@ -297,7 +289,7 @@ class HotChannel:
 
     def _replace(self, changed: Mapping[str, StoredMessage]) -> None:
         """Edits and recalls: the rows stay where they are. One copy of what changes, however many rows do."""
-        batch = batch_of(list(changed.values()), self._codec, keep_on)  # it alone may raise
+        batch = batch_of(list(changed.values()), self._codec)  # it alone may raise
         columns = self._numbered(batch)
         self._id_rows.extend(np.full(len(self._ids) - len(self._id_rows), NO_ROW, np.int32))
         rows = self._id_rows.raw()[columns["number"]].astype(np.intp)
@@ -357,11 +349,9 @@ class HotChannel:
 
     def _sort(self, first: int = 0) -> None:
         """Late messages among the rows from `first` on move to their place in time; those before are in order."""
-        if len(self) == 1:
-            return
-        time_ms, seq = self._columns["time_ms"].view(), self._columns["seq"].view()
-        before, after = slice(max(0, first - 1), -1), slice(max(0, first - 1) + 1, None)
-        if not (time_ms[before] <= time_ms[after]).all():
+        time_ms, seq = self._columns["time_ms"].raw(), self._columns["seq"].raw()
+        tail = time_ms[max(0, first - 1) :]
+        if not (tail[:-1] <= tail[1:]).all():
             start = int(np.searchsorted(time_ms[:first], time_ms[first:].min()))
             self._take(np.lexsort((seq[start:], time_ms[start:])) + start, start)
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.channels.background import in_background
 from backscroll_sidecar.channels.hot import HotChannel, Stretch
 from backscroll_sidecar.channels.registry import Channels
 from backscroll_sidecar.channels.segments import SEGMENT_ROWS, batch_of_rows, pack
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.channels.yielding import GiveWay
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Applied, Segment, SegmentsChange
@@ -107,7 +107,7 @@ class Packer:
 
     async def _pack(self, key: ChannelKey, *, is_quiet: bool) -> None:
         """Write all full segments of a channel; the rows behind them, too, when no more are expected soon."""
-        self._due.pop(key, None)
+        due = self._due.pop(key)
         channel = self._channels.hot(key)
         least = LEAST_ROWS if is_quiet else SEGMENT_ROWS
         try:
@@ -116,6 +116,9 @@ class Packer:
                 if rows is None:
                     return
                 await self._write(key, channel, rows)
+        except asyncio.CancelledError:
+            self._due[key] = due  # `close` writes the rest
+            raise
         except BackscrollError as error:
             log.warning("segments cannot be stored: %s", error.message)
         except Exception:
@@ -132,4 +135,5 @@ class Packer:
 
 
 def _packed(view: ChannelView, rows: NDArray[np.intp], revised: dict[int, int]) -> Segment:
-    return pack(batch_of_rows(view, rows, revised, GiveWay().often))
+    with in_background():
+        return pack(batch_of_rows(view, rows, revised))

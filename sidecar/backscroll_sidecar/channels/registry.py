@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 
+from backscroll_sidecar.channels.background import in_background
 from backscroll_sidecar.channels.batch import batch_of
 from backscroll_sidecar.channels.hot import HotChannel, Stretch
 from backscroll_sidecar.channels.segments import BadSegmentError, format_of, unpack
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.channels.yielding import GiveWay
 from backscroll_sidecar.domain import ChannelKey, Member
 from backscroll_sidecar.ports import Applied, ChannelRows, FragmentCodec, HistoryReader, Segment
 
@@ -155,20 +155,18 @@ class Channels:
             return await asyncio.to_thread(self._made, key, rows)
 
     def _made(self, key: ChannelKey, rows: ChannelRows) -> HotChannel:
-        give_way = GiveWay()
-        channel = HotChannel(key, self._codec, members=rows.members)
-        batches = [
-            unpack(part) if isinstance(part, Segment) else batch_of(part, self._codec, give_way.often)
-            for part in rows.parts
-        ]
-        channel.load(batches, give_way)
-        channel.stretches = [
-            Stretch(part.first_seq, part.last_seq)
-            for part in rows.parts
-            if isinstance(part, Segment)
-        ]
-        channel.loose_count = sum(len(part) for part in rows.parts if not isinstance(part, Segment))
-        channel.view()
+        with in_background():
+            channel = HotChannel(key, self._codec, members=rows.members)
+            channel.load([
+                unpack(part) if isinstance(part, Segment) else batch_of(part, self._codec)
+                for part in rows.parts
+            ])  # fmt: skip
+            for part in rows.parts:
+                if isinstance(part, Segment):
+                    channel.stretches.append(Stretch(part.first_seq, part.last_seq))
+                else:
+                    channel.loose_count += len(part)
+            channel.view()
         return channel
 
     def _weigh(self, key: ChannelKey) -> None:

@@ -6,7 +6,7 @@ transaction that changes one of their rows. A segment is a header in JSON, which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,19 +120,13 @@ def unpack(segment: Segment) -> Batch:
 
 
 def batch_of_rows(
-    view: ChannelView,
-    rows: NDArray[np.intp],
-    revised: Mapping[int, int],
-    give_way: Callable[[], None],
+    view: ChannelView, rows: NDArray[np.intp], revised: Mapping[int, int]
 ) -> Batch:
-    """Rows of a hot channel, given in order of arrival; `revised`: revisions by seq of the edited ones.
-
-    For a thread: `give_way` is called wherever it has worked for some 20 µs.
-    """
+    """Rows of a hot channel, given in order of arrival; `revised`: revisions by seq of the edited ones. For a thread."""
     columns, words = view.columns, view.lexicon.ids
     texts = [view.texts.bodies.text(row) for row in rows.tolist()]
     keywords = _runs_of(columns.keyword_offsets, columns.keyword_ids, rows)
-    terms = _terms_of_rows(view, keywords, texts, give_way)
+    terms = _terms_of_rows(view, keywords, texts)
     word_numbers, places = _united(keywords.values, terms.values)
     number = view.message_ids.number[rows]
     target = view.target[rows]
@@ -185,9 +179,7 @@ def batch_of_rows(
     )
 
 
-def _terms_of_rows(
-    view: ChannelView, keywords: Runs, texts: Sequence[str], give_way: Callable[[], None]
-) -> Runs:
+def _terms_of_rows(view: ChannelView, keywords: Runs, texts: Sequence[str]) -> Runs:
     """What the index knows each row by. It is not read backwards: the texts say it again."""
     words = view.lexicon.ids
     found: list[Sequence[str]] = []
@@ -196,7 +188,6 @@ def _terms_of_rows(
             found.append(())
         else:
             found.append([*dict.fromkeys(terms_of(text, [words.word(n) for n in run.tolist()]))])
-        give_way()
     flat = words.numbers([word for run in found for word in run])
     numbers = np.array(flat, np.int32)
     ends = np.cumsum([0, *map(len, found)])

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_sidecar.channels import Channels, HotChannel, Packer
-from backscroll_sidecar.channels.hot import keep_on
 from backscroll_sidecar.channels.packing import LEAST_ROWS
 from backscroll_sidecar.channels.segments import (
     SEGMENT_ROWS,
@@ -33,7 +32,7 @@ def segments_of(channel: HotChannel, size: int) -> list[Segment]:
     view = channel.view()
     order = np.argsort(view.seq, kind="stable")
     pieces = [order[start : start + size] for start in range(0, len(order), size)]
-    return [pack(batch_of_rows(view, rows, channel.revised, keep_on)) for rows in pieces]
+    return [pack(batch_of_rows(view, rows, channel.revised)) for rows in pieces]
 
 
 def loaded(segments: list[Segment], rows: list = ()) -> HotChannel:
