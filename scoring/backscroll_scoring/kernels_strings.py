@@ -27,10 +27,10 @@ def _hash(string: UInt8, start: int, end: int, seed: int) -> int:
 def _is_same(data: UInt8, start: int, end: int, other: UInt8, other_start: int, size: int) -> bool:
     if end - start != size:
         return False
-    for k in range(size):
-        if data[start + k] != other[other_start + k]:
-            return False
-    return True
+    same = 0
+    while same < size and data[start + same] == other[other_start + same]:
+        same += 1
+    return same == size
 
 
 @kernel(nb.intp(READ_U8, READ_I32, READ_I32, nb.intp, nb.intp, READ_U8, READ_I32, I32), nogil=True)

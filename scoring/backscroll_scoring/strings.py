@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from types import ModuleType
 
 import numpy as np
@@ -44,10 +44,7 @@ class Packed:
 
     def __iter__(self) -> Iterator[str]:
         data, ends = self.data.tobytes(), self.ends.tolist()
-        return (
-            data[start:end].decode("utf-8", "surrogatepass")
-            for start, end in zip(ends, ends[1:], strict=False)
-        )
+        return (data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends))
 
     def take(self, numbers: Int32) -> Packed:
         """The strings with these numbers, in this order. No Python object a string."""

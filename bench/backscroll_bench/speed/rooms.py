@@ -19,9 +19,7 @@ async def many(bench: Bench) -> Readings:
 
     Readings: p50, p99 (x R0), cold (share of builds whose channel was not in memory).
     """
-    count, history = (
-        (QUICK_CHANNELS, QUICK_HISTORY) if bench.sizes.quick else (CHANNELS, HISTORY)
-    )
+    count, history = (QUICK_CHANNELS, QUICK_HISTORY) if bench.sizes.quick else (CHANNELS, HISTORY)
     names = [f"room{n}" for n in range(count)]
     flags = bench.flags(f"{bench.new_name('rooms')}.db", durability="normal")
     with bench.start(flags) as running:
@@ -30,9 +28,8 @@ async def many(bench: Bench) -> Readings:
             for name in names:
                 await bench.fill(served, name, history)
             call = unary(connection, BUILD)
-            for name in names:
-                asked = await near_questions(call, name, "balanced", history)
-            mixed = _in_random_channels(asked, names, bench.sizes.calls)
+            asked = [await near_questions(call, name, "balanced", history) for name in names]
+            mixed = _in_random_channels(asked[0], names, bench.sizes.calls)
             rounds = await bench.beside_r0(call, mixed, calls=bench.sizes.calls)
             cold = await _cold_share(call, mixed)
     return {**latencies(rounds), "cold": Reading(cold)}

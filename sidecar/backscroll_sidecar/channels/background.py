@@ -1,4 +1,4 @@
-"""Long work in a thread beside an event loop: Python by itself lets the loop wait 5 ms for the interpreter, each time."""
+"""Long work in threads beside an event loop: by itself Python lets the loop wait 5 ms for the interpreter each time."""
 
 from __future__ import annotations
 

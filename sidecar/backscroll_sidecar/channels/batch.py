@@ -1,5 +1,6 @@
 """Messages of one channel on their way into memory or into a segment: arrays, with numbers of their own for words,
-people and ids. What a hot channel takes in, wherever it comes from."""
+people and ids. What a hot channel takes in, wherever it comes from.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +175,9 @@ def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
             tools.append((message.id, found_tools))
     columns = zip(*sent, strict=True) if sent else [()] * len(SENT)
     return Batch(
-        sent={name: np.array(column, SENT[name]) for name, column in zip(SENT, columns, strict=True)},
+        sent={
+            name: np.array(column, SENT[name]) for name, column in zip(SENT, columns, strict=True)
+        },
         author=np.array(author, np.int32),
         authors=list(authors),
         thread=np.array(thread, np.int32),

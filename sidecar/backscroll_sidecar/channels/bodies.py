@@ -44,7 +44,7 @@ class Bodies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BodyColumns:
-    """Where the rows of a view have their bodies. `start` and `size` are of fragments, `text_at` counts from `start`."""
+    """Where the rows of a view have their bodies. `start` and `size` are of fragments, `text_at` is from `start`."""
 
     chunks: Sequence[Chunk]
     start: NDArray[np.int64]

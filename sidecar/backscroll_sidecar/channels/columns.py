@@ -23,13 +23,16 @@ class Column:
     ----------
     dtype : the numpy type of the values.
     values : initial values, copied.
+    capacity : room to begin with; no values then.
     """
 
     __slots__ = ("_data", "_length")
 
-    def __init__(self, dtype: DTypeLike, values: Sequence[Any] | NDArray[Any] = ()) -> None:
-        self._data = np.array(values, dtype=dtype)
-        self._length = len(self._data)
+    def __init__(
+        self, dtype: DTypeLike, values: Sequence[Any] | NDArray[Any] = (), *, capacity: int = 0
+    ) -> None:
+        self._data = np.empty(capacity, dtype) if capacity else np.array(values, dtype)
+        self._length = len(values)
 
     def __len__(self) -> int:
         return self._length
@@ -57,10 +60,9 @@ class Column:
 
     def take(self, order: NDArray[np.intp], start: int = 0) -> Self:
         """A new column: the first `start` rows as they are, then those that `order` names, in that order."""
-        out = type(self)(self._data.dtype)
-        out._data, out._length = np.empty_like(self._data), start + len(order)
-        out._data[:start] = self._data[:start]
-        out._data[start : out._length] = self._data[order]
+        out = type(self)(self._data.dtype, capacity=len(self._data))
+        out.extend(self._data[:start])
+        out.extend(self._data[order])
         return out
 
     def replace(self, rows: NDArray[np.intp], values: NDArray[Any]) -> Self:

@@ -133,7 +133,9 @@ class HotChannel:
         if applied.stored:
             rows = self._rows_of([s.message.id for s in applied.stored])
             here = list(zip(applied.stored, rows, strict=True))
-            known = {s.message.id: s for s, row in here if row != NO_ROW}  # the last revision of each
+            known = {
+                s.message.id: s for s, row in here if row != NO_ROW
+            }  # the last revision of each
             fresh = sorted((s for s, row in here if row == NO_ROW), key=lambda s: s.seq)
             if known:
                 self._replace(known)

@@ -119,7 +119,9 @@ class Lexicon:
         numbers = self._words.add(words)
         if len(self._words) > before:
             is_new = numbers >= before
-            self._digits.extend(starts_with_digit[is_new])  # words are distinct: in the order of their numbers
+            self._digits.extend(
+                starts_with_digit[is_new]
+            )  # words are distinct: in the order of their numbers
             self._postings.reserve_terms(len(self._words))
         return numbers
 

@@ -1,6 +1,6 @@
 """Segments of hot channels, written in the background: so that the next load of a channel reads arrays instead of rows.
 
-    publish, load → the channel is due → rows that no segment holds → a segment in a thread → SegmentsChange → the writer
+    publish, load → the channel is due → rows that no segment holds → a segment in a thread → SegmentsChange → writer
 
 Nobody waits for it, and nothing depends on it: what has no segment is read from its rows (law 2).
 """

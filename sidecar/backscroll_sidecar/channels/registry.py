@@ -46,7 +46,7 @@ class Channels:
         self._loads: dict[ChannelKey, asyncio.Task[HotChannel]] = {}
         self._meanwhile: dict[ChannelKey, list[Applied]] = {}
         self.segment_format = format_of(codec)
-        self.on_load: Callable[[ChannelKey, int], None] = lambda key, rows: None
+        self.on_load: Callable[[ChannelKey, int], None] = lambda *_: None
         """Told of every load: how many rows no segment had."""
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """Segments: stretches of a channel as the bytes of arrays, kept in the store so that a cold channel is read at once.
 
 They are a cache of rows (law 2). Here is what they look like inside; the store keeps them, and drops them in the
-transaction that changes one of their rows. A segment is a header in JSON, which names the arrays that follow, and those.
+transaction that changes one of their rows. A segment is a header in JSON and the arrays that follow it.
 """
 
 from __future__ import annotations
@@ -119,10 +119,8 @@ def unpack(segment: Segment) -> Batch:
     return batch
 
 
-def batch_of_rows(
-    view: ChannelView, rows: NDArray[np.intp], revised: Mapping[int, int]
-) -> Batch:
-    """Rows of a hot channel, given in order of arrival; `revised`: revisions by seq of the edited ones. For a thread."""
+def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[int, int]) -> Batch:
+    """Rows of a hot channel, given in order of arrival; `revised`: revisions by seq of edited ones. For a thread."""
     columns, words = view.columns, view.lexicon.ids
     texts = [view.texts.bodies.text(row) for row in rows.tolist()]
     keywords = _runs_of(columns.keyword_offsets, columns.keyword_ids, rows)
@@ -199,9 +197,7 @@ def _terms_of_rows(view: ChannelView, keywords: Runs, texts: Sequence[str]) -> R
     return Runs(offsets, np.concatenate(runs) if runs else np.empty(0, np.int32))
 
 
-def _runs_of(
-    offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.intp]
-) -> Runs:
+def _runs_of(offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.intp]) -> Runs:
     runs = [values[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
     ends = np.cumsum([0, *map(len, runs)], dtype=np.int64)
     return Runs(ends, np.concatenate(runs) if runs else np.empty(0, np.int32))

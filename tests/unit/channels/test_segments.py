@@ -45,8 +45,8 @@ def loaded(segments: list[Segment], rows: list = ()) -> HotChannel:
 @settings(max_examples=100)
 @given(st.data())
 def test_a_channel_of_segments_equals_one_of_rows(data):
-    """Law 2: late rows, late parents, circles, edits and recalls: a load from segments finds what a load from rows does,
-    and packs into the same segments again."""
+    """Law 2: late rows, late parents, circles, edits and recalls: a load from segments finds what a load from rows
+    does, and packs into the same segments again."""
     truth, draw = Truth(), data.draw
     live = HotChannel(KEY, PlainCodec())
     for _ in range(draw(st.integers(1, 8))):

@@ -22,7 +22,9 @@ runs = st.lists(run, max_size=30)
 
 
 def add(postings, first, rows):
-    postings.append(first, offsets_of(rows), np.array([t for terms in rows for t in terms], np.int32))
+    postings.append(
+        first, offsets_of(rows), np.array([t for terms in rows for t in terms], np.int32)
+    )
 
 
 def filled(rows):

@@ -208,9 +208,7 @@ def _write_segments(connection: sqlite3.Connection, plan: Plan) -> None:
     )
 
 
-def drop_segments(
-    connection: sqlite3.Connection, rows: Iterable[tuple[str, str, int]]
-) -> None:
+def drop_segments(connection: sqlite3.Connection, rows: Iterable[tuple[str, str, int]]) -> None:
     """Drop those that hold one of these rows: tenant, channel, seq."""
     connection.executemany(sql.DROP_SEGMENTS, [(*row, row[2]) for row in rows])
 
