@@ -1,9 +1,9 @@
 """Numbered strings in plain Python: what the kernels of `kernels_strings` compute, written to be read.
 
 The bytes of all strings stand behind each other in `data`; string i is ``data[ends[i] : ends[i + 1]]``. `slots` is a
-hash table with open addressing: a slot holds a number or `EMPTY`, its length is a power of two, at most two thirds of it
-are used. A writer enters the bytes first, then the end, the slot last; a reader passes over numbers that its view does
-not have: no lock.
+hash table with open addressing: a slot holds a number or `EMPTY`, its length is a power of two, at most two thirds of
+it are used. A writer enters the bytes first, then the end, the slot last; a reader passes over numbers that its view
+does not have: no lock.
 """
 
 from __future__ import annotations
