@@ -53,7 +53,7 @@ def test_migrations_are_numbered_without_a_gap(tmp_path: Path) -> None:
     """A forgotten or doubled number is a mistake of ours, found at once."""
     assert [m.number for m in migrate.known()] == [1, 2, 3, 4]
     with pytest.raises(AssertionError):
-        folder_with(tmp_path, n0005_too_far="SELECT 1;")
+        folder_with(tmp_path, n0006_too_far="SELECT 1;")
 
 
 def test_a_migration_runs_once_and_is_recorded(
