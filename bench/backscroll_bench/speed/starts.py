@@ -57,8 +57,8 @@ async def start(bench: Bench) -> Readings:
 async def memory(bench: Bench) -> Readings:
     """Growth of a server's resident memory when it loads a large channel, less the messages' bytes. Reading: bytes.
 
-    Another one as large is loaded first, so that what a load takes besides is not counted. A body is a serialised message,
-    which holds the text.
+    Another one as large is loaded first, so that what a load takes besides is not counted. A body is a serialised
+    message, which holds the text.
     """
     count = QUICK_HISTORY if bench.sizes.quick else LARGE_HISTORY
     flags = bench.flags(f"{bench.new_name('memory')}.db", durability="normal")
