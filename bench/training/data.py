@@ -62,6 +62,8 @@ class Chat:
 
 
 class _NoFragments:
+    version = "none"
+
     def encode(self, item: StoredMessage) -> bytes:
         del item
         return b""

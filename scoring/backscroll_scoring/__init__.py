@@ -23,6 +23,7 @@ from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_rows
+from .strings import Packed, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import top_order
 from .warmup import warm
@@ -46,12 +47,15 @@ __all__ = [
     "Matches",
     "MemoryCues",
     "MemoryScores",
+    "Packed",
     "Postings",
     "PostingsView",
     "QueryFeatures",
     "ScoreParameters",
     "Scored",
     "Similarity",
+    "StringTable",
+    "StringsView",
     "ancestors",
     "bm25",
     "decay_per_hour",

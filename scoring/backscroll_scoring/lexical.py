@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -20,7 +19,8 @@ MAX_QUERY_TERMS = 64
 GONE = np.iinfo(np.int32).max
 """Of an entry whose text was taken out: a row no view has."""
 
-_MIN_CAPACITY = 1_024
+_MIN_CAPACITY = 64
+_MIN_POOL = 1_024
 """Above the largest chunk, so that a pool that grew has room for one."""
 
 
@@ -52,7 +52,7 @@ class Postings:
     __slots__ = ("_counts", "_entries", "_pool", "_room", "_rows", "_size", "_tail", "_used")
 
     def __init__(self) -> None:
-        self._pool = np.zeros(_MIN_CAPACITY, np.int32)
+        self._pool = np.zeros(_MIN_POOL, np.int32)
         self._tail = np.full(_MIN_CAPACITY, -1, np.int32)
         self._room = np.zeros(_MIN_CAPACITY, np.int32)
         self._size = np.zeros(_MIN_CAPACITY, np.int32)
@@ -71,25 +71,29 @@ class Postings:
         """What is there now."""
         return PostingsView(self._pool, self._tail, self._rows, self._counts)
 
-    def append(self, first: int, terms_of_rows: Sequence[Sequence[int]]) -> None:
-        """Add rows from `first` on, each with its distinct terms. Amortised O(number of terms).
+    def append(self, first: int, offsets: Int64, terms: Int32) -> None:
+        """Add rows from `first` on. Amortised O(number of terms).
+
+        Parameters
+        ----------
+        offsets : int64[k + 1], terms : int32[]
+            Row ``first + i`` has the terms ``terms[offsets[i] : offsets[i + 1]]``, each once.
 
         Raises
         ------
         ValueError
-            A negative term.
+            A negative term, or offsets that do not fit the terms.
         """
-        flat = [term for terms in terms_of_rows for term in terms]
-        base = self._enter(np.arange(first, first + len(terms_of_rows), dtype=np.int32))
-        if not flat:
+        count = len(offsets) - 1
+        base = self._enter(np.arange(first, first + count, dtype=np.int32))
+        entries = np.repeat(np.arange(base, base + count, dtype=np.int32), np.diff(offsets))
+        if len(entries) != len(terms):
+            raise ValueError("the offsets are those of other terms")
+        if not len(terms):
             return
-        if min(flat) < 0:
+        if terms.min() < 0:
             raise ValueError("terms are numbered from 0")
-        terms = np.array(flat, np.int32)
-        entries = np.array(
-            [entry for entry, run in enumerate(terms_of_rows, base) for _ in run], np.int32
-        )
-        self._reserve_terms(max(flat) + 1)
+        self.reserve_terms(int(terms.max()) + 1)
         done = 0
         while done < len(terms):
             done += kernels_lexical.append_postings(
@@ -98,7 +102,20 @@ class Postings:
             )
             if done < len(terms):
                 self._grow_pool()
-        np.add.at(self._counts, terms, 1)
+        if count == 1:
+            self._counts[terms] += 1  # a row has a term once
+        else:
+            more = np.bincount(terms)
+            self._counts[: len(more)] += more.astype(np.int32)
+
+    def reserve_terms(self, count: int) -> None:
+        """Know the terms below `count`, be there postings of them or not."""
+        if count > len(self._tail):
+            capacity = count + count // 2
+            self._tail = _grown(self._tail, capacity, -1)
+            self._room = _grown(self._room, capacity, 0)
+            self._size = _grown(self._size, capacity, 0)
+            self._counts = _grown(self._counts, capacity, 0)
 
     def renumber(self, new_rows: Int32) -> None:
         """Give other numbers: row r becomes ``new_rows[r]``, `GONE` leaves; rows outside that table stay. O(rows)."""
@@ -120,17 +137,17 @@ class Postings:
         self._entries = end
         return base
 
-    def _reserve_terms(self, count: int) -> None:
-        if count > len(self._tail):
-            capacity = count + count // 2
-            self._tail = _grown(self._tail, capacity, -1)
-            self._room = _grown(self._room, capacity, 0)
-            self._size = _grown(self._size, capacity, 0)
-            self._counts = _grown(self._counts, capacity, 0)
+    def trim(self, terms: int) -> None:
+        """Give spare capacity back, but for `terms` terms: for what is loaded once and grows slowly."""
+        for name in ("_tail", "_room", "_size", "_counts"):
+            setattr(self, name, getattr(self, name)[:terms].copy())
+        used = self._used.item(0)
+        self._pool = _grown(self._pool[:used], used + _MIN_POOL, 0)
+        self._rows = self._rows[: self._entries].copy()
 
     def _grow_pool(self) -> None:
         """Pool and tails move together: a reader that holds one pair never meets a place of the other."""
-        self._pool = _grown(self._pool, len(self._pool) + len(self._pool) // 2 + _MIN_CAPACITY, 0)
+        self._pool = _grown(self._pool, len(self._pool) + len(self._pool) // 2 + _MIN_POOL, 0)
         self._tail = self._tail.copy()
 
 

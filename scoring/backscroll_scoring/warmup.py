@@ -14,6 +14,7 @@ from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
+from .strings import Packed, StringTable
 from .texts import shingle_sets
 from .top_k import top_order
 from .weights import CLASSIC, ScoreParameters
@@ -37,7 +38,7 @@ def warm() -> None:
     top_order(score_only(columns, query, rows), rows, limit=1)
     eligible = np.ones(2, np.uint8)
     postings = Postings()
-    postings.append(0, [[0], [0]])
+    postings.append(0, one_a_row, ids)
     postings.renumber(rows)
     rows_with(postings.view(), ids[:1], eligible)
     in_use(postings.view(), ids[:1], eligible)
@@ -49,6 +50,10 @@ def warm() -> None:
     sets = shingle_sets(("one", "two"))
     near_duplicates(sets, rows)
     set_similarity(sets)(0)
+    strings = StringTable()
+    strings.reserve([Packed.of(("one",))])
+    strings.add(Packed.of(("one",)))
+    strings.view().find("one")
     _warm_vectors()
     _warm_links()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
-from backscroll_sidecar.channels import Channels
+from backscroll_sidecar.channels import Channels, Packer
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.context.builder import ContextBuilder
@@ -163,6 +163,11 @@ async def _assemble(
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
+    if not settings.in_memory:
+        packer = Packer(channels, writer.submit)
+        await packer.start()
+        stack.push_async_callback(packer.close)
+        publishers.add(packer)
     embedding: Embedding | None = None
     embedder = embedder or configured_embedder(settings)
     if embedder is not None:

@@ -72,6 +72,8 @@ def stored_in_order(messages: list[Message]) -> list[StoredMessage]:
 class PlainCodec:
     """The wire form as readable bytes: id, revision, text."""
 
+    version = "plain"
+
     def encode(self, stored: StoredMessage) -> bytes:
         return f"{stored.message.id}|{stored.revision}|{stored.analysis.text}".encode()
 

@@ -17,6 +17,7 @@ from backscroll_sidecar.context.picking import Picker, Ranker
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Author, ChannelKey, Event, Member, Message, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import ChannelRows
 from backscroll_sidecar.strategies import BUILTIN, Messages, Strategy, StrategyQuery
 from tests.kit.chats import ANN, KEY, NOON_MS, PlainCodec, StillClock, stored_in_order
 
@@ -32,13 +33,11 @@ class ShelfReader:
         self.error: Exception | None = None
         self.loads = 0
 
-    async def load_channel(
-        self, key: ChannelKey
-    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
+    async def load_channel(self, key: ChannelKey, segment_format: str = "") -> ChannelRows:
         await self._trouble()
         self.loads += 1
         rows = [s for s in self.stored if s.message.channel == key.channel]
-        return rows, (self.members if rows else [])
+        return ChannelRows([rows], self.members) if rows else ChannelRows([], [])
 
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str], limit: int

@@ -43,10 +43,10 @@ async def test_the_answer_comes_before_the_deadline(
     async with running() as (server, app):
         load = app.store.load_channel
 
-        async def slow_load(key):
+        async def slow_load(key, *args):
             if key.channel.startswith("cold"):
                 await asyncio.sleep(rng.uniform(0, 2 * deadline_ms / 1_000))
-            return await load(key)
+            return await load(key, *args)
 
         app.store.load_channel = slow_load
         async with AsyncClient(server.addresses[0]) as client:

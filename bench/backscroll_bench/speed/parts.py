@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from backscroll_bench.speed import appends, builds, kernels, starts, streams
+from backscroll_bench.speed import appends, builds, kernels, rooms, starts, streams
 from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.reading import Readings
 
@@ -21,6 +21,7 @@ PARTS: Mapping[str, Part] = {
     "classic-c64": partial(builds.throughput, profile="classic_full", count=10_000, concurrency=64),
     "classic-window-10k": partial(builds.build, profile="classic", count=10_000),
     "cold-10k": builds.cold,
+    "rooms-1m": rooms.many,
     "kernel-1m": kernels.bandwidth,
     "kernel-python": kernels.against_python,
     "kernel-numpy": kernels.against_numpy,

@@ -2,7 +2,8 @@
 
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.lexicon import LexiconView
+from backscroll_sidecar.channels.packing import Packer
 from backscroll_sidecar.channels.registry import Channels
 from backscroll_sidecar.channels.view import ChannelView
 
-__all__ = ["ChannelView", "Channels", "HotChannel", "LexiconView"]
+__all__ = ["ChannelView", "Channels", "HotChannel", "LexiconView", "Packer"]

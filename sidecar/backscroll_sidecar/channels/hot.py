@@ -2,48 +2,64 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import ChannelColumns
+from backscroll_scoring import ChannelColumns, StringTable
+from backscroll_sidecar.channels.batch import NONE, SENT, AuthorAs, Batch, Runs, batch_of
+from backscroll_sidecar.channels.bodies import Bodies, BodyColumns, Fragments, Texts
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.lexicon import Lexicon
-from backscroll_sidecar.channels.links import Links
+from backscroll_sidecar.channels.links import NO_PARENT, NO_ROW, Edges
 from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
-from backscroll_sidecar.channels.view import ChannelView
+from backscroll_sidecar.channels.view import ChannelView, MessageIds
 from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, StoredMessage
 from backscroll_sidecar.ports import Applied, FragmentCodec
 
-ROW_OVERHEAD_BYTES = 420
-"""Rough bytes a row costs beside arrays and characters: four Python objects, one dict entry (measured: 380-450)."""
-WORD_BYTES, PERSON_BYTES, CHANNEL_BYTES = 120, 300, 8_000
-"""Rough bytes of a distinct keyword (text, number, dict entry), of a user with one name, of a channel with no rows."""
-_EMPTY_TEXT_BYTES = sys.getsizeof("")
+PERSON_BYTES, CHANNEL_BYTES = 900, 15_000
+"""Rough bytes of a user with one name, of a channel with no rows beside its arrays."""
+WORN_BYTES = 1 << 20
+"""Bodies of replaced revisions that are borne with, whatever the channel's size."""
 
-SCALARS: dict[str, type[np.generic]] = {
-    "time_ms": np.int64,
-    "seq": np.int64,
+COLUMNS: Mapping[str, type[np.generic]] = {
+    **SENT,
     "author": np.int32,
-    "state": np.uint8,
-    "role": np.uint8,
-    "kind": np.uint8,
-    "message_type": np.uint8,
-    "token_count": np.int32,
-    "thread": np.int32,
     "name": np.int32,
+    "thread": np.int32,
+    "number": np.int32,
+    "target": np.int32,
+    "start": np.int64,
+    "parent": np.int32,
+    "explicit_parent": np.int32,
 }
+"""A row's numbers: what was sent, and places in the channel's tables. `start`: of its body (see `Bodies`)."""
+PLACE_IN_TIME = {"time_ms", "seq", "number"}
+"""What no edit changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Rows by seq, both ends included."""
+
+    first_seq: int
+    last_seq: int
+
+    def holds(self, seq: int) -> bool:
+        """Whether a row is one of them."""
+        return self.first_seq <= seq <= self.last_seq
 
 
 class HotChannel:
     """Columns, texts and fragments of one channel. Owned by the event loop; `view` may be read from any thread.
 
     Rows stand in time order (rank time, arrival). The same rows in the same order come out whether they were
-    appended one by one or loaded at once (law 2).
+    appended one by one or loaded at once, from rows or from segments (law 2).
     """
 
     def __init__(
@@ -56,67 +72,99 @@ class HotChannel:
         self.key = key
         self.people = People()
         self.generation = 1
+        self.revised: dict[int, int] = {}
+        """Revision by seq of rows that were edited."""
+        self.loose_count = 0
+        """Rows the load that made it read as rows."""
+        self.stretches: list[Stretch] = []
+        """What segments hold, as far as is known: a change drops its stretch here as it does in the store."""
         self._codec = codec
-        self._scalars = {name: Column(dtype) for name, dtype in SCALARS.items()}
+        self._columns = {name: Column(dtype) for name, dtype in COLUMNS.items()}
         self._keywords = RaggedColumn()
         self._mentions = RaggedColumn()
         self._lexicon = Lexicon()
-        self._ids: list[str] = []
-        self._texts: list[str] = []
-        self._fragments: list[bytes] = []
-        self._rows: dict[str, int] = {}
-        self._links = Links()
+        self._ids = StringTable()
+        self._id_rows = Column(np.int32)
+        self._bodies = Bodies()
+        self._replaced_bytes = 0
+        self._decoded: dict[int, str] = {}
         self._tool_rounds = ToolRounds()
-        self._keyword_ids: dict[str, int] = {}
         self._thread_ids: dict[str, int] = {"": 0}
-        self._name_ids: dict[str, int] = {}
+        self._author_numbers: dict[AuthorAs, int] = {}
+        self._authors: list[AuthorAs] = []
         self._names: list[str] = []
-        self._text_bytes = 0
         self._replies = ReplyMemo()
         self._view: ChannelView | None = None
-        self._append(sorted(stored, key=lambda s: s.seq))
-        self._sort()
+        if stored:
+            self.load([batch_of(sorted(stored, key=lambda s: s.seq), codec)])
         self.people.note_members(members)
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._columns["seq"])
 
     @property
     def known(self) -> bool:
         """Whether anything was ever heard of the channel: a message or a member."""
-        return bool(self._ids or self.people.ids)
+        return bool(len(self) or self.people.ids)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether most of the bodies held are of replaced revisions: loaded again it would be much smaller."""
+        return self._replaced_bytes > WORN_BYTES + self._bodies.nbytes // 2
 
     @property
     def nbytes(self) -> int:
-        """Memory held, estimated: arrays and texts exactly, Python objects by their number."""
-        arrays = (
-            sum(c.nbytes for c in self._scalars.values())
+        """Memory held, estimated: arrays and bodies exactly, people by their number."""
+        return (
+            CHANNEL_BYTES
+            + sum(column.nbytes for column in self._columns.values())
             + self._keywords.nbytes
             + self._mentions.nbytes
             + self._lexicon.nbytes
+            + self._ids.nbytes
+            + self._id_rows.nbytes
+            + self._bodies.nbytes
             + self._replies.nbytes
-        )
-        return (
-            CHANNEL_BYTES
-            + arrays
-            + self._text_bytes
-            + len(self._ids) * ROW_OVERHEAD_BYTES
-            + len(self._keyword_ids) * WORD_BYTES
             + len(self.people.ids) * PERSON_BYTES
         )
 
     def publish(self, applied: Applied) -> None:
         """Take over what a committed change did. Idempotent: rows already held are only replaced by newer revisions."""
-        known = [s for s in applied.stored if s.message.id in self._rows]
-        fresh = [s for s in applied.stored if s.message.id not in self._rows]
-        if known:
-            self._replace(known)
-        if fresh:
-            first = len(self._ids)
-            self._append(sorted(fresh, key=lambda s: s.seq))
-            self._sort(first)
+        if applied.stored:
+            rows = self._rows_of([s.message.id for s in applied.stored])
+            here = list(zip(applied.stored, rows, strict=True))
+            known = {
+                s.message.id: s for s, row in here if row != NO_ROW
+            }  # the last revision of each
+            fresh = sorted((s for s, row in here if row == NO_ROW), key=lambda s: s.seq)
+            if known:
+                self._replace(known)
+            if fresh:
+                self.load([batch_of(fresh, self._codec)])
         self.people.note_members(applied.members)
         self._view = None
+
+    def load(self, batches: Sequence[Batch]) -> None:
+        """Add rows that came after all that are there, in order of arrival."""
+        if not batches:
+            return
+        first, ids_before = len(self), len(self._ids)
+        if first == 0:
+            self._ids.reserve([batch.ids for batch in batches])
+        new: list[dict[str, NDArray[Any]]] = []
+        for batch in batches:
+            new.append(self._numbered(batch))
+            self._enter_runs(batch)
+            for message_id, ids in batch.tools:
+                self._tool_rounds.enter(message_id, ids)
+        for name, column in self._columns.items():
+            values = [columns[name] for columns in new]
+            column.extend(np.concatenate(values) if len(values) > 1 else values[0])
+        if first == 0:
+            self._lexicon.trim()
+        self._link_new(first, ids_before)
+        self._view = None
+        self._sort(first)
 
     def view(self) -> ChannelView:
         """The channel as it stands, as a value that later changes do not touch."""
@@ -125,163 +173,222 @@ class HotChannel:
         return self._view
 
     def _make_view(self) -> ChannelView:
-        scalar = {name: column.view() for name, column in self._scalars.items()}
-        parent, explicit_parent = self._links.parents()
+        column = {name: column.view() for name, column in self._columns.items()}
         keyword_offsets, keyword_ids = self._keywords.view()
         mention_offsets, mention_ids = self._mentions.view()
 
         def columns(edges: NDArray[np.int32]) -> ChannelColumns:
             return ChannelColumns(
-                scalar["time_ms"], scalar["author"], edges,
+                column["time_ms"], column["author"], edges,
                 keyword_offsets, keyword_ids, mention_offsets, mention_ids,
             )  # fmt: skip
 
+        bodies = BodyColumns(
+            self._bodies.chunks, column["start"], column["fragment_size"], column["text_at"], column["text_size"]
+        )  # fmt: skip
+        ids = self._ids.view()
         return ChannelView(
             key=self.key,
             generation=self.generation,
-            count=len(self._ids),
-            columns=columns(parent),
-            explicit_columns=columns(explicit_parent),
-            seq=scalar["seq"],
-            state=scalar["state"],
-            role=scalar["role"],
-            kind=scalar["kind"],
-            message_type=scalar["message_type"],
-            token_count=scalar["token_count"],
-            thread=scalar["thread"],
-            name=scalar["name"],
-            message_ids=self._ids,
-            texts=self._texts,
-            fragments=self._fragments,
+            count=len(self),
+            columns=columns(column["parent"]),
+            explicit_columns=columns(column["explicit_parent"]),
+            seq=column["seq"],
+            state=column["state"],
+            role=column["role"],
+            kind=column["kind"],
+            message_type=column["message_type"],
+            token_count=column["token_count"],
+            thread=column["thread"],
+            name=column["name"],
+            target=column["target"],
+            inferred=column["inferred"],
+            message_ids=MessageIds(ids, column["number"]),
+            texts=Texts(bodies, self._decoded),
+            fragments=Fragments(bodies),
             people=self.people,
             tool_rounds=self._tool_rounds,
-            rows=self._rows,
-            keyword_ids=self._keyword_ids,
+            ids=ids,
+            id_rows=self._id_rows.view(),
             lexicon=self._lexicon.view(),
             thread_ids=self._thread_ids,
+            authors=self._authors,
             names=self._names,
             replies=self._replies,
-            all_live=not (scalar["state"] != MessageState.LIVE).any(),
+            all_live=not (column["state"] != MessageState.LIVE).any(),
         )
 
-    def _append(self, stored: Sequence[StoredMessage]) -> None:
-        first = len(self._ids)
-        fragments = [self._codec.encode(item) for item in stored]  # it alone may raise
-        self._ids.extend(item.message.id for item in stored)
-        self._texts.extend(item.analysis.text for item in stored)
-        self._fragments.extend(fragments)
-        values = [self._row_scalars(item) for item in stored]
-        for name, column in self._scalars.items():
-            column.extend([v[name] for v in values])
-        self._keywords.extend([self._keyword_run(item) for item in stored])
-        self._mentions.extend([self._mention_run(item) for item in stored])
-        self._lexicon.append(
-            first, ((item.analysis.text, item.analysis.keywords) for item in stored)
-        )
-        late_parent = self._links.append(
-            self._ids[first:], [_edge(item) for item in stored], self._rows
-        )
-        for item in stored:
-            self._tool_rounds.note(item.message.id, item.seq, item.message.parts)
-        self._text_bytes += _text_bytes(self._texts[first:], self._fragments[first:])
-        if late_parent:
-            self._changed(0)
+    def _rows_of(self, message_ids: Sequence[str]) -> list[int]:
+        numbers = self._ids.view().numbers(message_ids)
+        id_rows = self._id_rows.view()
+        return [id_rows.item(number) if number >= 0 else NO_ROW for number in numbers.tolist()]
 
-    def _replace(self, stored: Sequence[StoredMessage]) -> None:
+    def _numbered(self, batch: Batch) -> dict[str, NDArray[Any]]:
+        """A batch's columns in the channel's numbers; its bodies are kept."""
+        authors = np.array([self._author_number(who) for who in batch.authors], np.int32)
+        users = np.array([self.people.index[user] for user, _ in batch.authors], np.int32)
+        threads = np.array([self._thread_number(thread) for thread in batch.threads], np.int32)
+        number, targets = self._ids.add(batch.ids), self._ids.add(batch.targets)
+        target = np.full(len(batch), NONE, np.int32)
+        replies = batch.target != NONE
+        target[replies] = targets[batch.target[replies]]
+        self.revised.update(batch.revised.tolist())
+        no_parent = np.full(len(batch), NO_PARENT, np.int32)
+        return {
+            **batch.sent,
+            "author": users[batch.author],
+            "name": authors[batch.author],
+            "thread": threads[batch.thread],
+            "number": number,
+            "target": target,
+            "start": self._bodies.add(batch.bodies) + batch.body_ends[:-1],
+            "parent": no_parent,
+            "explicit_parent": no_parent,
+        }
+
+    def _runs(self, batch: Batch) -> tuple[Runs, Runs, Runs]:
+        """A batch's keywords, mentions and terms in the channel's numbers, each run ascending."""
+        words = self._lexicon.number(batch.words, batch.starts_with_digit)
+        users = np.array([self.people.intern(user) for user in batch.users], np.int32)
+        return (
+            batch.keywords.numbered(words).ascending(),
+            batch.mentions.numbered(users).ascending(),
+            batch.terms.numbered(words),
+        )
+
+    def _enter_runs(self, batch: Batch) -> None:
+        first = len(self._keywords)
+        keywords, mentions, terms = self._runs(batch)
+        self._keywords.extend(keywords.offsets, keywords.values)
+        self._mentions.extend(mentions.offsets, mentions.values)
+        self._lexicon.append(first, terms)
+
+    def _link_new(self, first: int, ids_before: int) -> None:
+        """Link the rows from `first` on, and those that waited for them."""
+        rows = np.arange(first, len(self))
+        numbers = self._columns["number"].raw()[first:]
+        self._id_rows.extend(np.full(len(self._ids) - len(self._id_rows), NO_ROW, np.int32))
+        self._id_rows.raw()[numbers] = rows
+        waiting = self._edges().waiting_for(numbers[numbers < ids_before])
+        waiting = waiting[waiting < first]
+        if len(waiting):
+            for name in ("parent", "explicit_parent"):
+                self._columns[name] = self._columns[name].copy()
+            self._changed(int(waiting.min()))
+        self._link(np.concatenate([waiting, rows]))
+
+    def _link(self, rows: NDArray[np.intp]) -> None:
+        parent = self._columns["parent"].raw()
+        self._edges().link(rows, parent)
+        inferred = self._columns["inferred"].raw()[rows] != 0
+        self._columns["explicit_parent"].raw()[rows] = np.where(inferred, NO_PARENT, parent[rows])
+
+    def _edges(self) -> Edges:
+        column = self._columns
+        return Edges(
+            column["seq"].raw(), column["number"].raw(), column["target"].raw(), self._id_rows.raw()
+        )
+
+    def _replace(self, changed: Mapping[str, StoredMessage]) -> None:
         """Edits and recalls: the rows stay where they are. One copy of what changes, however many rows do."""
-        new = {self._rows[item.message.id]: item for item in stored}  # the last revision of each
-        fragments = {
-            row: self._codec.encode(item) for row, item in new.items()
-        }  # it alone may raise
-        self._texts, self._fragments = self._texts.copy(), self._fragments.copy()
-        for row, item in new.items():
-            here = slice(row, row + 1)
-            self._text_bytes -= _text_bytes(self._texts[here], self._fragments[here])
-            self._texts[row], self._fragments[row] = item.analysis.text, fragments[row]
-            self._text_bytes += _text_bytes(self._texts[here], self._fragments[here])
-        rows = np.array(list(new), np.intp)
-        values = [self._row_scalars(item) for item in new.values()]
-        for name in SCALARS.keys() - {"time_ms", "seq"}:
-            self._scalars[name] = self._scalars[name].replace(rows, [v[name] for v in values])
-        self._keywords = self._keywords.replace({r: self._keyword_run(s) for r, s in new.items()})
-        self._mentions = self._mentions.replace({r: self._mention_run(s) for r, s in new.items()})
-        self._lexicon.replace({r: (s.analysis.text, s.analysis.keywords) for r, s in new.items()})
-        self._links = self._links.with_edges(
-            {row: _edge(item) for row, item in new.items()}, self._ids, self._scalars["seq"].view()
-        )
-        changed = {item.message.id: (item.seq, item.message.parts) for item in new.values()}
-        self._tool_rounds = self._tool_rounds.replaced(changed)
-        self._changed(min(new))
+        batch = batch_of(list(changed.values()), self._codec)  # it alone may raise
+        columns = self._numbered(batch)
+        self._id_rows.extend(np.full(len(self._ids) - len(self._id_rows), NO_ROW, np.int32))
+        rows = self._id_rows.raw()[columns["number"]].astype(np.intp)
+        self._replaced_bytes += int(self._columns["fragment_size"].raw()[rows].sum())
+        edges = (self._columns["target"], self._columns["inferred"])
+        for name in COLUMNS.keys() - PLACE_IN_TIME - {"parent", "explicit_parent"}:
+            self._columns[name] = self._columns[name].replace(rows, columns[name])
+        keywords, mentions, terms = self._runs(batch)
+        self._keywords = self._keywords.replace(dict(zip(rows.tolist(), keywords, strict=True)))
+        self._mentions = self._mentions.replace(dict(zip(rows.tolist(), mentions, strict=True)))
+        self._lexicon.replace(rows.astype(np.int32), terms)
+        first = int(rows.min())
+        if edges != (self._columns["target"], self._columns["inferred"]):
+            first = min(first, self._link_again())
+        parts = {id: (item.seq, item.message.parts) for id, item in changed.items()}
+        self._tool_rounds = self._tool_rounds.replaced(parts)
+        seqs = [item.seq for item in changed.values()]
+        self.stretches = [s for s in self.stretches if not any(map(s.holds, seqs))]
+        self._changed(first)
+
+    def rows_for_segment(self, least: int, full: int, merged: int) -> NDArray[np.intp] | None:
+        """The rows of the segment to write next, in order of arrival; None when there is nothing worth one.
+
+        At most `full` from where no segment holds `least` rows in a row on; a shorter segment right before them is made
+        again with them. Else those of `merged` segments of `full` rows in a row.
+        """
+        seqs = self._columns["seq"].view()
+        order = np.argsort(seqs, kind="stable")
+        seqs = seqs[order]
+        ends = [(one.first_seq, one.last_seq + 1) for one in self.stretches]
+        spans = sorted(map(tuple, np.searchsorted(seqs, np.array(ends).reshape(-1, 2)).tolist()))
+        held, begins = np.zeros(len(seqs), np.bool_), {end: start for start, end in spans}
+        for start, end in spans:
+            held[start:end] = True
+        turns = np.flatnonzero(np.diff(held, prepend=True, append=True))
+        for start, end in turns.reshape(-1, 2).tolist():
+            if end - start >= least:
+                before = begins.get(start, start)
+                first = before if start - before < full else start
+                return order[first : min(end, first + full)]
+        in_a_row = last = 0
+        for start, end in spans:
+            in_a_row = 0 if end - start != full else in_a_row + 1 if start == last else 1
+            last = end
+            if in_a_row == merged:
+                return order[end - merged * full : end]
+        return None
+
+    def _link_again(self) -> int:
+        """Work out all parents anew; the first row that has another one, or the number of rows."""
+        before = self._columns["parent"].view()
+        for name in ("parent", "explicit_parent"):
+            self._columns[name] = Column(np.int32, np.full(len(self), NO_PARENT, np.int32))
+        self._link(np.arange(len(self)))
+        other = np.flatnonzero(before != self._columns["parent"].view())
+        return int(other[0]) if len(other) else len(self)
 
     def _sort(self, first: int = 0) -> None:
         """Late messages among the rows from `first` on move to their place in time; those before are in order."""
-        time_ms, seq = self._scalars["time_ms"].view(), self._scalars["seq"].view()
-        tail = slice(max(0, first - 1), None)
-        behind = np.diff(time_ms[tail])
-        if (behind < 0).any() or ((behind == 0) & (np.diff(seq[tail]) < 0)).any():
+        time_ms, seq = self._columns["time_ms"].raw(), self._columns["seq"].raw()
+        tail = time_ms[max(0, first - 1) :]
+        if not (tail[:-1] <= tail[1:]).all():
             start = int(np.searchsorted(time_ms[:first], time_ms[first:].min()))
-            moved = np.lexsort((seq[start:], time_ms[start:])) + start
-            self._take(np.concatenate([np.arange(start), moved]), start)
+            self._take(np.lexsort((seq[start:], time_ms[start:])) + start, start)
 
-    def _take(self, order: NDArray[np.intp], start: int = 0) -> None:
-        """Keep the rows `order` names, in that order; the first `start` of them stay where they are."""
-        self._scalars = {name: column.take(order) for name, column in self._scalars.items()}
-        self._keywords, self._mentions = self._keywords.take(order), self._mentions.take(order)
-        places = order[start:].tolist()
-        new_rows = np.empty(len(order), np.int32)
-        new_rows[order] = np.arange(len(order), dtype=np.int32)
+    def _take(self, order: NDArray[np.intp], start: int) -> None:
+        """The first `start` rows stay where they are, the others come in this order."""
+        new_rows = np.arange(len(self), dtype=np.int32)
+        new_rows[order] = np.arange(start, len(self), dtype=np.int32)
+        self._columns = {name: column.take(order, start) for name, column in self._columns.items()}
+        for name in ("parent", "explicit_parent"):
+            parent = self._columns[name].raw()
+            has_parent = parent != NO_PARENT
+            parent[has_parent] = new_rows[parent[has_parent]]
+        self._keywords = self._keywords.take(order, start)
+        self._mentions = self._mentions.take(order, start)
         self._lexicon.renumber(new_rows)
-        self._links = self._links.take(order, start)
-        self._ids = self._ids[:start] + [self._ids[i] for i in places]
-        self._texts = self._texts[:start] + [self._texts[i] for i in places]
-        self._fragments = self._fragments[:start] + [self._fragments[i] for i in places]
-        rows = self._rows if start else {}
-        self._rows = rows | {id: row for row, id in enumerate(self._ids[start:], start)}
+        self._id_rows = self._id_rows.copy()
+        self._id_rows.raw()[self._columns["number"].raw()[start:]] = np.arange(start, len(self))
         self._changed(start)
 
     def _changed(self, row: int) -> None:
         """Another generation: rows from `row` on are not what they were."""
         self.generation += 1
         self._replies = self._replies.before(row)
+        self._decoded = {}
 
-    def _row_scalars(self, item: StoredMessage) -> dict[str, int]:
-        message, thread_id = item.message, item.message.thread_id
-        return {
-            "time_ms": item.rank_time_ms,
-            "seq": item.seq,
-            "author": self.people.note_author(message.author),
-            "state": item.state,
-            "role": message.role,
-            "kind": message.author.kind,
-            "message_type": item.analysis.message_type,
-            "token_count": item.analysis.token_count,
-            "thread": self._thread_ids.setdefault(thread_id, len(self._thread_ids)),
-            "name": self._name_id(message.author),
-        }
-
-    def _name_id(self, author: Author) -> int:
-        """The name a message was written under: unlike `people` it never changes with a later one."""
-        name = (author.name or author.id).strip().casefold()
-        number = self._name_ids.setdefault(name, len(self._names))
-        if number == len(self._names):
-            self._names.append(name)
+    def _author_number(self, who: AuthorAs) -> int:
+        """Who wrote under which name: unlike `people` it never changes with a later name."""
+        number = self._author_numbers.get(who)
+        if number is None:
+            user_id, name = who
+            self.people.note_author(Author(user_id, name))
+            number = self._author_numbers[who] = len(self._authors)
+            self._authors.append(who)
+            self._names.append((name or user_id).strip().casefold())
         return number
 
-    def _keyword_run(self, item: StoredMessage) -> list[int]:
-        table = self._keyword_ids
-        return [table.setdefault(word, len(table)) for word in item.analysis.keywords]
-
-    def _mention_run(self, item: StoredMessage) -> list[int]:
-        return [self.people.intern(user_id) for user_id in item.analysis.mention_ids]
-
-
-def _edge(item: StoredMessage) -> tuple[str, bool]:
-    """The id a row replies to (empty: none) and whether the edge was inferred."""
-    reply = item.analysis.reply
-    return (reply.message_id, reply.inferred) if reply else ("", False)
-
-
-def _text_bytes(texts: Sequence[str], fragments: Sequence[bytes]) -> int:
-    """Bytes of characters, which Python keeps in 1, 2 or 4 each: Chinese takes twice what Latin text does."""
-    characters = sum(map(sys.getsizeof, texts)) - len(texts) * _EMPTY_TEXT_BYTES
-    return characters + sum(map(len, fragments))
+    def _thread_number(self, thread_id: str) -> int:
+        return self._thread_ids.setdefault(thread_id, len(self._thread_ids))

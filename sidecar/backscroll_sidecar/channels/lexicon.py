@@ -1,38 +1,73 @@
 """The words of one channel and where they stand: an inverted index over keywords and character grams, in memory.
 
-It is a cache: derived from the stored keywords and texts, never stored (law 2).
+It is a cache: derived from the stored keywords and texts (law 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import Postings, PostingsView, in_use
-from backscroll_sidecar.scripts import grams, is_gram
+from backscroll_scoring import Packed, Postings, PostingsView, StringsView, StringTable, in_use
+from backscroll_sidecar.channels.batch import Runs
+from backscroll_sidecar.channels.columns import Column
 
 UNKNOWN = -1
 
 
+class Words(Mapping[str, int]):
+    """The numbers of a channel's words. To look up several at once costs about what one does."""
+
+    __slots__ = ("_strings",)
+
+    def __init__(self, strings: StringsView) -> None:
+        self._strings = strings
+
+    def __len__(self) -> int:
+        return self._strings.count
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._strings.packed())
+
+    def __getitem__(self, word: str) -> int:
+        number = self._strings.find(word)
+        if number == UNKNOWN:
+            raise KeyError(word)
+        return number
+
+    def word(self, number: int) -> str:
+        """The word with this number."""
+        return self._strings[number]
+
+    def packed(self) -> Packed:
+        """All words in the order of their numbers."""
+        return self._strings.packed()
+
+    def numbers(self, words: Sequence[str]) -> list[int]:
+        """The number of each word, `UNKNOWN` for those the channel does not have."""
+        return self._strings.numbers(words).tolist() if words else []
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LexiconView:
-    """The index as a build reads it. Rows behind the view's count may show and are passed over.
-
-    `numbers` are the ids of terms that begin with a digit.
-    """
+    """The index as a build reads it. Rows behind the view's count may show and are passed over."""
 
     postings: PostingsView
-    ids: Mapping[str, int]
-    numbers: Sequence[int]
+    ids: Words
+    starts_with_digit: NDArray[np.bool_]
+
+    @property
+    def numbers(self) -> NDArray[np.int32]:
+        """The ids of terms that begin with a digit."""
+        return np.flatnonzero(self.starts_with_digit).astype(np.int32)
 
     def term_ids(self, words: Iterable[str]) -> NDArray[np.int32]:
         """The ids of the words the channel has, each once."""
-        end = len(self.postings.tail)  # terms that came later may lie behind it
-        known = {self.ids.get(word, UNKNOWN): None for word in words}
-        return np.array([number for number in known if 0 <= number < end], np.int32)
+        found = self.ids.numbers([*dict.fromkeys(words)])
+        return np.array([number for number in found if number != UNKNOWN], np.int32)
 
     def ids_in_use(self, words: Iterable[str], eligible: NDArray[np.uint8]) -> dict[str, int]:
         """The ids of the words that a row of `eligible` (uint8[n]) has.
@@ -40,58 +75,68 @@ class LexiconView:
         Ids stay when the last row with a word is edited away, and come before a view knows their rows; a loaded
         channel has neither (law 2).
         """
-        end = len(self.postings.tail)
-        found = [(word, self.ids.get(word, UNKNOWN)) for word in words]
-        found = [(word, number) for word, number in found if 0 <= number < end]
+        words = [*dict.fromkeys(words)]
+        found = [
+            (word, number)
+            for word, number in zip(words, self.ids.numbers(words), strict=True)
+            if number != UNKNOWN
+        ]
         terms = np.array([number for _, number in found], np.int32)
         used = in_use(self.postings, terms, eligible).tolist()
         return {word: number for (word, number), has in zip(found, used, strict=True) if has}
 
 
 class Lexicon:
-    """Builds and keeps the index of one channel. Owned by the event loop."""
+    """Numbers the words of one channel and keeps the index of its rows. Owned by the event loop."""
 
-    __slots__ = ("_ids", "_numbers", "_postings")
+    __slots__ = ("_digits", "_postings", "_words")
 
     def __init__(self) -> None:
-        self._ids: dict[str, int] = {}
-        self._numbers: list[int] = []
+        self._words = StringTable()
+        self._digits = Column(np.bool_)
         self._postings = Postings()
 
     @property
     def nbytes(self) -> int:
-        """Memory of the postings, and some 100 bytes a term."""
-        return self._postings.nbytes + 100 * len(self._ids)
+        """Bytes held, spare capacity included."""
+        return self._words.nbytes + self._digits.nbytes + self._postings.nbytes
 
     def view(self) -> LexiconView:
         """What is there now."""
-        return LexiconView(self._postings.view(), self._ids, self._numbers)
+        return LexiconView(self._postings.view(), Words(self._words.view()), self._digits.view())
 
-    def append(self, first: int, rows: Iterable[tuple[str, Sequence[str]]]) -> None:
-        """Add the rows from `first` on, given as text and keywords."""
-        self._postings.append(first, [self._terms(text, words) for text, words in rows])
+    def trim(self) -> None:
+        """Give spare capacity back."""
+        self._words.trim()
+        self._digits = self._digits.copy()
+        self._postings.trim(len(self._words))
 
-    def replace(self, rows: Mapping[int, tuple[str, Sequence[str]]]) -> None:
-        """Other texts, given as text and keywords, in the place of those that were there."""
-        self._postings.remove(np.array(list(rows), np.int32))
-        for row, (text, words) in rows.items():
-            self._postings.append(row, [self._terms(text, words)])
+    def number(self, words: Packed, starts_with_digit: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """int32[k]: the numbers of these words, all different; new ones get the next."""
+        before = len(self._words)
+        if before == 0:
+            self._words.reserve([words])
+        numbers = self._words.add(words)
+        if len(self._words) > before:
+            is_new = numbers >= before
+            self._digits.extend(
+                starts_with_digit[is_new]
+            )  # words are distinct: in the order of their numbers
+            self._postings.reserve_terms(len(self._words))
+        return numbers
+
+    def append(self, first: int, terms: Runs) -> None:
+        """Add the rows from `first` on, given by the numbers of their terms."""
+        self._postings.append(first, terms.offsets, terms.values)
+
+    def replace(self, rows: NDArray[np.int32], terms: Runs) -> None:
+        """Other terms for these rows, in the place of those that were there."""
+        self._postings.remove(rows)
+        for place, row in enumerate(rows.tolist()):
+            offsets = terms.offsets[place : place + 2]
+            values = terms.values[offsets[0] : offsets[1]]
+            self._postings.append(row, offsets - offsets[0], values)
 
     def renumber(self, new_rows: NDArray[np.int32]) -> None:
         """Row r is now ``new_rows[r]``; see `Postings.renumber`."""
         self._postings.renumber(new_rows)
-
-    def _terms(self, text: str, words: Sequence[str]) -> list[int]:
-        ids = self._ids
-        found = dict.fromkeys(words)
-        if not text.isascii():
-            found = dict.fromkeys(grams(text)) | {w: None for w in words if not is_gram(w)}
-        out = []
-        for word in found:
-            number = ids.get(word)
-            if number is None:
-                number = ids[word] = len(ids)
-                if word[0].isdigit():
-                    self._numbers.append(number)
-            out.append(number)
-        return out

@@ -31,7 +31,7 @@ class NameParts(dict[str, set[int]]):
     def note(self, part: str, user: int) -> None:
         """Enter a user under a part, case-folded and not empty."""
         self.setdefault(part, set()).add(user)
-        if _UNSPACED_START.match(part):
+        if not part[0].isascii() and _UNSPACED_START.match(part):
             known = self.lengths.get(part[0], ())
             if len(part) not in known:
                 self.lengths[part[0]] = tuple(sorted((*known, len(part)), reverse=True))
@@ -128,7 +128,8 @@ class People:
         known = self._by_name.get(folded, user_id)
         self._by_name[folded] = user_id if known == user_id else AMBIGUOUS
         self.longest_name_chars = max(self.longest_name_chars, len(folded))
-        for part in {folded, *_NAME_PART.findall(folded)}:
+        parts = {folded} if folded.isalnum() else {folded, *_NAME_PART.findall(folded)}
+        for part in parts:
             if len(part) > 1:
                 self.by_name_part.note(part, self.index[user_id])
 

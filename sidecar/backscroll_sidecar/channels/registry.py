@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 
-from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.background import in_background
+from backscroll_sidecar.channels.batch import batch_of
+from backscroll_sidecar.channels.hot import HotChannel, Stretch
+from backscroll_sidecar.channels.segments import BadSegmentError, format_of, unpack
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey, Member
-from backscroll_sidecar.ports import Applied, FragmentCodec, HistoryReader
+from backscroll_sidecar.ports import Applied, ChannelRows, FragmentCodec, HistoryReader, Segment
+
+log = logging.getLogger(__name__)
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 
@@ -38,6 +45,9 @@ class Channels:
         self._nbytes = 0
         self._loads: dict[ChannelKey, asyncio.Task[HotChannel]] = {}
         self._meanwhile: dict[ChannelKey, list[Applied]] = {}
+        self.segment_format = format_of(codec)
+        self.on_load: Callable[[ChannelKey, int], None] = lambda *_: None
+        """Told of every load: how many rows no segment had."""
 
     def __len__(self) -> int:
         return len(self._hot)
@@ -56,9 +66,16 @@ class Channels:
             self._meanwhile.setdefault(key, []).append(applied)
         elif applied.is_erasure:
             self.drop(key)
-        elif key in self._hot:
-            self._hot[key].publish(applied)
-            self._weigh(key)
+        elif (channel := self._hot.get(key)) is not None:
+            channel.publish(applied)
+            if channel.is_worn:
+                self.drop(key)
+            else:
+                self._weigh(key)
+
+    def hot(self, key: ChannelKey) -> HotChannel | None:
+        """The channel if it is in memory, for those who keep house: it does not count as used."""
+        return self._hot.get(key)
 
     def hot_view(self, key: ChannelKey) -> ChannelView | None:
         """The channel if it is in memory: no await, the usual case."""
@@ -124,12 +141,33 @@ class Channels:
         if channel.known:
             self._hot[key] = channel
             self._weigh(key)
+            self.on_load(key, channel.loose_count)
         return channel
 
     async def _read(self, key: ChannelKey) -> HotChannel:
-        """The channel as the store has it, put together in a thread: 20 µs a row would hold the event loop (law 9)."""
-        stored, members = await self._reader.load_channel(key)
-        return await asyncio.to_thread(HotChannel, key, self._codec, stored, members)
+        """The channel as the store has it, put together in a thread (law 9)."""
+        rows = await self._reader.load_channel(key, self.segment_format)
+        try:
+            return await asyncio.to_thread(self._made, key, rows)
+        except BadSegmentError:
+            log.warning("a segment is damaged: the rows of its channel are read instead")
+            rows = await self._reader.load_channel(key)
+            return await asyncio.to_thread(self._made, key, rows)
+
+    def _made(self, key: ChannelKey, rows: ChannelRows) -> HotChannel:
+        with in_background():
+            channel = HotChannel(key, self._codec, members=rows.members)
+            channel.load([
+                unpack(part) if isinstance(part, Segment) else batch_of(part, self._codec)
+                for part in rows.parts
+            ])  # fmt: skip
+            for part in rows.parts:
+                if isinstance(part, Segment):
+                    channel.stretches.append(Stretch(part.first_seq, part.last_seq))
+                else:
+                    channel.loose_count += len(part)
+            channel.view()
+        return channel
 
     def _weigh(self, key: ChannelKey) -> None:
         """Count a channel that was loaded or grew; while all together are too many bytes, the oldest goes."""

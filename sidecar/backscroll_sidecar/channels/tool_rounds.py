@@ -38,33 +38,8 @@ class ToolRounds:
     def __bool__(self) -> bool:
         return bool(self._ids)
 
-    def note(self, message_id: str, seq: int, parts: Iterable[Part]) -> None:
-        """Enter a message, in order of arrival; one without calls and results leaves no trace."""
-        ids = _tool_ids(seq, parts)
-        if ids is not None:
-            self._enter(message_id, ids)
-
-    def replaced(self, changed: Mapping[str, tuple[int, Sequence[Part]]]) -> ToolRounds:
-        """The rounds after these messages (seq and new parts by id) changed; itself when that changes nothing."""
-        new = {id: _tool_ids(seq, parts) for id, (seq, parts) in changed.items()}
-        if all(self._ids.get(id) == ids for id, ids in new.items()):
-            return self
-        entries = {**self._ids, **new}
-        out = ToolRounds()
-        known = [(id, ids) for id, ids in entries.items() if ids is not None]
-        for message_id, ids in sorted(known, key=lambda one: one[1].seq):
-            out._enter(message_id, ids)
-        return out
-
-    def ids(self, message_id: str) -> ToolIds | None:
-        """What a message calls and answers; None for the usual message."""
-        return self._ids.get(message_id)
-
-    def round(self, message_id: str) -> Sequence[str]:
-        """The messages of the round a tool message belongs to, itself among them."""
-        return self._rounds[message_id]
-
-    def _enter(self, message_id: str, ids: ToolIds) -> None:
+    def enter(self, message_id: str, ids: ToolIds) -> None:
+        """Enter a tool message, in order of arrival."""
         self._ids[message_id] = ids
         self._rounds[message_id] = [message_id]
         for call_id in ids.calls:
@@ -78,6 +53,30 @@ class ToolRounds:
             else:
                 self._unite(caller, message_id)
 
+    def all(self) -> Mapping[str, ToolIds]:
+        """What each tool message calls and answers, by id."""
+        return self._ids
+
+    def replaced(self, changed: Mapping[str, tuple[int, Sequence[Part]]]) -> ToolRounds:
+        """The rounds after these messages (seq and new parts by id) changed; itself when that changes nothing."""
+        new = {id: tool_ids(seq, parts) for id, (seq, parts) in changed.items()}
+        if all(self._ids.get(id) == ids for id, ids in new.items()):
+            return self
+        entries = {**self._ids, **new}
+        out = ToolRounds()
+        known = [(id, ids) for id, ids in entries.items() if ids is not None]
+        for message_id, ids in sorted(known, key=lambda one: one[1].seq):
+            out.enter(message_id, ids)
+        return out
+
+    def ids(self, message_id: str) -> ToolIds | None:
+        """What a message calls and answers; None for the usual message."""
+        return self._ids.get(message_id)
+
+    def round(self, message_id: str) -> Sequence[str]:
+        """The messages of the round a tool message belongs to, itself among them."""
+        return self._rounds[message_id]
+
     def _unite(self, one: str, other: str) -> None:
         large, small = self._rounds[one], self._rounds[other]
         if large is small:
@@ -89,7 +88,8 @@ class ToolRounds:
             self._rounds[message_id] = large
 
 
-def _tool_ids(seq: int, parts: Iterable[Part]) -> ToolIds | None:
+def tool_ids(seq: int, parts: Iterable[Part]) -> ToolIds | None:
+    """What a message calls and answers; None for one that does neither."""
     calls = {part.id: part.name for part in parts if isinstance(part, ToolCallPart)}
     results = frozenset(part.call_id for part in parts if isinstance(part, ToolResultPart))
     return ToolIds(seq, calls, results) if calls or results else None

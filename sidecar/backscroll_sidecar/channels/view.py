@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import ChannelColumns
-from backscroll_sidecar.channels.lexicon import LexiconView
+from backscroll_scoring import ChannelColumns, StringsView
+from backscroll_sidecar.channels.batch import AuthorAs
+from backscroll_sidecar.channels.bodies import Fragments, Texts
+from backscroll_sidecar.channels.lexicon import LexiconView, Words
 from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.domain import ChannelKey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MessageIds(Sequence[str]):
+    """The ids of a view's rows, made when they are asked for. `number`: int32[n], places in `ids`."""
+
+    ids: StringsView
+    number: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [self.ids[number] for number in self.number[row].tolist()]
+        return self.ids[self.number.item(row)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +58,13 @@ class ChannelView:
     token_count : int32[n]
         o200k_base tokens of the row's text and a newline.
     name : int32[n]
-        The name each message was written under, case-folded: its place in `names`.
+        Under which name by whom each message was written: its place in `authors`, and, case-folded, in `names`.
+    target : int32[n]
+        The number of the id each row replies to, -1 for none. `inferred`, uint8[n]: 1 where we found that out.
     message_ids, texts, fragments : sequences
-        At least n long; entries behind n belong to later generations.
+        n long, made when they are asked for.
+    id_rows : int32[m]
+        The row of a message by the number of its id in `ids`; rows behind n belong to later generations.
     replies : ReplyMemo
         What the reply model keeps of these rows: a cache, not a part of the value.
     all_live : bool
@@ -57,23 +84,32 @@ class ChannelView:
     token_count: NDArray[np.int32]
     thread: NDArray[np.int32]
     name: NDArray[np.int32]
-    message_ids: Sequence[str]
-    texts: Sequence[str]
-    fragments: Sequence[bytes]
+    target: NDArray[np.int32]
+    inferred: NDArray[np.uint8]
+    message_ids: MessageIds
+    texts: Texts
+    fragments: Fragments
     people: People
     tool_rounds: ToolRounds
-    rows: Mapping[str, int]
-    keyword_ids: Mapping[str, int]
+    ids: StringsView
+    id_rows: NDArray[np.int32]
     lexicon: LexiconView
     thread_ids: Mapping[str, int]
+    authors: Sequence[AuthorAs]
     names: Sequence[str]
     replies: ReplyMemo
     all_live: bool
 
     def row_of(self, message_id: str) -> int:
         """The row of a message, -1 when this view has none of that id."""
-        row = self.rows.get(message_id, -1)
+        number = self.ids.find(message_id)
+        row = self.id_rows.item(number) if number >= 0 else -1
         return row if row < self.count else -1
+
+    @property
+    def keyword_ids(self) -> Words:
+        """The numbers of keywords."""
+        return self.lexicon.ids
 
     def is_tool_message(self, row: int) -> bool:
         """Whether a row holds calls of tools or their results."""

@@ -17,6 +17,7 @@ from backscroll_sidecar.ports.changes import (
     IndexChange,
     MembersChange,
     RecallChange,
+    SegmentsChange,
     TurnChange,
     TurnMark,
     VectorsChange,
@@ -34,6 +35,7 @@ from backscroll_sidecar.ports.models import (
     ToolCallDelta,
     UsageDelta,
 )
+from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
 from backscroll_sidecar.ports.vectors import (
     Embedder,
@@ -54,6 +56,7 @@ __all__ = [
     "Applied",
     "Change",
     "ChannelInfo",
+    "ChannelRows",
     "ChatModel",
     "Clock",
     "EditChange",
@@ -80,6 +83,8 @@ __all__ = [
     "ModelRequest",
     "Nearest",
     "RecallChange",
+    "Segment",
+    "SegmentsChange",
     "Similarities",
     "StoredVector",
     "TextDelta",

@@ -15,6 +15,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.ports.segments import Segment
 from backscroll_sidecar.ports.vectors import IndexRecord, KeptVector, MessageVector
 
 
@@ -133,6 +134,19 @@ class IndexChange:
     record: IndexRecord
 
 
+@dataclass(frozen=True, slots=True)
+class SegmentsChange:
+    """Keep segments of one channel, each in the place of those it overlaps.
+
+    One whose rows are not what it says (see `Segment`) is left out. An edit, a recall or an erasure drops the segments
+    that hold one of its rows, in the same transaction. A store may keep none.
+    """
+
+    key: ChannelKey
+    format: str
+    segments: tuple[Segment, ...]
+
+
 Change = (
     AppendChange
     | EditChange
@@ -143,6 +157,7 @@ Change = (
     | TurnChange
     | VectorsChange
     | IndexChange
+    | SegmentsChange
 )
 
 

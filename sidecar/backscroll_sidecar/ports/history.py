@@ -8,6 +8,7 @@ from typing import Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
 from backscroll_sidecar.ports.changes import Applied, Change
+from backscroll_sidecar.ports.segments import ChannelRows
 from backscroll_sidecar.ports.vectors import IndexRecord, StoredVector, UnembeddedPage
 
 
@@ -44,10 +45,11 @@ class HistoryReader(Protocol):
     All raise `StoreUnavailable` when the store cannot answer, and nothing else.
     """
 
-    async def load_channel(
-        self, key: ChannelKey
-    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
-        """Every row of the channel, recalled ones included, in order of `seq`, and all its members."""
+    async def load_channel(self, key: ChannelKey, segment_format: str = "") -> ChannelRows:
+        """Every row of the channel, recalled ones included, and all its members, as of one moment.
+
+        Segments of this format stand for their rows; without a format, all is rows.
+        """
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
         """The newest `limit` live rows by (rank_time_ms, seq), oldest first (S3-08)."""

@@ -19,7 +19,15 @@ class Clock(Protocol):
 
 
 class FragmentCodec(Protocol):
-    """Encodes at append what a reply will carry, so that a request only joins bytes."""
+    """Encodes at append what a reply will carry, so that a request only joins bytes.
+
+    Attributes
+    ----------
+    version : str
+        Names the encoding. What was encoded under another name is encoded again.
+    """
+
+    version: str
 
     def encode(self, stored: StoredMessage) -> bytes:
         """The wire form of one message: the serialised `backscroll.v1.Message`."""

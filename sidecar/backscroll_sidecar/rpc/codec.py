@@ -19,6 +19,8 @@ class WireCodec:
     Vectors stay out: nobody who asks for a context wants them back, and they outweigh the text.
     """
 
+    version = "1"
+
     def encode(self, stored: StoredMessage) -> bytes:
         """Serialise the current revision as `backscroll.v1.Message`; a recalled one without its content."""
         message = _visible(stored)

@@ -32,6 +32,7 @@ from backscroll_sidecar.ports import (
     KeptVector,
     MembersChange,
     RecallChange,
+    SegmentsChange,
     StoredVector,
     TurnChange,
     VectorsChange,
@@ -111,6 +112,9 @@ class _Run:
                 return self._embedded(change)
             case IndexChange():
                 self.plan.indexes[(*place(change.key), change.record.embedder_id)] = change.record
+                return _NOTHING
+            case SegmentsChange():
+                self.plan.segments.append(change)
                 return _NOTHING
             case EraseChange():
                 raise ValueError("an erasure is a run of its own")

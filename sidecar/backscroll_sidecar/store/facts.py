@@ -30,6 +30,7 @@ from backscroll_sidecar.ports import (
     IndexRecord,
     MembersChange,
     RecallChange,
+    SegmentsChange,
     TurnChange,
     VectorsChange,
 )
@@ -140,6 +141,7 @@ class Plan:
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
     """(place, context id, message id, event)."""
+    segments: list[SegmentsChange] = field(default_factory=list)
     turns: list[TurnChange] = field(default_factory=list)
     """In order: each is kept, then expired ones of its tenant go."""
 

@@ -10,6 +10,7 @@ from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageState, S
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     ChannelInfo,
+    ChannelRows,
     IndexRecord,
     ListQuery,
     StoredVector,
@@ -78,10 +79,10 @@ class MemoryReader:
         if self._closed:
             raise StoreUnavailable("the store is closed")
 
-    async def load_channel(
-        self, key: ChannelKey
-    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
-        return self._open(key).rows(), await self.members(key)
+    async def load_channel(self, key: ChannelKey, segment_format: str = "") -> ChannelRows:
+        del segment_format  # no segments are kept: there is nothing they would save
+        rows = self._open(key).rows()
+        return ChannelRows([rows] if rows else [], await self.members(key))
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
         return _newest(self._open(key).live(), limit)

@@ -214,13 +214,11 @@ def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) 
 
 
 def _having(
-    view: ChannelView, sought: Sought, words: Sequence[str], more: Sequence[int] = ()
+    view: ChannelView, sought: Sought, words: Sequence[str], more: NDArray[np.int32] | None = None
 ) -> NDArray[np.uint8]:
     terms = view.lexicon.term_ids(words)
-    if more:
-        others = np.array(more, np.int32)
-        known = others < len(view.lexicon.postings.tail)  # later ones are no rows' of this view
-        terms = np.concatenate([terms, others[known]])
+    if more is not None:
+        terms = np.concatenate([terms, more])
     return rows_with(view.lexicon.postings, terms, sought.eligible)
 
 

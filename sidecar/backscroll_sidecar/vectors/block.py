@@ -231,7 +231,7 @@ class Block:
     def _append(self, seqs: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         start, end = self._count, self._count + len(seqs)
         if end > len(self._codes):
-            self._grow(max(64, end + end // 2))
+            self._grow(max(64, end + start // 2))
         rows = VectorRows.of(vectors)
         if seqs[0] < self._last_seq or (np.diff(seqs) < 0).any():
             self._in_order = False
@@ -244,7 +244,7 @@ class Block:
         self._live[start:end] = True
         top = int(seqs.max())
         if top >= len(self._slot_of):
-            grown = np.full(top + 1 + top // 2, NO_SLOT, np.int32)
+            grown = np.full(top + 1 + len(self._slot_of) // 2, NO_SLOT, np.int32)
             grown[: len(self._slot_of)] = self._slot_of
             self._slot_of = grown
         self._slot_of[seqs] = np.arange(start, end, dtype=np.int32)

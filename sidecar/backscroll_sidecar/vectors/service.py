@@ -105,13 +105,15 @@ class Vectors:
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="backscroll-index")
         self._max_bytes = max_bytes
         self._hot: OrderedDict[ChannelKey, _Channel] = OrderedDict()
+        self._sizes: dict[ChannelKey, int] = {}
+        self._nbytes = 0
         self._loads: dict[ChannelKey, asyncio.Task[_Channel]] = {}
         self._meanwhile: dict[ChannelKey, list[Applied]] = {}
 
     @property
     def nbytes(self) -> int:
         """Memory of all vectors."""
-        return sum(channel.block.nbytes for channel in self._hot.values())
+        return self._nbytes
 
     # --- being told --------------------------------------------------------------------------------
 
@@ -127,12 +129,22 @@ class Vectors:
                 self.drop(key)
             else:
                 self._take(key, self._hot[key], applied)
+                self._weigh(key)
 
     def drop(self, key: ChannelKey) -> None:
         """Forget a channel's vectors; the next search loads them again."""
         channel = self._hot.pop(key, None)
+        self._nbytes -= self._sizes.pop(key, 0)
         if channel is not None and channel.work is not None:
             channel.work.cancel()
+
+    def _weigh(self, key: ChannelKey) -> None:
+        """Count vectors that were loaded or grew; while all together are too many bytes, the oldest go."""
+        size = self._hot[key].block.nbytes
+        self._nbytes += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
+        while self._nbytes > self._max_bytes and len(self._hot) > 1:
+            self.drop(next(iter(self._hot)))
 
     def _take(self, key: ChannelKey, channel: _Channel, applied: Applied) -> None:
         block = channel.block
@@ -230,8 +242,7 @@ class Vectors:
             self._meanwhile.pop(key, None)
         self._hot[key] = channel
         self._improve(key, channel)
-        while len(self._hot) > 1 and self.nbytes > self._max_bytes:
-            self.drop(next(iter(self._hot)))
+        self._weigh(key)
         return channel
 
     async def _read(self, key: ChannelKey, dims: int) -> _Channel:

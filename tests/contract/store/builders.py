@@ -99,7 +99,8 @@ async def put(
 
 async def rows(store: HistoryStore, key: ChannelKey = ROOM) -> dict[str, StoredMessage]:
     """Everything stored, by id, in order of `seq`."""
-    stored, _ = await store.load_channel(key)
+    loaded = await store.load_channel(key)
+    stored = [row for part in loaded.parts for row in part]
     assert [s.seq for s in stored] == sorted(s.seq for s in stored)
     return {s.message.id: s for s in stored}
 

@@ -18,7 +18,13 @@ from backscroll_sidecar.domain import (
     Role,
 )
 from backscroll_sidecar.errors import Gone, NotFound, Reason
-from backscroll_sidecar.ports import Change, EraseChange, EventsChange, HistoryStore
+from backscroll_sidecar.ports import (
+    Change,
+    ChannelRows,
+    EraseChange,
+    EventsChange,
+    HistoryStore,
+)
 from tests.contract.store.builders import (
     NOON_MS,
     OTHER_ROOM,
@@ -218,7 +224,7 @@ class ChangeContract:
         assert dict(applied.receipt.counts) == {
             "messages": 2, "revisions": 0, "events": 1, "members": 2, "turns": 0,
         }  # fmt: skip
-        assert await store.load_channel(ROOM) == ([], [])
+        assert await store.load_channel(ROOM) == ChannelRows([], [])
         assert await store.events(ROOM) == []
         info = await store.channel_info(ROOM)
         assert info is not None

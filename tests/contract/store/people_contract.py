@@ -27,7 +27,7 @@ class PeopleContract:
         expected = [Member("u-alice", "Alice"), Member("u-bot", "Bot", kind=AuthorKind.BOT)]
         assert list(await store.members(ROOM)) == expected
         assert sorted(applied.members, key=lambda m: m.user_id) == expected
-        assert (await store.load_channel(ROOM))[1] == expected
+        assert (await store.load_channel(ROOM)).members == expected
         assert list(await store.members(OTHER_ROOM)) == []
         (again,) = await store.apply([append(message("m4"))])
         assert again.members == ()

@@ -13,7 +13,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import AppendChange, ChannelInfo, HistoryStore, ListQuery
+from backscroll_sidecar.ports import AppendChange, ChannelInfo, ChannelRows, HistoryStore, ListQuery
 from tests.contract.store.builders import (
     NOON_MS,
     OTHER_ROOM,
@@ -164,7 +164,7 @@ class ReadingContract:
     async def test_unknown_channels_are_empty(self, store: HistoryStore) -> None:
         """No read of one is an error."""
         empty: list[Any] = [
-            ([], []),
+            ChannelRows([], []),
             *[[]] * 7,
             {},
             None,

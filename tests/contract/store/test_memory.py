@@ -10,6 +10,8 @@ from tests.contract.store.store_contract import HistoryStoreContract
 
 
 class TestMemoryStore(HistoryStoreContract):
+    keeps_segments = False
+
     @pytest.fixture
     async def store(self) -> HistoryStore:
         return MemoryStore()

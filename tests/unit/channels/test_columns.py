@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backscroll_sidecar.channels.batch import Runs
 from backscroll_sidecar.channels.columns import MIN_CAPACITY, Column, RaggedColumn
 
 numbers = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=200)
@@ -54,21 +55,28 @@ def test_ragged_columns(given_runs, data):
     """Runs come back ascending and unique; taking and replacing give new columns and leave the old one alone."""
     column = RaggedColumn()
     half = len(given_runs) // 2
-    column.extend(given_runs[:half])
-    before = column.view()
-    column.extend(given_runs[half:])
     wanted = [sorted(set(run)) for run in given_runs]
+    extend(column, wanted[:half])
+    before = column.view()
+    extend(column, wanted[half:])
     assert listed(column) == wanted
     assert [before[1][a:b].tolist() for a, b in pairwise(before[0])] == wanted[:half]
-    order = np.array(data.draw(st.permutations(range(len(wanted)))), np.intp)
-    assert listed(column.take(order)) == [wanted[i] for i in order]
+    start = data.draw(st.integers(0, len(wanted)))
+    order = np.array(data.draw(st.permutations(range(start, len(wanted)))), np.intp)
+    assert listed(column.take(order, start)) == wanted[:start] + [wanted[i] for i in order]
     if wanted:
         rows = data.draw(st.sets(st.integers(0, len(wanted) - 1), min_size=1, max_size=3))
-        changed = column.replace({key: [5, 3, 5] for key in rows})
+        changed = column.replace({key: np.array([3, 5], np.int32) for key in rows})
         assert listed(changed) == [[3, 5] if i in rows else run for i, run in enumerate(wanted)]
-        assert column.replace({row: wanted[row] for row in rows}) is column
+        same = {row: np.array(wanted[row], np.int32) for row in rows}
+        assert column.replace(same) is column
     assert listed(column) == wanted
     assert listed(column.take(np.array([], np.intp))) == []
+
+
+def extend(column: RaggedColumn, runs: list[list[int]]) -> None:
+    given = Runs.of(runs)
+    column.extend(given.offsets, given.values)
 
 
 def listed(column: RaggedColumn) -> list[list[int]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.columns import Column
-from backscroll_sidecar.channels.links import Links
+from backscroll_sidecar.channels.links import Edges
 from backscroll_sidecar.domain import Reply
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import KEY, PlainCodec, say, stored_in_order
@@ -21,21 +20,28 @@ def test_one_copy_however_many_edits(edits, monkeypatch):
     stored = stored_in_order([say(f"m{n}", text=f"line {n} 猫", ago_ms=99 - n) for n in range(80)])
     channel = HotChannel(KEY, PlainCodec(), stored)
     pool = channel.view().lexicon.postings.pool
-    calls: Counter[str] = Counter()
-    for owner, name in ((Column, "copy"), (Links, "rebuilt")):
-        real = getattr(owner, name)
+    copied: list[str] = []
+    linked: list[int] = []
+    copy, link = Column.copy, Edges.link
 
-        def counted(self, *args, _real=real, _name=name):
-            calls[_name] += 1
-            return _real(self, *args)
+    def counted_copy(self):
+        copied.append(next(name for name, one in channel._columns.items() if one is self))
+        return copy(self)
 
-        monkeypatch.setattr(owner, name, counted)
+    def counted_link(self, rows, parent):
+        linked.append(len(rows))
+        return link(self, rows, parent)
+
+    monkeypatch.setattr(Column, "copy", counted_copy)
+    monkeypatch.setattr(Edges, "link", counted_link)
     changed = [
         replace(s, analysis=replace(s.analysis, text="fish 鱼", token_count=99, keywords=("fish",),
                                     reply=Reply("m0")), revision=2)
         for s in stored[1 : edits + 1]
     ]  # fmt: skip
     channel.publish(Applied(stored=tuple(changed)))
-    assert calls == {"copy": 1, "rebuilt": 1}
+    of_bodies = ["start", "fragment_size", "text_size"]
+    assert sorted(copied) == sorted(["token_count", "target", *of_bodies])
+    assert linked == [80]
     assert channel.view().lexicon.postings.pool is pool
     assert channel.view().token_count.tolist()[1 : edits + 1] == [99] * edits

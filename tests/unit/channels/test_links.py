@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 
-from backscroll_sidecar.channels.links import Links
+from backscroll_sidecar.channels import HotChannel
+from backscroll_sidecar.domain import Reply, StoredMessage
+from backscroll_sidecar.ports import Applied
+from tests.kit.chats import KEY, PlainCodec, say, stored_in_order
+
+
+def sent(*edges: str) -> list[StoredMessage]:
+    """``"ab"`` is row a replying to b, ``"a?b"`` by an inferred edge; in this order of arrival and time."""
+    rows = stored_in_order([say(edge[0], ago_ms=99 - n) for n, edge in enumerate(edges)])
+    replies = [Reply(edge[-1], inferred="?" in edge) if len(edge) > 1 else None for edge in edges]
+    return [
+        replace(row, analysis=replace(row.analysis, reply=reply))
+        for row, reply in zip(rows, replies, strict=True)
+    ]
+
+
+def parents(channel: HotChannel) -> list[list[int]]:
+    """By any edge, and by the platform's own."""
+    view = channel.view()
+    return [columns.parent.tolist() for columns in (view.columns, view.explicit_columns)]
 
 
 def linked(*edges: str) -> list[list[int]]:
-    """Parents after appending rows one by one; ``"ab"`` is row a replying to b, ``"a?b"`` by an inferred edge."""
-    links, rows = Links(), {}
-    for edge in edges:
-        child, target, inferred = edge[0], edge[-1] if len(edge) > 1 else "", "?" in edge
-        links.append([child], [(target, inferred)], rows)
-    return [column.tolist() for column in links.parents()]
+    """Parents after appending rows one by one."""
+    channel = HotChannel(KEY, PlainCodec())
+    for row in sent(*edges):
+        channel.publish(Applied(stored=(row,)))
+    return parents(channel)
 
 
 @pytest.mark.parametrize(
-    ("edges", "parents", "explicit"),
+    ("edges", "expected", "explicit"),
     [
         (["a", "ba", "cb"], [-1, 0, 1], [-1, 0, 1]),
         (["ba", "a"], [1, -1], [1, -1]),  # the parent comes late
@@ -35,32 +54,33 @@ def linked(*edges: str) -> list[list[int]]:
         (["ab", "bc", "ca"], [1, -1, 0], [1, -1, 0]),
     ],
 )
-def test_edges(edges, parents, explicit):
+def test_edges(edges, expected, explicit):
     """S5-02, S5-06, N-02: rows in order of arrival find their parents, early or late; circles stay open."""
-    assert linked(*edges) == [parents, explicit]
+    assert linked(*edges) == [expected, explicit]
 
 
 @pytest.mark.parametrize(
     "edges",
-    [["ab", "bc", "ca"], ["ba", "ca", "a", "db"], ["ab", "ba", "ca", "ac"], ["b?a", "ab", "cb"]],
+    [["ab", "bc", "ca"], ["ba", "ca", "a", "db"], ["ab", "ba", "ca", "dc"], ["b?a", "ab", "cb"]],
 )
 def test_one_by_one_or_at_once(edges):
     """Law 2: a batch, a load and single appends find the same edges."""
     one_by_one = linked(*edges)
-    ids = [edge[0] for edge in edges]
-    sent = [(edge[-1] if len(edge) > 1 else "", "?" in edge) for edge in edges]
-    at_once = Links()
-    at_once.append(ids, sent, {})
-    assert [column.tolist() for column in at_once.parents()] == one_by_one
-    rebuilt = at_once.rebuilt(ids, np.arange(len(ids)), sent)
-    assert [column.tolist() for column in rebuilt.parents()] == one_by_one
+    rows = sent(*edges)
+    assert parents(HotChannel(KEY, PlainCodec(), rows)) == one_by_one
+    bare = [replace(row, analysis=replace(row.analysis, reply=None)) for row in rows]
+    edited = HotChannel(KEY, PlainCodec(), bare)
+    edited.publish(Applied(stored=tuple(rows)))
+    assert parents(edited) == one_by_one
 
 
 def test_published_parents_never_change():
-    """Law 2: a late parent is entered in a copy."""
-    links, rows = Links(), {}
-    links.append(["b"], [("a", False)], rows)
-    before, _ = links.parents()
-    assert links.append(["a"], [("", False)], rows) is True
-    assert before.tolist() == [-1]
-    assert links.parents()[0].tolist() == [1, -1]
+    """Law 2: a late parent is entered in a copy, under another generation."""
+    channel = HotChannel(KEY, PlainCodec())
+    child, parent = sent("ba", "a")
+    channel.publish(Applied(stored=(child,)))
+    before = channel.view()
+    channel.publish(Applied(stored=(parent,)))
+    assert before.columns.parent.tolist() == [-1]
+    assert channel.view().columns.parent.tolist() == [1, -1]
+    assert channel.generation == before.generation + 1

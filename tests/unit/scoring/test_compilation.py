@@ -17,6 +17,7 @@ from backscroll_scoring import (
     kernels,
     kernels_lexical,
     kernels_memory,
+    kernels_strings,
     score_rows,
     top_order,
     warm,
@@ -31,11 +32,13 @@ TWIN_TESTS = (
     "test_lexical.py",
     "test_memory.py",
     "test_links.py",
+    "test_strings.py",
 )
 KERNELS = [
     *(getattr(kernels, name) for name in kernels.__all__),
     *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
     *(kernels_lexical.bm25, kernels_memory.memory_totals),
+    *(kernels_strings.find_strings, kernels_strings.number_strings, kernels_strings.enter_slots),
 ]
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 

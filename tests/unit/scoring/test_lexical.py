@@ -21,9 +21,15 @@ run = st.lists(st.integers(0, TERMS - 1), max_size=6, unique=True)
 runs = st.lists(run, max_size=30)
 
 
+def add(postings, first, rows):
+    postings.append(
+        first, offsets_of(rows), np.array([t for terms in rows for t in terms], np.int32)
+    )
+
+
 def filled(rows):
     postings = Postings()
-    postings.append(0, rows)
+    add(postings, 0, rows)
     return postings
 
 
@@ -90,7 +96,7 @@ def test_append_twins(rows, batch):
     """In whatever batches rows come, kernel and reference write the same pool, and every posting is there."""
     postings = Postings()
     for first in range(0, len(rows), batch):
-        postings.append(first, rows[first : first + batch])
+        add(postings, first, rows[first : first + batch])
     assert lists_of(postings, len(rows)) == inverted(rows)
     pool, used = np.zeros(5_000, np.int32), np.zeros(1, np.int32)
     tail, room, size = (
@@ -115,8 +121,8 @@ def test_rows_leave_and_move(rows, data):
     left = [[] if place == row else terms for place, terms in enumerate(rows)]
     postings.remove(np.array([row], np.int32))
     assert lists_of(postings, len(rows)) == inverted(left)
-    postings.append(row, [[0, 1]])  # another text in its place, and one behind
-    postings.append(len(rows), [[1]])
+    add(postings, row, [[0, 1]])  # another text in its place, and one behind
+    add(postings, len(rows), [[1]])
     left[row] = [0, 1]
     assert lists_of(postings, len(rows)) == inverted(left)
     order = data.draw(st.permutations(range(len(rows))))
@@ -125,7 +131,7 @@ def test_rows_leave_and_move(rows, data):
     new_rows[kept] = np.arange(len(kept))
     other.renumber(new_rows)
     assert lists_of(other, len(rows)) == inverted([rows[place] for place in kept])
-    other.append(len(kept), [[0, 1]])
+    add(other, len(kept), [[0, 1]])
     assert [rows_in(view, len(rows)) for view in views] == [inverted(rows)] * 2
 
 
@@ -138,7 +144,7 @@ def test_a_reader_beside_a_writer(rows, later, terms):
     eligible = np.ones(len(rows), np.uint8)
     before = found(view, rows, terms, eligible)
     for place, more in enumerate(later, len(rows)):
-        postings.append(place, [more])
+        add(postings, place, [more])
     after = found(view, rows, terms, eligible)
     np.testing.assert_array_equal(before.scores, after.scores)
     np.testing.assert_array_equal(before.idf, after.idf)
@@ -157,7 +163,7 @@ def test_rare_words_count_more_and_long_rows_less():
 def test_what_is_refused():
     postings = filled([[0]])
     with pytest.raises(ValueError, match="numbered from 0"):
-        postings.append(1, [[-1]])
+        add(postings, 1, [[-1]])
     many, one = np.zeros(65, np.int32), np.ones(1, np.uint8)
     with pytest.raises(ValueError, match="at most 64"):
         bm25(postings.view(), np.zeros(2, np.int64), many, many.astype(np.float32), one)

@@ -51,9 +51,9 @@ def folder_with(tmp_path: Path, **scripts: str) -> tuple[migrate.Migration, ...]
 
 def test_migrations_are_numbered_without_a_gap(tmp_path: Path) -> None:
     """A forgotten or doubled number is a mistake of ours, found at once."""
-    assert [m.number for m in migrate.known()] == [1, 2, 3]
+    assert [m.number for m in migrate.known()] == [1, 2, 3, 4]
     with pytest.raises(AssertionError):
-        folder_with(tmp_path, n0005_too_far="SELECT 1;")
+        folder_with(tmp_path, n0006_too_far="SELECT 1;")
 
 
 def test_a_migration_runs_once_and_is_recorded(
@@ -62,16 +62,16 @@ def test_a_migration_runs_once_and_is_recorded(
     """EXAMPLES 16: `applied` and `pending` only read."""
     known = migrate.known()
     more = folder_with(
-        tmp_path, n0004_pins="CREATE TABLE pins (a);\n-- why\nINSERT INTO pins VALUES (';');"
+        tmp_path, n0005_pins="CREATE TABLE pins (a);\n-- why\nINSERT INTO pins VALUES (';');"
     )
     assert migrate.applied(connection) == ()
     assert migrate.pending(connection, more) == more
     assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
     migrate.migrate(connection, known)
-    assert migrate.pending(connection, more) == more[3:]
+    assert migrate.pending(connection, more) == more[4:]
     migrate.migrate(connection, more)
     migrate.migrate(connection, more)
-    assert migrate.applied(connection) == (1, 2, 3, 4)
+    assert migrate.applied(connection) == (1, 2, 3, 4, 5)
     assert connection.execute("SELECT a FROM pins").fetchall() == [(";",)]
 
 
@@ -80,13 +80,13 @@ def test_a_change_and_its_record_share_a_transaction(
 ) -> None:
     """A script that fails half-way leaves nothing, and is tried again."""
     broken = folder_with(
-        tmp_path, n0004_bad="CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);"
+        tmp_path, n0005_bad="CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);"
     )
     with pytest.raises(sqlite3.OperationalError):
         migrate.migrate(connection, broken)
-    assert migrate.applied(connection) == (1, 2, 3)
+    assert migrate.applied(connection) == (1, 2, 3, 4)
     assert connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'half'").fetchall() == []
-    assert migrate.pending(connection, broken) == broken[3:]
+    assert migrate.pending(connection, broken) == broken[4:]
 
 
 def test_a_script_without_an_end_is_a_mistake(
@@ -94,22 +94,22 @@ def test_a_script_without_an_end_is_a_mistake(
 ) -> None:
     """The last statement lacks its semicolon."""
     with pytest.raises(AssertionError):
-        migrate.migrate(connection, folder_with(tmp_path, n0004_bad="CREATE TABLE half (a)"))
+        migrate.migrate(connection, folder_with(tmp_path, n0005_bad="CREATE TABLE half (a)"))
 
 
 async def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     """DESIGN 5: a newer schema refuses to start, and says what to do."""
-    newer = folder_with(tmp_path, n0004_next="ALTER TABLE events ADD COLUMN extra TEXT;")
+    newer = folder_with(tmp_path, n0005_next="ALTER TABLE events ADD COLUMN extra TEXT;")
     path = tmp_path / "history.db"
     store = await SqliteStore.open(path, migrations=newer)
     await put(store, message("m1"))
     await store.close()
     before = path.read_bytes()
-    with pytest.raises(StoreUnavailable, match=r"schema 4.*up to 3.*newer version.*backup"):
+    with pytest.raises(StoreUnavailable, match=r"schema 5.*up to 4.*newer version.*backup"):
         await SqliteStore.open(path)
     assert path.read_bytes() == before
     store = await SqliteStore.open(path, migrations=newer)
-    assert (await store.stats()).schema_version == 4
+    assert (await store.stats()).schema_version == 5
     await store.close()
 
 
@@ -122,13 +122,13 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
     old.close()
     store = await SqliteStore.open(path)
     assert (await store.stats()).schema_version == migrate.known()[-1].number
-    stored, members = await store.load_channel(ROOM)
-    assert [(r.seq, r.message.id, r.message.text, r.revision) for r in stored] == [
+    loaded = await store.load_channel(ROOM)
+    assert [(r.seq, r.message.id, r.message.text, r.revision) for r in loaded.parts[0]] == [
         (1, "m1", "one", 0),
         (2, "m2", "zwei 猫", 1),
         (3, "m3", "", 0),
     ]
-    assert [(m.user_id, m.name) for m in members] == [("u-alice", "Alice"), ("u-bob", "Bob")]
+    assert [(m.user_id, m.name) for m in loaded.members] == [("u-alice", "Alice"), ("u-bob", "Bob")]
     assert [e.type for e in await store.events(ROOM)] == ["message.edited", "message.recalled"]
     results = await put(store, message("m2", "two", author="u-bob"), message("m3"), message("m4"))
     assert [(r.outcome.value, r.seq) for r in results] == [

@@ -128,7 +128,7 @@ async def test_durability_is_what_was_chosen(path: Path, durability: str) -> Non
     await put(store, message("m1"))
     stats = await store.stats()
     assert (stats.journal_mode, stats.synchronous) == ("wal", durability)
-    assert (stats.sqlite_version, stats.schema_version) == (sqlite3.sqlite_version, 3)
+    assert (stats.sqlite_version, stats.schema_version) == (sqlite3.sqlite_version, 4)
     assert stats.file_bytes > 0
     assert stats.log_bytes > 0
     assert stats.row_counts == {

@@ -32,11 +32,11 @@ KEYED_WITHOUT_CHANNEL = {
 WALKS_A_CHANNEL = {
     "RECALL_TURNS",  # a channel has a handful of turns
     # everything of it is what they return, delete or count
-    "LOAD_CHANNEL", "VICTIMS_ALL", "MEMBERS", "EVENTS", "VECTORS", "ERASE_ALL_EVENTS",
+    "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "EVENTS", "VECTORS", "ERASE_ALL_EVENTS",
     "ERASE_ALL_MEMBERS", "LAST_MESSAGE_IDS", "ERASE_TURNS",
 }  # fmt: skip
 WALK = re.compile(
-    r"SEARCH (messages|revisions|vectors|tombstones|members|events|turns) .*\(tenant=\?( AND channel=\?)?\)$"
+    r"SEARCH (messages|revisions|vectors|tombstones|members|events|turns|segments) .*\(tenant=\?( AND channel=\?)?\)$"
 )
 NO_TABLE = re.compile(
     r"SCAN (json_each|wanted|above|tree|places|stretch|\(subquery-\d+\)|CONSTANT ROW)"
@@ -64,7 +64,7 @@ def texts_in(source: Path) -> Iterator[str]:
 def test_every_statement_names_tenant_and_channel(name: str) -> None:
     """Law 6: once for every table it touches."""
     tables = re.findall(
-        r"(?:FROM|JOIN|INTO|UPDATE)\s+(channels|messages|revisions|vectors|vector_indexes|tombstones|members|events|turns)\b",
+        r"(?:FROM|JOIN|INTO|UPDATE)\s+(channels|messages|revisions|vectors|vector_indexes|tombstones|members|events|turns|segments)\b",
         ALL[name],
     )
     assert tables
@@ -104,7 +104,7 @@ def test_every_table_and_index_begins_with_the_tenant(empty: sqlite3.Connection)
     tables = empty.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_migrations'"
     ).fetchall()
-    assert len(tables) == 9
+    assert len(tables) == 10
     without_channel = set()
     for (table,) in tables:
         columns = {row[1] for row in empty.execute(f"PRAGMA table_info({table})")}

@@ -151,6 +151,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
                 for named, record in plan.updated.items()
             ],
         )
+    _write_segments(connection, plan)
     if plan.emptied:
         emptied = wanted(plan.emptied)
         connection.execute(sql.EMPTY_REVISIONS, (emptied,))
@@ -188,6 +189,28 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
                 for here, context_id, message_id, event in plan.events
             ],
         )
+
+
+def _write_segments(connection: sqlite3.Connection, plan: Plan) -> None:
+    """Keep those that are true of the rows as they now stand; drop those that hold a row that changed."""
+    for change in plan.segments:
+        here = (change.key.tenant, change.key.channel)
+        for one in change.segments:
+            stretch = (*here, one.first_seq, one.last_seq)
+            said = (one.row_count, one.revisions, one.recalled)
+            if connection.execute(sql.STRETCH, stretch).fetchone() == said:
+                connection.execute(sql.DROP_SEGMENTS, stretch)
+                kept = (*here, change.format, *stretch[2:], *said, one.columns, one.bodies)
+                connection.execute(sql.PUT_SEGMENT, kept)
+    drop_segments(
+        connection,
+        ((*named[:2], record.stored.seq) for named, record in plan.updated.items()),
+    )
+
+
+def drop_segments(connection: sqlite3.Connection, rows: Iterable[tuple[str, str, int]]) -> None:
+    """Drop those that hold one of these rows: tenant, channel, seq."""
+    connection.executemany(sql.DROP_SEGMENTS, [(*row, row[2]) for row in rows])
 
 
 def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
@@ -251,6 +274,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, _, _ in victims]).rowcount
+    drop_segments(connection, ((*here, seq) for seq, _, _ in victims))
     connection.execute(sql.ERASE_INDEXES, here)
     counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
     counts["members"] = 0

@@ -10,8 +10,10 @@ import orjson
 from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
 from backscroll_sidecar.ports import (
     ChannelInfo,
+    ChannelRows,
     IndexRecord,
     ListQuery,
+    Segment,
     StoredVector,
     Unembedded,
     UnembeddedPage,
@@ -19,7 +21,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
-from backscroll_sidecar.store.sqlite.encoding import decode_event, decode_person
+from backscroll_sidecar.store.sqlite.encoding import Row, decode_event, decode_person
 from backscroll_sidecar.store.sqlite.group import wanted
 
 EXPORT_PAGE_ROWS = 1_000
@@ -29,13 +31,26 @@ _BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001
 
 
 def load_channel(
-    connection: sqlite3.Connection, key: ChannelKey
-) -> tuple[list[StoredMessage], list[Member]]:
-    """Rows and members as of one moment."""
+    connection: sqlite3.Connection, key: ChannelKey, segment_format: str
+) -> ChannelRows:
+    """Segments, the rows between and behind them, and members, as of one moment."""
+    here = (key.tenant, key.channel)
+    found: list[Segment | list[Row]] = []
+    next_seq = 0
     with transaction(connection, "BEGIN"):
-        rows = connection.execute(sql.LOAD_CHANNEL, (key.tenant, key.channel)).fetchall()
+        for values in connection.execute(sql.LOAD_SEGMENTS, (*here, segment_format)):
+            segment = Segment(*values)
+            if segment.first_seq > next_seq:
+                between = (*here, next_seq, segment.first_seq - 1)
+                found.append(connection.execute(sql.LOAD_ROWS, between).fetchall())
+            found.append(segment)
+            next_seq = segment.last_seq + 1
+        found.append(connection.execute(sql.LOAD_ROWS, (*here, next_seq, _LAST_SEQ)).fetchall())
         people = members(connection, key)
-    return decode_rows(rows, key.channel), people
+    parts = [
+        one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
+    ]
+    return ChannelRows(parts, people)
 
 
 def latest(connection: sqlite3.Connection, key: ChannelKey, limit: int) -> list[StoredMessage]:

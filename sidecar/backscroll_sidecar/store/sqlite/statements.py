@@ -176,6 +176,24 @@ DELETE FROM turns WHERE tenant = :tenant AND turn_id IN (
 # Both are bytes, so it is bytes that are looked for.
 RECALL_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ? AND instr(body, ?) > 0"
 
+# --- segments ------------------------------------------------------------------------------------
+
+STRETCH = """
+SELECT count(*), coalesce(sum(revision), 0), coalesce(sum(state = 1), 0) FROM messages
+WHERE tenant = ? AND channel = ? AND seq BETWEEN ? AND ?
+"""
+
+# Of segments, which never overlap, only the first that ends behind the stretch may begin behind it.
+DROP_SEGMENTS = """
+DELETE FROM segments WHERE tenant = ? AND channel = ? AND last_seq >= ? AND first_seq <= ?
+"""
+
+PUT_SEGMENT = """
+INSERT INTO segments (
+    tenant, channel, format, first_seq, last_seq, row_count, revisions, recalled, columns, bodies
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
 # --- erasing -------------------------------------------------------------------------------------
 
 VICTIMS_BY_ID = f"""{_WANTED}
@@ -212,7 +230,14 @@ ERASE_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ?"
 
 _NEWEST = "rank_time_ms DESC, seq DESC"
 
-LOAD_CHANNEL = f"SELECT {COLUMNS} FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
+LOAD_ROWS = f"""
+SELECT {COLUMNS} FROM messages WHERE tenant = ? AND channel = ? AND seq BETWEEN ? AND ? ORDER BY seq
+"""
+
+LOAD_SEGMENTS = """
+SELECT first_seq, last_seq, row_count, revisions, recalled, columns, bodies FROM segments
+WHERE tenant = ? AND channel = ? AND format = ? ORDER BY last_seq
+"""
 
 EXPORT_PAGE = f"""
 SELECT {COLUMNS} FROM messages WHERE tenant = ? AND channel = ? AND seq > ? ORDER BY seq LIMIT ?

@@ -16,6 +16,7 @@ from backscroll_sidecar.ports import (
     Applied,
     Change,
     ChannelInfo,
+    ChannelRows,
     IndexRecord,
     ListQuery,
     StoredVector,
@@ -110,10 +111,8 @@ class SqliteStore:
 
     # --- reading -----------------------------------------------------------------------------
 
-    async def load_channel(
-        self, key: ChannelKey
-    ) -> tuple[Sequence[StoredMessage], Sequence[Member]]:
-        return await self._reader.run(lambda c: reads.load_channel(c, key))
+    async def load_channel(self, key: ChannelKey, segment_format: str = "") -> ChannelRows:
+        return await self._reader.run(lambda c: reads.load_channel(c, key, segment_format))
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
         return await self._reader.run(lambda c: reads.latest(c, key, limit))

@@ -1,0 +1,121 @@
+"""The compiled table of numbered strings. See `reference_strings` for what is computed."""
+
+from __future__ import annotations
+
+import numba as nb
+
+from .arrays import Int32, Int64, UInt8
+from .compile import I32, I64, READ_I32, READ_U8, U8, helper, kernel
+
+EMPTY = -1
+UNKNOWN = -1
+PRIME = 16_777_619
+LOW_BITS = 0xFFFFFFFF
+
+
+@helper
+def _hash(string: UInt8, start: int, end: int, seed: int) -> int:
+    h = seed
+    for k in range(start, end):
+        h = ((h ^ int(string[k])) * PRIME) & LOW_BITS
+    h ^= h >> 16
+    h = (h * 0x7FEB352D) & LOW_BITS
+    return h ^ (h >> 15)
+
+
+@helper
+def _is_same(data: UInt8, start: int, end: int, other: UInt8, other_start: int, size: int) -> bool:
+    if end - start != size:
+        return False
+    same = 0
+    while same < size and data[start + same] == other[other_start + same]:
+        same += 1
+    return same == size
+
+
+@kernel(nb.intp(READ_U8, READ_I32, READ_I32, nb.intp, nb.intp, READ_U8, READ_I32, I32), nogil=True)
+def find_strings(
+    data: UInt8,
+    ends: Int32,
+    slots: Int32,
+    count: int,
+    seed: int,
+    sought: UInt8,
+    sought_ends: Int32,
+    out: Int32,
+) -> int:
+    """See `reference_strings.find_strings`."""
+    last = slots.shape[0] - 1
+    for i in range(sought_ends.shape[0] - 1):
+        start, end = sought_ends[i], sought_ends[i + 1]
+        place = _hash(sought, start, end, seed) & last
+        out[i] = UNKNOWN
+        for _ in range(slots.shape[0]):
+            number = slots[place]
+            if number == EMPTY:
+                break
+            if number < count and _is_same(
+                data, ends[number], ends[number + 1], sought, start, end - start
+            ):
+                out[i] = number
+                break
+            place = (place + 1) & last
+    return sought_ends.shape[0] - 1
+
+
+@kernel(
+    nb.intp(U8, I32, I32, I64, nb.intp, READ_U8, READ_I32, nb.intp, I32),
+    nogil=True,
+)
+def number_strings(
+    data: UInt8,
+    ends: Int32,
+    slots: Int32,
+    used: Int64,
+    seed: int,
+    given: UInt8,
+    given_ends: Int32,
+    first: int,
+    out: Int32,
+) -> int:
+    """See `reference_strings.number_strings`."""
+    last = slots.shape[0] - 1
+    for i in range(first, given_ends.shape[0] - 1):
+        start, end = given_ends[i], given_ends[i + 1]
+        size = end - start
+        place = _hash(given, start, end, seed) & last
+        number = slots[place]
+        while number != EMPTY and not _is_same(
+            data, ends[number], ends[number + 1], given, start, size
+        ):
+            place = (place + 1) & last
+            number = slots[place]
+        if number == EMPTY:
+            count = int(used[0])
+            here = ends[count]
+            if (
+                count + 2 > ends.shape[0]
+                or here + size > data.shape[0]
+                or 3 * (count + 1) > 2 * slots.shape[0]
+            ):
+                return i
+            for k in range(size):
+                data[here + k] = given[start + k]
+            ends[count + 1] = here + size
+            used[0] = count + 1
+            number = count
+            slots[place] = number  # last: a reader that sees it sees the string
+        out[i] = number
+    return given_ends.shape[0] - 1
+
+
+@kernel(nb.intp(READ_U8, READ_I32, I32, nb.intp, nb.intp), nogil=True)
+def enter_slots(data: UInt8, ends: Int32, slots: Int32, count: int, seed: int) -> int:
+    """See `reference_strings.enter_slots`."""
+    last = slots.shape[0] - 1
+    for number in range(count):
+        place = _hash(data, ends[number], ends[number + 1], seed) & last
+        while slots[place] != EMPTY:
+            place = (place + 1) & last
+        slots[place] = number
+    return count

@@ -1,0 +1,171 @@
+"""Distinct strings and their numbers, without a Python object a string. Appended to while it is read."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from types import ModuleType
+
+import numpy as np
+
+from . import kernels_strings
+from .arrays import Int32, UInt8
+from .reference_strings import EMPTY, UNKNOWN
+
+_MIN_STRINGS, _MIN_BYTES = 16, 128
+_MIN_SLOTS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """k strings as UTF-8: string i is ``data[ends[i] : ends[i + 1]]``.
+
+    Attributes
+    ----------
+    data : uint8[]
+    ends : int32[k + 1]
+        Ascending from 0.
+    """
+
+    data: UInt8
+    ends: Int32
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> Packed:
+        """Encode strings."""
+        encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+        ends = np.array([0, *accumulate(map(len, encoded))], np.int32)
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __iter__(self) -> Iterator[str]:
+        data, ends = self.data.tobytes(), self.ends.tolist()
+        return (data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends))
+
+    def take(self, numbers: Int32) -> Packed:
+        """The strings with these numbers, in this order. No Python object a string."""
+        starts, lengths = self.ends[numbers], np.diff(self.ends)[numbers]
+        ends = np.zeros(len(numbers) + 1, np.int32)
+        np.cumsum(lengths, out=ends[1:])
+        places = np.arange(ends[-1], dtype=np.int32) + np.repeat(starts - ends[:-1], lengths)
+        return Packed(self.data[places], ends)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StringsView:
+    """The first `count` strings of a table, whatever comes later."""
+
+    data: UInt8
+    ends: Int32
+    slots: Int32
+    count: int
+    seed: int
+
+    def __getitem__(self, number: int) -> str:
+        start, end = self.ends.item(number), self.ends.item(number + 1)
+        return self.data[start:end].tobytes().decode("utf-8", "surrogatepass")
+
+    def find(self, string: str) -> int:
+        """The number of a string, -1 when it has none."""
+        return self.numbers((string,)).item(0)
+
+    def numbers(self, strings: Sequence[str], *, kernels: ModuleType = kernels_strings) -> Int32:
+        """int32[k]: the number of each string, -1 for those that have none. One pass for all."""
+        sought = Packed.of(strings)
+        out = np.empty(len(sought), np.int32)
+        kernels.find_strings(
+            *(self.data, self.ends, self.slots, self.count, self.seed),
+            *(sought.data, sought.ends, out),
+        )
+        return out
+
+    def packed(self) -> Packed:
+        """All of them."""
+        ends = self.ends[: self.count + 1]
+        return Packed(self.data[: ends.item(-1)], ends)
+
+
+class StringTable:
+    """Numbers strings from 0 in the order in which they come. One writer, any number of readers, no lock.
+
+    Growing moves everything to larger arrays; what readers hold stays as it was. The hash begins with a number drawn
+    at random, so that nobody can write strings that collide; it decides where a string stands, never its number.
+    """
+
+    __slots__ = ("_data", "_ends", "_seed", "_slots", "_used")
+
+    def __init__(self) -> None:
+        self._data = np.zeros(_MIN_BYTES, np.uint8)
+        self._ends = np.zeros(_MIN_STRINGS + 1, np.int32)
+        self._slots = np.full(_MIN_SLOTS, EMPTY, np.int32)
+        self._used = np.zeros(1, np.int64)
+        self._seed = secrets.randbits(32)
+
+    def __len__(self) -> int:
+        return self._used.item(0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, spare capacity included."""
+        return self._data.nbytes + self._ends.nbytes + self._slots.nbytes
+
+    def view(self) -> StringsView:
+        """What is there now."""
+        return StringsView(self._data, self._ends, self._slots, len(self), self._seed)
+
+    def add(self, given: Packed, *, kernels: ModuleType = kernels_strings) -> Int32:
+        """int32[k]: the numbers of these strings; new ones get the next. Amortised O(bytes).
+
+        Raises
+        ------
+        OverflowError
+            More than 2 GiB of strings.
+        """
+        out = np.empty(len(given), np.int32)
+        done = 0
+        while done < len(given):
+            done = kernels.number_strings(
+                *(self._data, self._ends, self._slots, self._used, self._seed),
+                *(given.data, given.ends, done, out),
+            )
+            if done < len(given):
+                self._grow(given.ends.item(done + 1) - given.ends.item(done), kernels)
+        return out
+
+    def reserve(self, given: Sequence[Packed], *, kernels: ModuleType = kernels_strings) -> None:
+        """Make room for these strings, as if all of them were new, and no more."""
+        more, size = sum(map(len, given)), sum(one.ends.item(-1) for one in given)
+        self._move(len(self) + more, self._bytes + size, kernels)
+
+    def trim(self, *, kernels: ModuleType = kernels_strings) -> None:
+        """Give spare capacity back."""
+        self._move(len(self), self._bytes, kernels)
+
+    @property
+    def _bytes(self) -> int:
+        return self._ends.item(len(self))
+
+    def _grow(self, next_bytes: int, kernels: ModuleType) -> None:
+        """By a half, and at least so that the next string has room."""
+        count, used = len(self), self._bytes
+        strings = count + max(_MIN_STRINGS, count // 2)
+        self._move(strings, used + max(_MIN_BYTES, used // 2, next_bytes), kernels)
+
+    def _move(self, strings: int, size: int, kernels: ModuleType) -> None:
+        """To arrays with room for so many: what readers hold is another set."""
+        if size > np.iinfo(np.int32).max:
+            raise OverflowError("a table of strings holds 2 GiB at most")
+        count = len(self)
+        data, ends = np.zeros(size, np.uint8), np.zeros(strings + 1, np.int32)
+        data[: self._bytes] = self._data[: self._bytes]
+        ends[: count + 1] = self._ends[: count + 1]
+        slots = np.full(1 << (3 * strings // 2).bit_length(), EMPTY, np.int32)
+        kernels.enter_slots(data, ends, slots, count, self._seed)
+        self._data, self._ends, self._slots = data, ends, slots
+
+
+__all__ = ["UNKNOWN", "Packed", "StringTable", "StringsView"]

@@ -1,0 +1,198 @@
+"""Messages of one channel on their way into memory or into a segment: arrays, with numbers of their own for words,
+people and ids. What a hot channel takes in, wherever it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import Packed
+from backscroll_sidecar.channels.tool_rounds import ToolIds, tool_ids
+from backscroll_sidecar.domain import StoredMessage
+from backscroll_sidecar.ports import FragmentCodec
+from backscroll_sidecar.scripts import grams, is_gram
+
+NONE = -1
+AuthorAs = tuple[str, str]
+"""A user id, and the name a message of that user was written under."""
+
+SENT: Mapping[str, type[np.generic]] = {
+    "time_ms": np.int64,
+    "seq": np.int64,
+    "state": np.uint8,
+    "role": np.uint8,
+    "kind": np.uint8,
+    "message_type": np.uint8,
+    "token_count": np.int32,
+    "inferred": np.uint8,
+    "fragment_size": np.int32,
+    "text_at": np.int32,
+    "text_size": np.int32,
+}
+"""What a message has that is a number in itself. `text_at` counts from the beginning of the fragment."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """A run of int32 for each of k rows: row i has ``values[offsets[i] : offsets[i + 1]]``."""
+
+    offsets: NDArray[np.int64]
+    values: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, runs: Sequence[Sequence[int]]) -> Runs:
+        """Lists as arrays."""
+        offsets = np.array([0, *accumulate(map(len, runs))], np.int64)
+        return cls(offsets, np.array([value for run in runs for value in run], np.int32))
+
+    def __iter__(self) -> Iterator[NDArray[np.int32]]:
+        return (self.values[start:end] for start, end in pairwise(self.offsets.tolist()))
+
+    def numbered(self, numbers: NDArray[np.int32]) -> Runs:
+        """Value v becomes ``numbers[v]``."""
+        return Runs(self.offsets, numbers[self.values])
+
+    def ascending(self) -> Runs:
+        """Each run in ascending order. Values are not negative."""
+        if len(self.offsets) == 2:
+            return Runs(self.offsets, np.sort(self.values))
+        rises = self.values[1:] > self.values[:-1]
+        begins = self.offsets[(self.offsets > 0) & (self.offsets < len(self.values))]
+        rises[begins - 1] = True
+        if rises.all():
+            return self
+        rows = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
+        ordered = np.sort((rows << 32) | self.values)
+        return Runs(self.offsets, (ordered & 0x7FFFFFFF).astype(np.int32))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """k messages in order of arrival.
+
+    Attributes
+    ----------
+    sent : name to array[k]
+        The columns of `SENT`.
+    author, thread, target : int32[k]
+        Places in `authors`, `threads` and `targets`; target `NONE`: no reply.
+    ids, targets : Packed
+        Message ids, one a row; ids that are replied to.
+    keywords, terms : Runs
+        Places in `words`; terms are what the inverted index knows a row by.
+    starts_with_digit : bool[]
+        Of each word.
+    mentions : Runs
+        Places in `users`.
+    revised : int64[m, 2]
+        seq and revision of rows that were edited.
+    tools : sequence of (id, ToolIds)
+        The tool messages among them.
+    bodies : bytes
+        Records behind each other: a fragment, and the text behind it where it is no part of it.
+    body_ends : int64[k + 1]
+        Where each record begins, and the end.
+    """
+
+    sent: Mapping[str, NDArray[Any]]
+    author: NDArray[np.int32]
+    authors: Sequence[AuthorAs]
+    thread: NDArray[np.int32]
+    threads: Sequence[str]
+    ids: Packed
+    target: NDArray[np.int32]
+    targets: Packed
+    keywords: Runs
+    terms: Runs
+    words: Packed
+    starts_with_digit: NDArray[np.bool_]
+    mentions: Runs
+    users: Sequence[str]
+    revised: NDArray[np.int64]
+    tools: Sequence[tuple[str, ToolIds]]
+    bodies: bytes
+    body_ends: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.author)
+
+
+class Numbers(dict[str, int]):
+    """Gives each string the next number when it first comes."""
+
+    def __missing__(self, string: str) -> int:
+        number = self[string] = len(self)
+        return number
+
+
+def terms_of(text: str, keywords: Sequence[str]) -> Sequence[str]:
+    """What a row is found by: its keywords; where words are not told apart by spaces, all its characters and pairs."""
+    if text.isascii():
+        return keywords
+    return [*grams(text), *(word for word in keywords if not is_gram(word))]
+
+
+def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
+    """Rows of a store, in order of arrival. Some 20 µs a row."""
+    sent: list[tuple[int, ...]] = []
+    ids, targets, words, threads, users = [], Numbers(), Numbers(), Numbers(), Numbers()
+    authors: dict[AuthorAs, int] = {}
+    author, thread, target = [], [], []
+    keywords, terms, mentions, revised, tools = [], [], [], [], []
+    bodies, body_ends = bytearray(), [0]
+    for item in stored:
+        message, analysis = item.message, item.analysis
+        fragment, text = codec.encode(item), analysis.text.encode("utf-8", "surrogatepass")
+        text_at = fragment.find(text)
+        bodies += fragment
+        if text_at < 0:
+            text_at = len(fragment)
+            bodies += text
+        body_ends.append(len(bodies))
+        reply = analysis.reply
+        sent.append((
+            item.rank_time_ms, item.seq, item.state, message.role, message.author.kind,
+            analysis.message_type, analysis.token_count, reply is not None and reply.inferred,
+            len(fragment), text_at, len(text),
+        ))  # fmt: skip
+        ids.append(message.id)
+        target.append(targets[reply.message_id] if reply and reply.message_id else NONE)
+        author.append(authors.setdefault((message.author.id, message.author.name), len(authors)))
+        thread.append(threads[message.thread_id])
+        keywords.append([words[word] for word in dict.fromkeys(analysis.keywords)])
+        found = dict.fromkeys(terms_of(analysis.text, analysis.keywords))
+        terms.append([words[word] for word in found])
+        mentions.append([users[user] for user in dict.fromkeys(analysis.mention_ids)])
+        if item.revision:
+            revised.append((item.seq, item.revision))
+        if (found_tools := tool_ids(item.seq, message.parts)) is not None:
+            tools.append((message.id, found_tools))
+    columns = zip(*sent, strict=True) if sent else [()] * len(SENT)
+    return Batch(
+        sent={
+            name: np.array(column, SENT[name]) for name, column in zip(SENT, columns, strict=True)
+        },
+        author=np.array(author, np.int32),
+        authors=list(authors),
+        thread=np.array(thread, np.int32),
+        threads=list(threads),
+        ids=Packed.of(ids),
+        target=np.array(target, np.int32),
+        targets=Packed.of(targets),
+        keywords=Runs.of(keywords),
+        terms=Runs.of(terms),
+        words=Packed.of(words),
+        starts_with_digit=np.array([word[:1].isdigit() for word in words], np.bool_),
+        mentions=Runs.of(mentions),
+        users=list(users),
+        revised=np.array(revised, np.int64).reshape(-1, 2),
+        tools=tools,
+        bodies=bytes(bodies),
+        body_ends=np.array(body_ends, np.int64),
+    )

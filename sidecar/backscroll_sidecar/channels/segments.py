@@ -1,0 +1,281 @@
+"""Segments: stretches of a channel as the bytes of arrays, kept in the store so that a cold channel is read at once.
+
+They are a cache of rows (law 2). Here is what they look like inside; the store keeps them, and drops them in the
+transaction that changes one of their rows. A segment is a header in JSON and the arrays that follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from backscroll_scoring import Packed
+from backscroll_sidecar.channels.batch import NONE, SENT, Batch, Runs, terms_of
+from backscroll_sidecar.channels.tool_rounds import ToolIds
+from backscroll_sidecar.channels.view import ChannelView
+from backscroll_sidecar.domain import MessageState
+from backscroll_sidecar.ports import FragmentCodec, Segment
+
+FORMAT = 1
+"""Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
+SEGMENT_ROWS = 1_024
+ARRAYS: Mapping[str, type[np.generic]] = {
+    **SENT,
+    "author": np.int32,
+    "thread": np.int32,
+    "target": np.int32,
+    "starts_with_digit": np.bool_,
+    "revised": np.int64,
+    "body_ends": np.int64,
+    **{f"{name}.data": np.uint8 for name in ("ids", "targets", "words")},
+    **{f"{name}.ends": np.int32 for name in ("ids", "targets", "words")},
+    **{f"{name}.offsets": np.int64 for name in ("keywords", "terms", "mentions")},
+    **{f"{name}.values": np.int32 for name in ("keywords", "terms", "mentions")},
+}
+"""In the order in which they stand."""
+ALIGNED = 8
+_HEADER_SIZE = 4
+
+
+class BadSegmentError(ValueError):
+    """These bytes are no segment; the rows are read instead."""
+
+
+def format_of(codec: FragmentCodec) -> str:
+    """Names what a segment holds: those of another name are never read."""
+    return f"{FORMAT}:{codec.version}"
+
+
+def pack(batch: Batch) -> Segment:
+    """A batch, at least one row, as a segment."""
+    seq = batch.sent["seq"]
+    arrays: dict[str, NDArray[Any]] = {
+        **batch.sent,
+        "author": batch.author,
+        "thread": batch.thread,
+        "target": batch.target,
+        "starts_with_digit": batch.starts_with_digit,
+        "revised": batch.revised.ravel(),
+        "body_ends": batch.body_ends,
+    }
+    for name in ("ids", "targets", "words"):
+        strings: Packed = getattr(batch, name)
+        arrays |= {f"{name}.data": strings.data, f"{name}.ends": strings.ends}
+    for name in ("keywords", "terms", "mentions"):
+        runs: Runs = getattr(batch, name)
+        arrays |= {f"{name}.offsets": runs.offsets, f"{name}.values": runs.values}
+    return Segment(
+        first_seq=seq[0].item(),
+        last_seq=seq[-1].item(),
+        row_count=len(batch),
+        revisions=int(batch.revised[:, 1].sum()),
+        recalled=int((batch.sent["state"] == MessageState.RECALLED).sum()),
+        columns=_joined(arrays, batch),
+        bodies=batch.bodies,
+    )
+
+
+def unpack(segment: Segment) -> Batch:
+    """The batch that was packed.
+
+    Raises
+    ------
+    BadSegmentError
+        It does not fit together; what it would lead to cannot be read past its end.
+    """
+    try:
+        header, arrays = _taken_apart(segment.columns)
+        batch = Batch(
+            sent={name: arrays[name] for name in SENT},
+            author=arrays["author"],
+            authors=[(user_id, name) for user_id, name in header["authors"]],
+            thread=arrays["thread"],
+            threads=header["threads"],
+            ids=Packed(arrays["ids.data"], arrays["ids.ends"]),
+            target=arrays["target"],
+            targets=Packed(arrays["targets.data"], arrays["targets.ends"]),
+            keywords=Runs(arrays["keywords.offsets"], arrays["keywords.values"]),
+            terms=Runs(arrays["terms.offsets"], arrays["terms.values"]),
+            words=Packed(arrays["words.data"], arrays["words.ends"]),
+            starts_with_digit=arrays["starts_with_digit"],
+            mentions=Runs(arrays["mentions.offsets"], arrays["mentions.values"]),
+            users=header["users"],
+            revised=arrays["revised"].reshape(-1, 2),
+            tools=[
+                (id, ToolIds(seq, calls, frozenset(results)))
+                for id, seq, calls, results in header["tools"]
+            ],
+            bodies=segment.bodies,
+            body_ends=arrays["body_ends"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadSegmentError("a segment cannot be read") from error
+    if not _fits(batch, segment):
+        raise BadSegmentError("a segment does not fit together")
+    return batch
+
+
+def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[int, int]) -> Batch:
+    """Rows of a hot channel, given in order of arrival; `revised`: revisions by seq of edited ones. For a thread."""
+    columns, words = view.columns, view.lexicon.ids
+    texts = [view.texts.bodies.text(row) for row in rows.tolist()]
+    keywords = _runs_of(columns.keyword_offsets, columns.keyword_ids, rows)
+    terms = _terms_of_rows(view, keywords, texts)
+    word_numbers, places = _united(keywords.values, terms.values)
+    number = view.message_ids.number[rows]
+    target = view.target[rows]
+    targets, target_places = np.unique(target[target != NONE], return_inverse=True)
+    new_target = np.full(len(rows), NONE, np.int32)
+    new_target[target != NONE] = target_places
+    mentions = _runs_of(columns.mention_offsets, columns.mention_ids, rows)
+    users, user_places = np.unique(mentions.values, return_inverse=True)
+    authors, author = np.unique(view.name[rows], return_inverse=True)
+    threads, thread = np.unique(view.thread[rows], return_inverse=True)
+    thread_ids = list(view.thread_ids)
+    seqs = view.seq[rows]
+    records = [view.fragments.bodies.record(row) for row in rows.tolist()]
+    strings = view.ids.packed()
+    tools = view.tool_rounds.all()
+    bodies = view.texts.bodies
+    return Batch(
+        sent={
+            "time_ms": columns.time_ms[rows],
+            "seq": seqs,
+            "state": view.state[rows],
+            "role": view.role[rows],
+            "kind": view.kind[rows],
+            "message_type": view.message_type[rows],
+            "token_count": view.token_count[rows],
+            "inferred": view.inferred[rows],
+            "fragment_size": bodies.size[rows],
+            "text_at": bodies.text_at[rows],
+            "text_size": bodies.text_size[rows],
+        },
+        author=author.astype(np.int32),
+        authors=[view.authors[one] for one in authors.tolist()],
+        thread=thread.astype(np.int32),
+        threads=[thread_ids[one] for one in threads.tolist()],
+        ids=strings.take(number),
+        target=new_target,
+        targets=strings.take(targets),
+        keywords=Runs(keywords.offsets, places[: len(keywords.values)]),
+        terms=Runs(terms.offsets, places[len(keywords.values) :]),
+        words=words.packed().take(word_numbers),
+        starts_with_digit=view.lexicon.starts_with_digit[word_numbers],
+        mentions=Runs(mentions.offsets, user_places.astype(np.int32)),
+        users=[view.people.ids[one] for one in users.tolist()],
+        revised=np.array(
+            [(seq, revised[seq]) for seq in seqs.tolist() if seq in revised], np.int64
+        ).reshape(-1, 2),
+        tools=[(id, tools[id]) for id in strings.take(number) if id in tools] if tools else [],
+        bodies=b"".join(records),
+        body_ends=np.cumsum([0, *map(len, records)], dtype=np.int64),
+    )
+
+
+def _terms_of_rows(view: ChannelView, keywords: Runs, texts: Sequence[str]) -> Runs:
+    """What the index knows each row by. It is not read backwards: the texts say it again."""
+    words = view.lexicon.ids
+    found: list[Sequence[str]] = []
+    for text, run in zip(texts, keywords, strict=True):
+        if text.isascii():
+            found.append(())
+        else:
+            found.append([*dict.fromkeys(terms_of(text, [words.word(n) for n in run.tolist()]))])
+    flat = words.numbers([word for run in found for word in run])
+    numbers = np.array(flat, np.int32)
+    ends = np.cumsum([0, *map(len, found)])
+    runs = [
+        run if text.isascii() else numbers[ends[place] : ends[place + 1]]
+        for place, (text, run) in enumerate(zip(texts, keywords, strict=True))
+    ]
+    offsets = np.cumsum([0, *map(len, runs)], dtype=np.int64)
+    return Runs(offsets, np.concatenate(runs) if runs else np.empty(0, np.int32))
+
+
+def _runs_of(offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.intp]) -> Runs:
+    runs = [values[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
+    ends = np.cumsum([0, *map(len, runs)], dtype=np.int64)
+    return Runs(ends, np.concatenate(runs) if runs else np.empty(0, np.int32))
+
+
+def _united(
+    one: NDArray[np.int32], other: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The distinct values of both, and the place of each value of `one` and then of `other` among them."""
+    distinct, places = np.unique(np.concatenate([one, other]), return_inverse=True)
+    return distinct, places.astype(np.int32)
+
+
+def _joined(arrays: Mapping[str, NDArray[Any]], batch: Batch) -> bytes:
+    header = orjson.dumps({
+        "lengths": [len(arrays[name]) for name in ARRAYS],
+        "authors": batch.authors,
+        "threads": batch.threads,
+        "users": batch.users,
+        "tools": [[id, t.seq, dict(t.calls), sorted(t.results)] for id, t in batch.tools],
+    })  # fmt: skip
+    pieces = [len(header).to_bytes(_HEADER_SIZE, "little"), header]
+    at = _HEADER_SIZE + len(header)
+    for name, dtype in ARRAYS.items():
+        array, gap = arrays[name].astype(dtype, copy=False), -at % ALIGNED
+        pieces += [bytes(gap), array.tobytes()]
+        at += gap + array.nbytes
+    return b"".join(pieces)
+
+
+def _taken_apart(columns: bytes) -> tuple[Mapping[str, Any], dict[str, NDArray[Any]]]:
+    at = _HEADER_SIZE + int.from_bytes(columns[:_HEADER_SIZE], "little")
+    header = orjson.loads(columns[_HEADER_SIZE:at])
+    arrays: dict[str, NDArray[Any]] = {}
+    for (name, dtype), length in zip(ARRAYS.items(), header["lengths"], strict=True):
+        at += -at % ALIGNED
+        arrays[name] = array = np.frombuffer(columns, dtype, length, at)
+        at += array.nbytes
+    return header, arrays
+
+
+def _fits(batch: Batch, segment: Segment) -> bool:
+    """Whether every number of a batch is one of something that is there."""
+    k, words = len(batch.sent["seq"]), len(batch.words)
+    sent = batch.sent
+    text_end = sent["text_at"].astype(np.int64) + sent["text_size"]
+    records = np.diff(batch.body_ends)
+    return (
+        k == segment.row_count > 0
+        and all(len(sent[name]) == k for name in SENT)
+        and len(batch.thread) == len(batch.target) == len(batch.author) == len(batch.ids) == k
+        and len(batch.body_ends) == k + 1
+        and len(batch.starts_with_digit) == words
+        and _are_places(batch.author, len(batch.authors))
+        and _are_places(batch.thread, len(batch.threads))
+        and _are_places(batch.target, len(batch.targets), least=NONE)
+        and all(_ascend(s.ends, len(s.data)) for s in (batch.ids, batch.targets, batch.words))
+        and _are_runs(batch.keywords, k, words)
+        and _are_runs(batch.terms, k, words)
+        and _are_runs(batch.mentions, k, len(batch.users))
+        and bool((np.diff(sent["seq"]) > 0).all())
+        and _ascend(batch.body_ends, len(batch.bodies))
+        and bool((sent["text_at"] >= 0).all() and (text_end <= records).all())
+        and bool((sent["fragment_size"] >= 0).all() and (sent["fragment_size"] <= records).all())
+    )
+
+
+def _are_places(values: NDArray[Any], count: int, least: int = 0) -> bool:
+    return len(values) == 0 or bool(values.min() >= least and values.max() < count)
+
+
+def _are_runs(runs: Runs, rows: int, count: int) -> bool:
+    return (
+        len(runs.offsets) == rows + 1
+        and _ascend(runs.offsets, len(runs.values))
+        and _are_places(runs.values, count)
+    )
+
+
+def _ascend(ends: NDArray[Any], last: int) -> bool:
+    return len(ends) > 0 and bool(ends[0] == 0 and ends[-1] == last and (np.diff(ends) >= 0).all())

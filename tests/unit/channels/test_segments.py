@@ -1,0 +1,205 @@
+"""Segments: what is packed comes back, what is damaged is refused, and the next load reads them instead of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll_sidecar.channels import Channels, HotChannel, Packer
+from backscroll_sidecar.channels.packing import LEAST_ROWS
+from backscroll_sidecar.channels.segments import (
+    SEGMENT_ROWS,
+    BadSegmentError,
+    batch_of_rows,
+    pack,
+    unpack,
+)
+from backscroll_sidecar.domain import ToolCallPart, ToolResultPart
+from backscroll_sidecar.ports import Applied, Change, Segment, SegmentsChange
+from backscroll_sidecar.store.sqlite import SqliteStore
+from tests.contract.store.builders import ROOM, append, edit, message, recall
+from tests.kit.chats import BOT, KEY, PlainCodec, say, stored_in_order
+from tests.property.test_hot_channels import Truth, rows_of
+
+
+def segments_of(channel: HotChannel, size: int) -> list[Segment]:
+    """All rows in order of arrival, `size` a segment."""
+    view = channel.view()
+    order = np.argsort(view.seq, kind="stable")
+    pieces = [order[start : start + size] for start in range(0, len(order), size)]
+    return [pack(batch_of_rows(view, rows, channel.revised)) for rows in pieces]
+
+
+def loaded(segments: list[Segment], rows: list = ()) -> HotChannel:
+    channel = HotChannel(KEY, PlainCodec())
+    channel.load([unpack(segment) for segment in segments])
+    channel.publish(Applied(stored=tuple(rows)))
+    return channel
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_a_channel_of_segments_equals_one_of_rows(data):
+    """Law 2: late rows, late parents, circles, edits and recalls: a load from segments finds what a load from rows
+    does, and packs into the same segments again."""
+    truth, draw = Truth(), data.draw
+    live = HotChannel(KEY, PlainCodec())
+    for _ in range(draw(st.integers(1, 8))):
+        steps = ["append", "append", "edit", "recall"] if truth.rows else ["append"]
+        live.publish(getattr(truth, draw(st.sampled_from(steps)))(draw))
+    size = draw(st.integers(1, 9))
+    segments = segments_of(live, size)
+    expected = rows_of(HotChannel(KEY, PlainCodec(), list(truth.rows.values())).view())
+    again = loaded(segments)
+    assert rows_of(again.view()) == expected
+    assert [(s.row_count, s.revisions, s.recalled) for s in segments_of(again, size)] == [
+        (s.row_count, s.revisions, s.recalled) for s in segments
+    ]
+    kept = draw(st.integers(0, len(segments)))
+    held = {seq for s in segments[:kept] for seq in range(s.first_seq, s.last_seq + 1)}
+    rest = [row for row in truth.rows.values() if row.seq not in held]
+    assert rows_of(loaded(segments[:kept], rest).view()) == expected
+
+
+def test_tool_rounds_come_back():
+    """S3-15: calls and results are one round after a load from segments, too."""
+    stored = stored_in_order([
+        say("q", text="weather?", ago_ms=9),
+        say("c", BOT, parts=(ToolCallPart("k1", "look"),), ago_ms=8),
+        say("r", BOT, parts=(ToolResultPart("k1", "look", "sunny"),), ago_ms=7),
+    ])  # fmt: skip
+    rounds = loaded(segments_of(HotChannel(KEY, PlainCodec(), stored), 2)).view().tool_rounds
+    assert sorted(rounds.round("r")) == ["c", "r"]
+    assert rounds.ids("q") is None
+
+
+def test_damaged_segments_are_refused():
+    """Law 2: whatever bytes are another, what is read is refused or a batch that fits together."""
+    stored = stored_in_order([say(f"m{n}", text=f"line {n} 猫", ago_ms=99 - n, reply_to="m0")
+                              for n in range(40)])  # fmt: skip
+    (segment,) = segments_of(HotChannel(KEY, PlainCodec(), stored), 40)
+    rng = np.random.default_rng(1)
+    refused = 0
+    for _ in range(300):
+        damaged = np.frombuffer(segment.columns, np.uint8).copy()
+        damaged[rng.integers(len(damaged), size=3)] ^= np.uint8(1 << rng.integers(8))
+        try:
+            loaded([replace(segment, columns=damaged.tobytes())]).view().message_ids[0:40]
+        except (BadSegmentError, UnicodeDecodeError):
+            refused += 1
+    assert refused > 30
+    for bad in (b"", segment.columns[:-9], b"\xff" * 64):
+        with pytest.raises(BadSegmentError):
+            unpack(replace(segment, columns=bad))
+    with pytest.raises(BadSegmentError):
+        unpack(replace(segment, bodies=segment.bodies[:-1]))
+
+
+class Shop:
+    """A store, hot channels and a packer over it."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store, self.codec = store, PlainCodec()
+        self.channels = Channels(store, self.codec)
+        self.packer = Packer(self.channels, self.apply)
+
+    async def apply(self, change: Change) -> Applied:
+        (applied,) = await self.store.apply([change])
+        self.channels.publish(change.key, applied)
+        self.packer.publish(change.key, applied)
+        return applied
+
+    async def parts(self) -> list[int]:
+        """Rows of each part that a load reads; of segments negative."""
+        rows = await self.store.load_channel(ROOM, self.channels.segment_format)
+        return [-p.row_count if isinstance(p, Segment) else len(p) for p in rows.parts]
+
+    async def read(self) -> list[dict]:
+        """The channel as a load reads it."""
+        self.channels.drop(ROOM)
+        view = await self.channels.view(ROOM)
+        assert view is not None
+        return rows_of(view)
+
+
+@pytest.fixture
+async def shop(tmp_path: Path):
+    store = await SqliteStore.open(tmp_path / "history.db", durability="normal")
+    yield Shop(store)
+    await store.close()
+
+
+def lines(first: int, count: int) -> Change:
+    return append(*(message(f"m{n}", f"line {n}", at=n) for n in range(first, first + count)))
+
+
+async def test_a_second_load_reads_segments(shop: Shop) -> None:
+    """S5-33, law 2: rows that a load read one by one are segments for the next one, and what it finds is the same."""
+    for first in range(0, 2_500, 500):
+        await shop.apply(lines(first, 500))
+    before = await shop.read()
+    assert await shop.parts() == [2_500]
+    await shop.packer.pack_all()
+    assert await shop.parts() == [-SEGMENT_ROWS, -SEGMENT_ROWS, -(2_500 - 2 * SEGMENT_ROWS)]
+    assert await shop.read() == before
+    await shop.apply(lines(2_500, LEAST_ROWS - 1))
+    await shop.packer.pack_all()
+    assert await shop.parts() == [-1_024, -1_024, -452, LEAST_ROWS - 1]
+    await shop.apply(lines(3_000, 1))
+    await shop.packer.pack_all()
+    assert await shop.parts() == [-1_024, -1_024, -(452 + LEAST_ROWS)]
+    hot = rows_of(shop.channels.hot_view(ROOM))
+    assert await shop.read() == hot
+
+
+async def test_changes_take_segments_away_and_they_come_again(shop: Shop) -> None:
+    """Law 2: edits and recalls of packed rows are seen by the next load, packed again or not."""
+    await shop.apply(lines(0, 300))
+    await shop.read()
+    await shop.packer.pack_all()
+    assert await shop.parts() == [-300]
+    for change in (edit("m7", "something else"), recall("m8")):
+        await shop.apply(change)
+        assert await shop.parts() == [300]
+        hot = rows_of(shop.channels.hot_view(ROOM))
+        assert await shop.read() == hot
+        await shop.packer.pack_all()
+        assert await shop.parts() == [-300]
+        assert await shop.read() == hot
+
+
+async def test_full_segments_become_one(shop: Shop) -> None:
+    """Eight in a row are one, so that a long channel is a few large pieces."""
+    for first in range(0, 8 * SEGMENT_ROWS + 100, 1_000):
+        await shop.apply(lines(first, 1_000))
+    before = await shop.read()
+    await shop.packer.pack_all()
+    assert await shop.parts() == [-8 * SEGMENT_ROWS, -(9_000 - 8 * SEGMENT_ROWS)]
+    assert await shop.read() == before
+
+
+async def test_a_damaged_segment_costs_a_slow_load_only(shop: Shop) -> None:
+    """Law 5: the rows are the truth."""
+    await shop.apply(lines(0, 100))
+    before = await shop.read()
+    bad = Segment(1, 100, 100, 0, 0, b"\x00" * 40, b"")
+    await shop.apply(SegmentsChange(ROOM, shop.channels.segment_format, (bad,)))
+    assert await shop.parts() == [-100]
+    assert await shop.read() == before
+
+
+async def test_another_encoding_reads_rows(shop: Shop) -> None:
+    """What was encoded by another codec, or an older program, is not looked at."""
+    await shop.apply(lines(0, 100))
+    await shop.read()
+    await shop.packer.pack_all()
+    shop.codec.version = "newer"
+    other = Shop(shop.store)
+    other.codec.version = "newer"
+    other.channels = Channels(shop.store, other.codec)
+    assert await other.parts() == [100]

@@ -1,0 +1,82 @@
+"""Numbered strings: kernels against the reference, readers beside a writer. Also run with the JIT off."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll_scoring import Packed, StringTable, kernels_strings, reference_strings
+
+TWINS = settings(deadline=None, max_examples=60)
+BOTH = (kernels_strings, reference_strings)
+words = st.text(alphabet="ab猫é", max_size=4)
+batches = st.lists(st.lists(words, max_size=30), max_size=8)
+
+
+def filled(batches, kernels=kernels_strings):
+    table = StringTable()
+    return table, [table.add(Packed.of(batch), kernels=kernels).tolist() for batch in batches]
+
+
+@TWINS
+@given(batches, st.lists(words, max_size=10))
+def test_twins(batches, sought):
+    """Each string has one number, given in the order in which they came, by kernel and by reference."""
+    known: dict[str, int] = {}
+    expected = [[known.setdefault(word, len(known)) for word in batch] for batch in batches]
+    for kernels in BOTH:
+        table, numbers = filled(batches, kernels)
+        assert numbers == expected
+        view = table.view()
+        assert len(table) == view.count == len(known)
+        assert list(view.packed()) == [view[n] for n in range(len(known))] == list(known)
+        for other in BOTH:
+            found = view.numbers(sought, kernels=other).tolist()
+            assert found == [known.get(word, -1) for word in sought]
+
+
+@TWINS
+@given(batches, batches)
+def test_a_reader_beside_a_writer(early, late):
+    """A view knows the strings that were there when it was taken, whatever came after."""
+    table, _ = filled(early)
+    view = table.view()
+    before = list(view.packed())
+    for batch in late:
+        table.add(Packed.of(batch))
+    assert list(view.packed()) == before
+    new = [word for batch in late for word in batch if word not in before]
+    assert view.numbers(new).tolist() == [-1] * len(new)
+    assert view.numbers(before).tolist() == list(range(len(before)))
+
+
+def test_many_strings_and_long_ones():
+    """Tables grow by what comes, were it one string longer than all before, and give spare room back."""
+    many = [f"word {n}" for n in range(5_000)]
+    long = ["x" * 100_000, "", "y" * 70_000]
+    table, _ = filled([[word] for word in many[:500]] + [many, long])
+    assert table.view().numbers([*many, *long]).tolist() == list(range(5_003))
+    before = table.nbytes
+    table.trim()
+    assert table.nbytes < before
+    assert table.view().find("word 77") == 77
+    assert table.view().find("x") == -1
+    exact = StringTable()
+    exact.reserve([Packed.of(many)])
+    room = exact.nbytes
+    exact.add(Packed.of(many))
+    assert exact.nbytes == room
+
+
+def test_packed_strings_are_taken_by_number():
+    packed = Packed.of(["one", "zwei", "", "猫"])
+    assert list(packed.take(np.array([3, 0, 2, 3], np.int32))) == ["猫", "one", "", "猫"]
+    assert list(packed.take(np.array([], np.int32))) == []
+    assert Packed.of(["\ud800"]).data.tobytes() == b"\xed\xa0\x80"
+
+
+@pytest.mark.parametrize("kernels", BOTH)
+def test_nobody_can_write_strings_that_collide(kernels):
+    """The hash begins with a number of the table's own: the same strings stand in other places in another table."""
+    tables = [filled([[f"w{n}" for n in range(300)]], kernels)[0].view() for _ in range(2)]
+    assert tables[0].slots.tolist() != tables[1].slots.tolist()
