@@ -180,6 +180,8 @@ class Message:
     @property
     def text(self) -> str:
         """All parts as one text: text as it is, everything else as a mark (see `render_part`)."""
+        if len(self.parts) == 1:
+            return render_part(self.parts[0])
         return "\n".join(filter(None, map(render_part, self.parts)))
 
 
