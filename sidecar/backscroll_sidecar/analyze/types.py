@@ -39,12 +39,12 @@ def classify(
     line = _Line(text)
     if line.notifies():
         return MessageType.NOTIFICATION
-    if cues.ONLY_MARKS.fullmatch(line.bare):
+    if not line.words and cues.ONLY_MARKS.fullmatch(line.bare):
         return line.type_without_words(is_reply=is_reply)
     if line.has_question_mark:
         return MessageType.QUESTION
     answers_question = is_reply and parent_is_question is True
-    if cues.BARE_ASSENT.fullmatch(line.bare):
+    if len(line.words) <= cues.MAX_ASSENT_WORDS and cues.BARE_ASSENT.fullmatch(line.bare):
         return MessageType.ANSWER if answers_question else MessageType.CASUAL
     if line.is_small_talk():
         return MessageType.CASUAL
