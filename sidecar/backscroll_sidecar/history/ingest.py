@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 # 1.6 ms for a hostile kilobyte; hence also where the executor begins.
 CHECK_US = 3
 CHECK_US_PER_BYTE = 0.002
-ANALYSE_US = 20
+ANALYSE_US = 35
 ANALYSE_US_PER_BYTE = 0.4
 EXECUTOR_BYTES = 1024
 

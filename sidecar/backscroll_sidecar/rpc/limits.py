@@ -70,7 +70,8 @@ MAX_ERROR_DETAILS_BYTES = 4 * KIB
 @dataclass(frozen=True, slots=True)
 class GateLimits:
     """How many calls of one method run at once, how many more may wait, for how long, and how large the requests of
-    all of them may be together. A batch takes some five times its size until it is stored."""
+    all of them may be together. A batch takes some five times its size until it is stored.
+    """
 
     running: int
     waiting: int
