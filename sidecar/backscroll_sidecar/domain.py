@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from backscroll_sidecar.values import quick
+
 DEFAULT_TENANT = "default"
 MAX_TEXT_BYTES = 64 * 1024
 MAX_ID_BYTES = 512
@@ -77,6 +79,7 @@ class ChannelKey:
     channel: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Author:
     """Who wrote a message. `name` is what people saw; it never stands in for `id`."""
@@ -86,6 +89,7 @@ class Author:
     kind: AuthorKind = AuthorKind.HUMAN
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TextPart:
     """A run of text."""
@@ -125,6 +129,7 @@ class ToolResultPart:
 Part = TextPart | MediaPart | ToolCallPart | ToolResultPart
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An edge to the message this one answers. An inferred edge is stored as inferred and ignored by `classic`."""
@@ -134,6 +139,7 @@ class Reply:
     inferred: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Mention:
     """A person named in the text. `start` and `end` count Unicode code points; both 0: position unknown."""
@@ -152,6 +158,7 @@ class Embedding:
     values: tuple[float, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a channel, as the calling bot sent it."""
@@ -173,6 +180,8 @@ class Message:
     @property
     def text(self) -> str:
         """All parts as one text: text as it is, everything else as a mark (see `render_part`)."""
+        if len(self.parts) == 1:
+            return render_part(self.parts[0])
         return "\n".join(filter(None, map(render_part, self.parts)))
 
 
@@ -191,6 +200,7 @@ def render_part(part: Part) -> str:
             return f"[{word} {part.name}: {part.text}]"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Analysis:
     r"""What ingest found out about one revision of a message. Stored once, read from then on.
@@ -208,6 +218,7 @@ class Analysis:
     reply: Reply | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Member:
     """A person or bot known in a channel. `names` holds all names ever seen, newest first, then aliases."""
@@ -221,6 +232,7 @@ class Member:
     former_names: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """A message as the store returns it: the current revision, its analysis, and where it stands.
@@ -276,6 +288,7 @@ class RefusalCode(StrEnum):
     UNKNOWN_ENUM = "unknown_enum"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AppendResult:
     """The answer to one item. `field` and `refusal` are set for REFUSED only; `duplicate_of` names the stored id."""

@@ -2,7 +2,8 @@
 
 They are matched against a line in lower case without the address at its start. Every list is closed-class words and set
 phrases of chat; nothing here knows a topic. English phrases inside a line are pairs or triples of neighbouring words
-(a set look-up each), because searching a line for an alternation of phrases costs ten times as much.
+(a set look-up each, once for all kinds of phrases), because searching a line for an alternation of phrases costs ten
+times as much.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ URL = re.compile(r"(?:https?|ftp)://\S+|www\.\S+")
 MARK = re.compile(r"\[[a-z_]{1,20}(?:: [^\[\]]*)?\]")
 """A medium rendered as text: ``[image]``, ``[image: alt text]``."""
 
-QUESTION_MARK = re.compile(r"[?？]")
 ONLY_MARKS = re.compile(r"[\W_]*")
 WORD = re.compile(r"[a-z0-9][a-z0-9']*")
 
@@ -43,7 +43,9 @@ NOTIFICATION_START = re.compile(
     r"\b\s*[\])】:!*-]"
     r"|[@＠](?:all|everyone|here|channel|所有人|全体成员)(?![a-z])|\W*(?:all|everyone),? please note\b"
     r"|please do(?:n't| not) (?:flood|spam|paste)\b"
-    r"|[【\[（(《#*\s]*(?:系统|群|重要|紧急|活动|会议|停机|放假|温馨)?(?:公告|通知|提醒|提示|消息|通告|播报|预告)[】\]）)》*\s:：]"
+)
+NOTIFICATION_START_ZH = re.compile(
+    r"[【\[（(《#*\s]*(?:系统|群|重要|紧急|活动|会议|停机|放假|温馨)?(?:公告|通知|提醒|提示|消息|通告|播报|预告)[】\]）)》*\s:：]"
     r"|(?!.{0,20}[我你怎想吗能])\S.{0,40}(?:加入|退出|离开|进入)了(?:本)?(?:群聊|群组|群|聊天室|频道|房间|会议)[。！!]?$"
 )
 NOTIFICATION_EN = _phrases(
@@ -133,18 +135,23 @@ TYPO_FIX = re.compile(r"\*+\s?[\w'\-]+|[\w'\-]+\s?\*+|s/[^/]*/[^/]*/?g?")
 
 SOCIAL_ZH = re.compile(
     r"谢谢|多谢|感谢|谢了|谢啦|謝謝|不客气|客气了|别客气|不用谢|没关系|没事|抱歉|不好意思|对不起|辛苦了|你好|您好|大家好|"
-    r"早上好|早安|晚安|晚上好|下午好|再见|拜拜|回聊|回头见|加油|恭喜|祝你|生日快乐|新年快乐|哈{2,}|呵{2,}|嘿{2,}|嘻{2,}|"
+    r"早上好|早安|晚安|晚上好|下午好|再见|拜拜|回聊|回头见|加油|恭喜|祝你|生日快乐|新年快乐|哈哈+|呵呵+|嘿嘿+|嘻嘻+|"
     r"233+|666+|好滴|好嘞|好哒|收到|牛[逼批啊]|厉害了?|赞|幸会|久仰"
 )
-FILLER_ZH = re.compile(
+_FILLER_ZH = (
     r"[你您我咱的了呀啊哦呢吧啦哈嘛哟呗嗯噢喔哎唉额呃诶好是对行就都还太真很也那这啥个声们]|答复|回答|回复|帮助|分享|"
     r"解答|告诉|介绍|推荐|可以|知道|明白|大家|朋友|随时|有什么问题|找我|欢迎|非常|[\W_]"
 )
+FILLER_ZH = re.compile(_FILLER_ZH)
+ONLY_FILLER_ZH = re.compile(rf"(?>{_FILLER_ZH})*+")
+"""Matches a whole line of which `FILLER_ZH` would leave nothing."""
 BARE_ASSENT = re.compile(
     r"(?:yes|yep|yup|yeah|yea|no|nope|nah|not really|not sure|i think so|i guess|maybe|probably|true|correct|right|"
     r"sure|ok(?:ay)?|of course|是|是的|是啊|是呀|对|对的|对啊|对呀|嗯+|没有|有|有的|没|不是|不|不会|会|会的|能|不能|"
     r"可以|不可以|好|好的|行|不行|知道|不知道|当然)[\s.!,。！，~～、]*"
 )
+MAX_ASSENT_WORDS = 3
+"""What `BARE_ASSENT` matches has no more words."""
 
 # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -187,3 +194,7 @@ ANSWER_ZH = re.compile(
 NOT_ANSWER_ZH = re.compile(
     r"哦|噢|喔|啊|哇|哎|唉|确实|而且|不过|所以|但|也|还有|更|那|难怪|原来|看来|真|好像|可|对[，,]"
 )
+
+# --- all of them --------------------------------------------------------------------------------------------------
+
+PHRASES = NOTIFICATION_EN | QUESTION_EN | ADVICE_EN

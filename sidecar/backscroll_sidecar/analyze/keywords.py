@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import Stemmer
@@ -41,13 +42,17 @@ _PATH = r"(?<![\w/.])(?:~/[\w.+@-]+|(?:~|\.{1,2})?/[\w.+@-]+/[\w.+@-]+)(?:/[\w.+
 _DOTTED_TAIL = r"(?:\.[a-z0-9][a-z0-9_+\-]*)*\#?"
 _LETTER = rf"[^\W_{HAN}{UNSPACED}]"
 
-_ASCII_TOKEN = re.compile(rf"{_URL}|{_PATH}|[a-z0-9][a-z0-9_'+\-]*{_DOTTED_TAIL}", re.ASCII)
-_TOKEN = re.compile(
-    rf"{_URL}|{_PATH}"
-    rf"|{_LETTER}(?:[^\W{HAN}{UNSPACED}]+|['+\-{_MARKS}]+)*{_DOTTED_TAIL}"
-    rf"|[{HAN}]+|[{HIRAGANA}]+|[{KATAKANA}]+|[{OTHER_UNSPACED}]+"
+_ASCII_WORD = rf"[a-z0-9][a-z0-9_'+\-]*{_DOTTED_TAIL}"
+_ASCII_WORDS = re.compile(_ASCII_WORD, re.ASCII)
+_ASCII_TOKEN = re.compile(rf"{_URL}|{_PATH}|{_ASCII_WORD}", re.ASCII)
+_WORD_OR_RUN = (
+    rf"[{HAN}]+|{_LETTER}(?:[^\W{HAN}{UNSPACED}]+|['+\-{_MARKS}]+)*{_DOTTED_TAIL}"
+    rf"|[{HIRAGANA}]+|[{KATAKANA}]+|[{OTHER_UNSPACED}]+"
 )
-"""What `_ASCII_TOKEN` finds, in every script: two to three times slower, so ASCII texts go without it."""
+_WORDS = re.compile(_WORD_OR_RUN)
+_TOKEN = re.compile(rf"{_URL}|{_PATH}|{_WORD_OR_RUN}")
+"""What the ASCII ones find, in every script: two to three times slower. Texts without a URL or path go without these,
+which would be tried at each of their characters."""
 
 _STARTS_HAN = re.compile(rf"[{HAN}]")
 _STARTS_UNSPACED = re.compile(rf"[{UNSPACED}]")
@@ -62,17 +67,16 @@ _stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
 def keywords(text: str) -> tuple[str, ...]:
     """The distinct keywords of `text` in order of appearance. O(n); never raises for a `str`."""
     if text.isascii():
-        tokens = _ASCII_TOKEN.findall(text.lower())
+        text = text.lower()
+        pattern = _ASCII_TOKEN if "/" in text or "www." in text else _ASCII_WORDS
     else:
-        tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'"))
-    found: dict[str, None] = {}
-    for token in tokens:
-        if len(token) <= _CACHED_TOKEN_CHARS:
-            for word in _cached_expand(token):
-                found[word] = None
-        else:
-            found.update(dict.fromkeys(_expand(token)))
-    return tuple(found)
+        text = unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'")
+        pattern = _TOKEN if "/" in text or "www." in text else _WORDS
+    expanded = [
+        _cached_expand(token) if len(token) <= _CACHED_TOKEN_CHARS else _expand(token)
+        for token in pattern.findall(text)
+    ]
+    return tuple(dict.fromkeys(chain.from_iterable(expanded)))
 
 
 def segmenter_name() -> str:

@@ -9,6 +9,7 @@ that two people share names nobody.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
@@ -79,14 +80,19 @@ class StaticRoster:
             self._last[author.id] = message_id
 
     def _learn(self, name: str, user_id: str) -> None:
-        name = name.strip().removeprefix("@")
-        if not name or not user_id:
+        key = _looked_up_by(name)
+        if not key or not user_id or self._user_ids.get(key) == user_id:
             return
-        key = name.casefold()
         known = self._user_ids.setdefault(key, user_id)
         if known != user_id:
             self._user_ids[key] = None
-        self.longest_name_chars = max(self.longest_name_chars, len(name), len(key))
+        self.longest_name_chars = max(self.longest_name_chars, len(key))
+
+
+@lru_cache(maxsize=4096)
+def _looked_up_by(name: str) -> str:
+    """What a name is looked up by: never shorter than the name."""
+    return name.strip().removeprefix("@").casefold()
 
 
 def mention_ids(
@@ -98,10 +104,16 @@ def mention_ids(
     for each of at most `MAX_PLACES` places, one look-up per character of the longest known name.
     """
     if mentions:
-        ids = (mention.user_id or _by_name(mention.name, roster) for mention in mentions)
+        ids = [mention.user_id or _by_name(mention.name, roster) for mention in mentions]
     else:
-        found = [*_after_at(message_text, roster), *_addressed(message_text, roster)]
-        ids = (user_id for _, user_id in sorted(found, key=lambda place: place[0]))
+        found: list[tuple[int, str]] = []
+        if "@" in message_text or "\uff20" in message_text:
+            found += _after_at(message_text, roster)
+        if _has_separator(message_text):
+            found += _addressed(message_text, roster)
+        if not found:
+            return ()
+        ids = [user_id for _, user_id in sorted(found, key=lambda place: place[0])]
     return tuple(dict.fromkeys(filter(None, ids)))
 
 
@@ -112,8 +124,6 @@ def _by_name(name: str, roster: Roster) -> str | None:
 
 def _after_at(text: str, roster: Roster) -> Iterator[tuple[int, str]]:
     """Position and user of each ``@`` that a known name follows; the longest name wins."""
-    if "@" not in text and "\uff20" not in text:
-        return
     longest = min(roster.longest_name_chars, MAX_NAME_CHARS)
     for place, at in enumerate(_AT.finditer(text)):
         if place == MAX_PLACES:
@@ -132,6 +142,10 @@ def _ends_inside_word(text: str, end: int) -> bool:
     """Whether a name that ends at `end` would break an ASCII word in two. Chinese needs no boundary."""
     last = text[end - 1]
     return last.isascii() and last.isalnum() and _GOES_ON.match(text, end) is not None
+
+
+def _has_separator(text: str) -> bool:
+    return ":" in text or "," in text or "\uff1a" in text or "\uff0c" in text
 
 
 def _addressed(text: str, roster: Roster) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ sign of it, set phrases are the second best. What is neither, nor small talk, is
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from backscroll_sidecar.analyze import cues
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
@@ -39,12 +39,12 @@ def classify(
     line = _Line(text)
     if line.notifies():
         return MessageType.NOTIFICATION
-    if cues.ONLY_MARKS.fullmatch(line.bare):
+    if not line.words and cues.ONLY_MARKS.fullmatch(line.bare):
         return line.type_without_words(is_reply=is_reply)
     if line.has_question_mark:
         return MessageType.QUESTION
     answers_question = is_reply and parent_is_question is True
-    if cues.BARE_ASSENT.fullmatch(line.bare):
+    if len(line.words) <= cues.MAX_ASSENT_WORDS and cues.BARE_ASSENT.fullmatch(line.bare):
         return MessageType.ANSWER if answers_question else MessageType.CASUAL
     if line.is_small_talk():
         return MessageType.CASUAL
@@ -58,7 +58,7 @@ def classify(
 class _Line:
     """One text made ready for the cues: `full` lower-cased, `body` without its address, `bare` without links too."""
 
-    __slots__ = ("bare", "body", "full", "has_question_mark", "is_ascii", "words")
+    __slots__ = ("_phrases", "bare", "body", "full", "has_question_mark", "is_ascii", "words")
 
     def __init__(self, text: str) -> None:
         self.full = text[:MAX_CHARS].strip().lower().replace("\u2019", "'")
@@ -70,16 +70,17 @@ class _Line:
         if "[" in self.bare:
             self.bare = cues.MARK.sub(" ", self.bare).strip()
         self.words = cues.WORD.findall(self.bare)
-        self.has_question_mark = cues.QUESTION_MARK.search(self.bare) is not None
+        self.has_question_mark = "?" in self.bare or "\uff1f" in self.bare
+        self._phrases: frozenset[tuple[str, ...]] | None = None
 
     def notifies(self) -> bool:
         """Joins, away messages, announcements. A line that asks is none."""
         if self.has_question_mark:
             return False
-        return bool(
-            cues.NOTIFICATION_START.match(self.full)
-            or self._has(cues.NOTIFICATION_EN)
-            or (not self.is_ascii and cues.NOTIFICATION_ZH.search(self.full))
+        if cues.NOTIFICATION_START.match(self.full) or self._has(cues.NOTIFICATION_EN):
+            return True
+        return not self.is_ascii and bool(
+            cues.NOTIFICATION_START_ZH.match(self.full) or cues.NOTIFICATION_ZH.search(self.full)
         )
 
     def type_without_words(self, *, is_reply: bool) -> MessageType:
@@ -92,22 +93,27 @@ class _Line:
 
     def is_small_talk(self) -> bool:
         """Thanks, greetings, laughter, backchannel, typing corrections: nothing to remember."""
-        if len(self.bare) <= 2 or cues.TYPO_FIX.fullmatch(self.bare):
+        if len(self.bare) <= 2 or self._corrects_typing():
             return True
         if self.is_ascii:
             return self._is_small_talk_en()
         if len(self.bare) > _MAX_SMALL_TALK_CHARS_ZH:
             return False
         rest, social = cues.SOCIAL_ZH.subn("", self.bare)
-        return len(cues.FILLER_ZH.sub("", rest)) <= (_MAX_SMALL_TALK_REST_ZH if social else 0)
+        if not social:
+            return cues.ONLY_FILLER_ZH.fullmatch(rest) is not None
+        return len(cues.FILLER_ZH.sub("", rest)) <= _MAX_SMALL_TALK_REST_ZH
+
+    def _corrects_typing(self) -> bool:
+        may_correct = "*" in self.bare or self.bare.startswith("s/")
+        return may_correct and cues.TYPO_FIX.fullmatch(self.bare) is not None
 
     def _is_small_talk_en(self) -> bool:
         count = len(self.words)
         if count > _MAX_SMALL_TALK_WORDS:
             return False
         social = [word for word in self.words if word in cues.SOCIAL_EN]
-        filler = [word for word in self.words if word in cues.FILLER_EN and word not in social]
-        if social and len(social) + len(filler) == count:
+        if social and all(word in cues.FILLER_EN or word in social for word in self.words):
             return cues.QUESTION_START_EN.match(self.bare) is None  # "hey, is there a way to do it"
         if count <= _MAX_OPENED_SMALL_TALK_WORDS and cues.SOCIAL_START_EN.match(self.bare):
             return True
@@ -139,11 +145,11 @@ class _Line:
 
     def _has(self, phrases: cues.Phrases) -> bool:
         """Whether two or three words in a row are one of the phrases."""
-        words = self.words
-        return not (
-            phrases.isdisjoint(pairwise(words))
-            and phrases.isdisjoint(zip(words, words[1:], words[2:], strict=False))
-        )
+        if self._phrases is None:
+            words = self.words
+            triples = zip(words, words[1:], words[2:], strict=False)
+            self._phrases = cues.PHRASES.intersection(chain(pairwise(words), triples))
+        return not phrases.isdisjoint(self._phrases)
 
 
 def _without_address(line: str) -> str:

@@ -18,11 +18,17 @@ class LoopSlices:
     def __init__(self) -> None:
         self._spent_us = 0.0
 
+    def takes(self, cost_us: float) -> bool:
+        """Account for work about to be done; False: it begins the next slice, and the caller yields first."""
+        self._spent_us += cost_us
+        if self._spent_us <= SLICE_US:
+            return True
+        self._spent_us = cost_us
+        return False
+
     async def spend(self, cost_us: float) -> None:
         """Account for work about to be done; yield first when it would make the slice too long."""
-        self._spent_us += cost_us
-        if self._spent_us > SLICE_US:
-            self._spent_us = cost_us
+        if not self.takes(cost_us):
             await asyncio.sleep(0)
 
 
@@ -51,12 +57,19 @@ class Turn:
         self._slice_us = 0.0
         self._turn_us = 0.0
 
-    async def spend(self, cost_us: float) -> None:
-        """Account for work about to be done; yield, or let another batch go first, when it is time."""
+    def takes(self, cost_us: float) -> bool:
+        """Account for work about to be done; False: not before `pause`."""
         self._slice_us += cost_us
         self._turn_us += cost_us
-        if self._slice_us <= SLICE_US:
-            return
+        return self._slice_us <= SLICE_US
+
+    async def spend(self, cost_us: float) -> None:
+        """Account for work about to be done; pause when it is time."""
+        if not self.takes(cost_us):
+            await self.pause(cost_us)
+
+    async def pause(self, cost_us: float) -> None:
+        """Yield, or let another batch go first; what is done then costs so much."""
         if not self._held or self._turn_us > TURN_US:
             self.leave()
         await asyncio.sleep(0)  # also when the lane is free: acquiring it would not yield

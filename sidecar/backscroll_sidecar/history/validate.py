@@ -26,6 +26,7 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
     WarningCode,
 )
+from backscroll_sidecar.values import quick
 
 MAX_URI_BYTES = 8 * 1024
 FUTURE_TOLERANCE_MS = 60_000
@@ -33,6 +34,7 @@ MAX_TIME_MS = 2**63 - 1
 """What the contract's int64 can hold: any time in the future is kept as sent and ranked as of its arrival."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """A message as it may be stored. `bytes` counts its text, links and vectors."""
@@ -73,17 +75,54 @@ def check_message(key: ChannelKey, message: Message, received_at_ms: int) -> Acc
     """
     if message.reply is not None and not message.reply.message_id:
         message = replace(message, reply=None)  # an edge to nothing
-    try:
-        _check_ids(key, message)
-        _check_length(message.parts)
-        cleaned = _clean(message)
-        size = _check_content(cleaned)
-    except Refusal as refusal:
-        return Refused(message.id, refusal.code, refusal.field, refusal.size)
+    cleaned, size = message, _plain_bytes(key, message)
+    if size is None:
+        try:
+            _check_ids(key, message)
+            _check_length(message.parts)
+            cleaned = _clean(message)
+            size = _check_content(cleaned)
+        except Refusal as refusal:
+            return Refused(message.id, refusal.code, refusal.field, refusal.size)
     rank_time_ms, warnings = _rank_time(message.sent_at_ms, received_at_ms)
     if cleaned is not message:
         warnings += (WarningCode.TEXT_SANITISED,)
     return Accepted(cleaned, rank_time_ms, size, warnings)
+
+
+def _plain_bytes(key: ChannelKey, message: Message) -> int | None:
+    """The size of a message that is one text and whose ids and names one look finds good; None: look at each of them.
+
+    Nearly every message is one. What is good together is good alone; the other way round, `check_message` goes on.
+    """
+    author, parts = message.author, message.parts
+    if len(parts) != 1 or type(parts[0]) is not TextPart or message.embeddings:
+        return None
+    text = parts[0].text
+    words = [
+        message.id, author.id, author.name, message.thread_id, message.session_id, message.dedupe_key,
+    ]  # fmt: skip
+    if message.reply is not None:
+        words.append(message.reply.message_id)
+    for mention in message.mentions:
+        words += (mention.user_id, mention.name)
+    together = "".join(words)
+    if not (
+        message.id
+        and author.id
+        and message.channel == key.channel
+        and 0 <= message.sent_at_ms <= MAX_TIME_MS
+        and len(together) <= MAX_ID_BYTES
+        and len(text) <= MAX_TEXT_BYTES
+    ):
+        return None
+    try:
+        word_bytes = len(together) if together.isascii() else len(together.encode())
+        size = len(text) if text.isascii() else len(text.encode())
+    except UnicodeEncodeError:
+        return None
+    is_good = word_bytes <= MAX_ID_BYTES and size <= MAX_TEXT_BYTES
+    return None if not is_good or has_nul(together) or has_nul(text) else size
 
 
 # --- one message -----------------------------------------------------------------------------------

@@ -149,13 +149,12 @@ class Writer:
             raise StoreUnavailable("the server is not accepting writes")
         future: asyncio.Future[Applied] = asyncio.get_running_loop().create_future()
         await self._queue.put(pend(change, future), deadline_s)
-        if deadline_s is None:
-            return await asyncio.shield(future)
-        try:
-            async with asyncio.timeout(deadline_s - time.monotonic()):
-                return await asyncio.shield(future)
-        except TimeoutError:
-            raise DeadlineExceeded("the deadline passed before the commit") from None
+        left_s = None if deadline_s is None else deadline_s - time.monotonic()
+        # `wait` never cancels what it waits for, and costs a third of a shield under a timeout.
+        done, _ = await asyncio.wait((future,), timeout=left_s)
+        if not done:
+            raise DeadlineExceeded("the deadline passed before the commit")
+        return future.result()
 
     def submit_nowait(self, change: EventsChange) -> bool:
         """Queue events to be recorded, or drop and count them; never wait, never raise (S5-21).

@@ -11,22 +11,38 @@ from backscroll_sidecar.rpc.limits import GateLimits
 class Gate:
     """Lets in so many calls of one method; the next wait in a line of bounded length, for a bounded time.
 
-    Belongs to one event loop.
+    A call brings its request with it, so what runs and what waits is bounded in bytes, too. Belongs to one event loop.
     """
 
     def __init__(self, limits: GateLimits) -> None:
         self._limits = limits
         self._room = asyncio.Semaphore(limits.running)
         self._waiting = 0
+        self._bytes = 0
 
-    async def enter(self, time_left_s: float | None) -> None:
-        """Take a place; give it back with `leave`.
+    async def enter(self, request_bytes: int, time_left_s: float | None) -> None:
+        """Take a place; give it back with `leave`. A request larger than the bound comes in when no other is there.
 
         Raises
         ------
         Overloaded
-            No room in time, or the line itself is too long.
+            No room in time, the line itself is too long, or the requests of all of them are too large together.
         """
+        if self._bytes and self._bytes + request_bytes > self._limits.max_bytes:
+            raise Overloaded("calls of this method hold too many bytes")
+        self._bytes += request_bytes
+        try:
+            await self._take_place(time_left_s)
+        except BaseException:
+            self._bytes -= request_bytes
+            raise
+
+    def leave(self, request_bytes: int) -> None:
+        """Give the place to the next."""
+        self._bytes -= request_bytes
+        self._room.release()
+
+    async def _take_place(self, time_left_s: float | None) -> None:
         if not self._room.locked():
             await self._room.acquire()
             return
@@ -41,7 +57,3 @@ class Gate:
             raise Overloaded("too many calls of this method are running") from None
         finally:
             self._waiting -= 1
-
-    def leave(self) -> None:
-        """Give the place to the next."""
-        self._room.release()

@@ -147,11 +147,11 @@ class Guard:
             watch = _Watch(self, method, request)
             try:
                 call = self._admit(context, watch)
-                await gate.enter(call.time_left_s)
+                await gate.enter(watch.request_bytes, call.time_left_s)
                 try:
                     body = _serialised(await method.answer(read(request), call))
                 finally:
-                    gate.leave()
+                    gate.leave(watch.request_bytes)
             except asyncio.CancelledError as error:
                 await _cancelled(error, context, watch)
             except Exception as error:  # noqa: BLE001 - the edge: every error becomes a status
@@ -170,13 +170,13 @@ class Guard:
             watch = _Watch(self, method, request)
             try:
                 call = self._admit(context, watch)
-                await gate.enter(call.time_left_s)
+                await gate.enter(watch.request_bytes, call.time_left_s)
                 try:
                     async with aclosing(method.answer(read(request), call)) as answers:
                         async for one in answers:
                             yield _serialised(one)
                 finally:
-                    gate.leave()
+                    gate.leave(watch.request_bytes)
             except GeneratorExit:
                 watch.stop(grpc.StatusCode.CANCELLED)
                 raise
@@ -204,7 +204,7 @@ class _Watch:
     """Measures one call and tells of it once."""
 
     __slots__ = (
-        "_method", "_missed", "_observe", "_request_bytes", "_started", "deadline_s", "tenant",
+        "_method", "_missed", "_observe", "_started", "deadline_s", "request_bytes", "tenant",
     )  # fmt: skip
 
     def __init__(self, guard: Guard, method: Method, request: Incoming) -> None:
@@ -213,7 +213,7 @@ class _Watch:
         self._missed = guard.missed_deadlines
         self._method = method
         self.deadline_s = math.inf
-        self._request_bytes = len(request) if isinstance(request, bytes) else 0
+        self.request_bytes = len(request) if isinstance(request, bytes) else 0
         self.tenant = ""
 
     def stop(self, code: grpc.StatusCode, reason: str = "", incident: str = "") -> None:
@@ -227,7 +227,7 @@ class _Watch:
             code.name,
             reason,
             (time.perf_counter_ns() - self._started) // 1_000,
-            self._request_bytes,
+            self.request_bytes,
             incident,
         )
         try:

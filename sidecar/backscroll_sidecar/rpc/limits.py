@@ -69,11 +69,14 @@ MAX_ERROR_DETAILS_BYTES = 4 * KIB
 
 @dataclass(frozen=True, slots=True)
 class GateLimits:
-    """How many calls of one method run at once, how many more may wait, and for how long."""
+    """How many calls of one method run at once, how many more may wait, for how long, and how large the requests of
+    all of them may be together. A batch takes some five times its size until it is stored.
+    """
 
     running: int
     waiting: int
     wait_s: float = 2.0
+    max_bytes: int = 64 * MIB
 
 
 DEFAULT_GATE = GateLimits(128, 1_024)
@@ -84,7 +87,7 @@ GATES: Mapping[str, GateLimits] = {
     "ExportMessages": GateLimits(16, 64),
     "WaitForIndex": GateLimits(1_024, 0),
     "Erase": GateLimits(8, 64),
-    "StreamChat": GateLimits(10_000, 1_000),
-    "Chat": GateLimits(10_000, 1_000),
+    "StreamChat": GateLimits(10_000, 1_000, max_bytes=512 * MIB),
+    "Chat": GateLimits(10_000, 1_000, max_bytes=512 * MIB),
 }
 """By method name; what is not named has `DEFAULT_GATE`."""

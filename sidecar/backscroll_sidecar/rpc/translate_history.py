@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import (
@@ -143,17 +144,20 @@ def check_erase(request: pb.EraseRequest) -> None:
 # --- answers ---------------------------------------------------------------------------------------
 
 
-def result_to_proto(result: AppendResult) -> pb.AppendResult:
-    """Translate the answer to one item."""
-    return pb.AppendResult(
-        message_id=result.message_id,
-        outcome=OUTCOME_NUMBERS[result.outcome],
-        warnings=[WARNING_NUMBERS[warning] for warning in result.warnings],
-        refusal=None if result.refusal is None else REFUSAL_NUMBERS[result.refusal],
-        field=result.field,
-        duplicate_of=result.duplicate_of,
-        sequence=result.seq,
-    )
+def result_fields(result: AppendResult) -> dict[str, Any]:
+    """The answer to one item as fields of `pb.AppendResult`: those that say something."""
+    fields: dict[str, Any] = {
+        "message_id": result.message_id,
+        "outcome": OUTCOME_NUMBERS[result.outcome],
+        "sequence": result.seq,
+    }
+    if result.warnings:
+        fields["warnings"] = [WARNING_NUMBERS[warning] for warning in result.warnings]
+    if result.refusal is not None:
+        fields |= {"refusal": REFUSAL_NUMBERS[result.refusal], "field": result.field}
+    if result.duplicate_of:
+        fields["duplicate_of"] = result.duplicate_of
+    return fields
 
 
 def import_to_proto(
@@ -171,7 +175,7 @@ def import_to_proto(
         warning_count_by_kind={
             warning.name: count for warning, count in sorted(report.warnings.items())
         },
-        problems=map(result_to_proto, problems),
+        problems=[pb.AppendResult(**result_fields(one)) for one in problems],
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.domain import (
@@ -23,6 +23,7 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
+from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc.checks import (
     check_id,
     check_text,
@@ -39,7 +40,13 @@ from backscroll_sidecar.rpc.enums import (
     ROLE_NUMBERS,
     ROLE_WORDS,
 )
-from backscroll_sidecar.rpc.limits import MAX_DIMENSIONS, MAX_NAME_BYTES
+from backscroll_sidecar.rpc.limits import (
+    MAX_DIMENSIONS,
+    MAX_EMBEDDINGS,
+    MAX_MENTIONS,
+    MAX_NAME_BYTES,
+    MAX_PARTS,
+)
 
 # --- from the wire ---------------------------------------------------------------------------------
 
@@ -50,27 +57,39 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
     Raises
     ------
     InvalidRequest
-        For an enum that holds an unknown number, and for nothing else.
+        For an enum that holds an unknown number; with TOO_LARGE for more parts, mentions or vectors than have a
+        meaning: going through them would hold everybody else up. For nothing else.
     """
-    parts = parts_from_proto(message.parts)
+    parts, mentions, embeddings = message.parts, message.mentions, message.embeddings
+    _check_crowd(len(parts), "parts", MAX_PARTS)
+    _check_crowd(len(mentions), "mentions", MAX_MENTIONS)
+    _check_crowd(len(embeddings), "embeddings", MAX_EMBEDDINGS)
+    content = parts_from_proto(parts)
     role = enum_value(ROLE_WORDS, message.role, "role")
-    if not message.role and any(isinstance(part, ToolResultPart) for part in parts):
+    if not message.role and any(isinstance(part, ToolResultPart) for part in content):
         role = Role.TOOL
     return Message(
-        id=message.id,
-        channel=message.channel or channel,
-        author=author_from_proto(message.author),
-        parts=parts,
-        sent_at_ms=message.sent_at_ms,
-        role=role,
-        thread_id=message.thread_id,
-        session_id=message.session_id,
-        reply=reply_from_proto(message.reply) if message.HasField("reply") else None,
-        mentions=mentions_from_proto(message.mentions) if message.mentions else (),
-        embeddings=tuple(map(_lenient_embedding, message.embeddings)) if message.embeddings else (),
-        dedupe_key=message.dedupe_key,
-        is_partial=message.partial,
+        message.id,
+        message.channel or channel,
+        author_from_proto(message.author),
+        content,
+        message.sent_at_ms,
+        role,
+        message.thread_id,
+        message.session_id,
+        reply_from_proto(message.reply) if message.HasField("reply") else None,
+        mentions_from_proto(mentions) if mentions else (),
+        tuple(map(_lenient_embedding, embeddings)) if embeddings else (),
+        message.dedupe_key,
+        message.partial,
     )
+
+
+def _check_crowd(count: int, field: str, most: int) -> None:
+    if count > most:
+        raise InvalidRequest(
+            f"{field} holds more than {most} entries", field=field, reason=Reason.TOO_LARGE
+        )
 
 
 def author_from_proto(author: pb.Author) -> Author:
@@ -89,9 +108,11 @@ def mentions_from_proto(mentions: Iterable[pb.Mention]) -> tuple[Mention, ...]:
     return tuple(Mention(m.user_id, m.name, m.start, m.end) for m in mentions)
 
 
-def parts_from_proto(parts: Iterable[pb.Part]) -> tuple[Part, ...]:
+def parts_from_proto(parts: Sequence[pb.Part]) -> tuple[Part, ...]:
     """Translate parts, unchecked; a part with no content is left out."""
-    return tuple(found for part in parts if (found := _part(part)) is not None)
+    # By index: protobuf ends an iteration with an IndexError, which costs more than a part.
+    found = [_part(parts[i]) for i in range(len(parts))]
+    return tuple([part for part in found if part is not None])
 
 
 def _part(part: pb.Part) -> Part | None:

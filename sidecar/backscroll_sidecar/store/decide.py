@@ -122,24 +122,26 @@ class _Run:
     # --- append ------------------------------------------------------------------------------
 
     def _append(self, change: AppendChange) -> Applied:
+        here = place(change.key)
         results: list[AppendResult] = []
         stored: list[StoredMessage] = []
         changed: dict[str, Member] = {}
         vectors: list[KeptVector] = []
         items = zip(change.messages, change.analyses, change.rank_times_ms, strict=True)
         for message, analysis, rank_time_ms in items:
-            result = self._refusal(change, message)
+            result = self._refusal(here, message)
             if result is None:
-                record = self._store(change, message, analysis, rank_time_ms)
+                record = self._store(here, change, message, analysis, rank_time_ms)
                 stored.append(record.stored)
-                vectors += _given(message, record.stored)
+                if message.embeddings:
+                    vectors += _given(message, record.stored)
                 result = AppendResult(
                     message.id,
                     AppendOutcome.STORED,
-                    self._replies.look(place(change.key), message),
+                    self._replies.look(here, message),
                     seq=record.stored.seq,
                 )
-                member = self._see(place(change.key), message.author, rank_time_ms)
+                member = self._see(here, message.author, rank_time_ms)
                 if member is not None:
                     changed[member.user_id] = member
             results.append(result)
@@ -147,19 +149,19 @@ class _Run:
             tuple(results), tuple(stored), members=tuple(changed.values()), vectors=tuple(vectors)
         )
 
-    def _refusal(self, change: AppendChange, message: Message) -> AppendResult | None:
+    def _refusal(self, here: Place, message: Message) -> AppendResult | None:
         """Why this item is not stored; None: it is new."""
-        named = (change.key.tenant, change.key.channel, message.id)
+        named = (*here, message.id)
         if (record := self._records.get(named)) is not None:
             return judge_known(message, record)
         if named in self._facts.erased:
             return AppendResult(message.id, AppendOutcome.GONE)
         if not message.dedupe_key:
             return None
-        holder = self._holders.get((change.key.tenant, change.key.channel, message.dedupe_key))
+        holder = self._holders.get((*here, message.dedupe_key))
         if holder is None:
             return None
-        held = self._records.get((change.key.tenant, change.key.channel, holder.message_id))
+        held = self._records.get((*here, holder.message_id))
         gone = holder.gone if held is None else held.stored.state is MessageState.RECALLED
         return AppendResult(
             message.id,
@@ -169,9 +171,14 @@ class _Run:
         )
 
     def _store(
-        self, change: AppendChange, message: Message, analysis: Analysis, rank_time_ms: int
+        self,
+        here: Place,
+        change: AppendChange,
+        message: Message,
+        analysis: Analysis,
+        rank_time_ms: int,
     ) -> Record:
-        tenant, channel = here = place(change.key)
+        tenant, channel = here
         seq = self._last_seqs.get(here, 0) + 1
         self._last_seqs[here] = self.plan.last_seqs[here] = seq
         state = MessageState.PARTIAL if message.is_partial else MessageState.LIVE

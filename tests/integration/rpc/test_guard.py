@@ -109,6 +109,31 @@ async def test_calls_beyond_the_room_wait_and_then_are_told(
         assert {one.text for one in found} == {"served"}
 
 
+async def test_calls_are_bounded_in_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law 9: what runs and what waits holds its requests; beyond the bound a call is refused at once."""
+    bound = 4 * len(pb.BuildContextRequest(question=SECRET).SerializeToString())
+    limit = GateLimits(running=1, waiting=10, wait_s=30, max_bytes=bound)
+    monkeypatch.setitem(limits.GATES, "BuildContext", limit)  # type: ignore[arg-type]
+    builder = Failing()
+    async with serving(EdgeApp(None, builder)) as served:
+        huge = served.context.BuildContext(pb.BuildContextRequest(question="x" * 2 * bound))
+        alone = asyncio.ensure_future(huge)
+        await until(lambda: builder.running == 1)
+        found = await refused(ask(served))
+        assert (found.code, found.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED")
+        assert found.text == "calls of this method hold too many bytes"
+        alone.cancel()
+        await until(lambda: builder.running == 0)
+
+        several = [asyncio.ensure_future(ask(served)) for _ in range(4)]
+        await until(lambda: builder.running == 1)
+        assert (await refused(ask(served))).text == "calls of this method hold too many bytes"
+        builder.go.set()
+        for call in several:
+            assert (await refused(call)).text == "it went on"
+        assert (await refused(ask(served))).text == "it went on", "the bytes are given back"
+
+
 async def test_other_methods_have_their_own_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(limits.GATES, "BuildContext", GateLimits(running=1, waiting=0))  # type: ignore[arg-type]
     builder = Failing()

@@ -37,6 +37,15 @@ def test_the_same_list_twice(text):
     assert first
 
 
+@given(ANY_TEXT)
+def test_texts_without_links_need_no_look_for_them(text):
+    """S5-05: the faster patterns find what the complete ones do."""
+    text = text.lower().replace("/", " ").replace("www.", " ")
+    assert MODULE._WORDS.findall(text) == MODULE._TOKEN.findall(text)
+    if text.isascii():
+        assert MODULE._ASCII_WORDS.findall(text) == MODULE._ASCII_TOKEN.findall(text)
+
+
 def test_chinese_lines_meet_in_a_shared_word():
     """S5-05: Chinese overlap > 0 for a shared word, not only for equal lines."""
     assert overlap("北京大学的门票要预约吗", "门票免费，不过要提前预约") > 0

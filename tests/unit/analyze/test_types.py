@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.analyze import classify
+from backscroll_sidecar.analyze import classify, cues
 from backscroll_sidecar.domain import AuthorKind, MessageType
 from tests.unit.analyze.texts import ANY_TEXT
 
@@ -170,3 +170,28 @@ def test_a_long_hostile_text_takes_bounded_time(unit):
     start = time.perf_counter()
     say(text)
     assert time.perf_counter() - start < 0.1
+
+
+SMALL_TALK = st.lists(
+    st.sampled_from(["你", "好", "的", "答复", "有什么问题", "有", "找", "知", "知道", "!", "x"])
+)
+
+
+@given(SMALL_TALK.map("".join))
+def test_a_line_of_fillers_alone_is_one_that_leaves_nothing(line):
+    """S5-04: the early end finds what leaving out every filler does."""
+    alone = cues.ONLY_FILLER_ZH.fullmatch(line) is not None
+    assert alone == (cues.FILLER_ZH.sub("", line) == "")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["yes", "not", "really", "i", "think", "so", "是的", " ", "!", "~", "a"])
+    )
+)
+def test_what_is_not_looked_at_would_not_have_matched(words):
+    """S5-04: lines of words are not only marks, lines of many words no bare assent."""
+    line = "".join(words)
+    count = len(cues.WORD.findall(line))
+    assert not (count and cues.ONLY_MARKS.fullmatch(line))
+    assert not (count > cues.MAX_ASSENT_WORDS and cues.BARE_ASSENT.fullmatch(line))

@@ -25,6 +25,7 @@ from backscroll_sidecar.domain import (
     WarningCode,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.history import validate
 from backscroll_sidecar.history.requests import (
     MAX_BATCH_BYTES,
     check_batch_bytes,
@@ -290,3 +291,28 @@ class TestRequests:
         with pytest.raises(InvalidRequest) as caught:
             check_member(member, "members[3]")
         assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *[changes for changes, _, _ in REFUSED],
+        {},
+        {"id": "猫" * 170},
+        {"author": Author("猫" * 100, "n" * 300)},
+        {"thread_id": "t" * 400, "session_id": "s" * 400},
+        {"reply": Reply("r" * 500)},
+        {"mentions": (Mention("u" * 300, "n" * 300),)},
+        {"parts": (TextPart(FULL),)},
+        {"parts": (TextPart("猫"), TextPart("b"))},
+        {"parts": (TextPart(LONE),)},
+        {"sent_at_ms": 0},
+    ],
+    ids=",".join,
+)
+def test_one_look_finds_what_a_look_at_each_finds(changes, monkeypatch):
+    """S1-01: what most messages are spared changes the answer of none."""
+    one = message(**changes)
+    quickly = check(one)
+    monkeypatch.setattr(validate, "_plain_bytes", lambda *_: None)
+    assert check(one) == quickly

@@ -45,9 +45,9 @@ def through_a_row(stored: StoredMessage) -> StoredMessage:
      session, reply_to, reply_kind, inferred, dedupe, edited, state, revision, type_, tokens, text,
      keywords, details) = encode_record("t", Record(stored, 1, 2))  # fmt: skip
     packed = kind | role << 4 | state << 8 | type_ << 12
-    packed |= (reply_kind or 0) << 16 | (inferred or 0) << 20
-    row = (seq, id_, author_id, author_name, sent, rank, packed, revision, tokens, text, keywords,
-           reply_to, thread, session, dedupe, details)  # fmt: skip
+    packed |= reply_kind << 16 | max(inferred, 0) << 20
+    row = (seq, id_, author_id, author_name, sent, rank, packed, revision, tokens, text,
+           keywords or None, reply_to or None, thread, session, dedupe, details or None)  # fmt: skip
     (decoded,) = decode_rows([row], channel)
     assert (tenant, received, edited) == ("t", 1, 2)
     return decoded

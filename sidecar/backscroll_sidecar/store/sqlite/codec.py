@@ -107,7 +107,7 @@ def decode_placed(rows: Iterable[Row]) -> list[StoredMessage]:
 
 
 def encode_content(stored: StoredMessage) -> Row:
-    """What an edit or a recall changes, in the order of `statements.CONTENT_COLUMNS`."""
+    """What an edit or a recall changes, in the order of `statements.CONTENT_COLUMNS`; no words, no details: ''."""
     analysis = stored.analysis
     return (
         int(stored.state),
@@ -115,17 +115,17 @@ def encode_content(stored: StoredMessage) -> Row:
         int(analysis.message_type),
         analysis.token_count,
         analysis.text,
-        encode_words(analysis.keywords),
+        encode_words(analysis.keywords) or "",
         _encode_details(stored),
     )
 
 
 def encode_record(tenant: str, record: Record) -> Row:
-    """A new row, in the order of `statements.INSERT_MESSAGE`."""
+    """A new row, in the order of `statements.INSERT_MESSAGE`, which knows what stands for NULL."""
     stored = record.stored
     message = stored.message
     author, reply = message.author, message.reply
-    edge = (None, None, None) if reply is None else (
+    edge = ("", 0, -1) if reply is None else (
         reply.message_id, int(reply.kind), int(reply.inferred),
     )  # fmt: skip
     return (
@@ -165,7 +165,7 @@ def _enums(
     )
 
 
-def _encode_details(stored: StoredMessage) -> str | None:
+def _encode_details(stored: StoredMessage) -> str:
     message, analysis = stored.message, stored.analysis
     details: dict[str, Any] = {}
     parts = message.parts
@@ -179,7 +179,7 @@ def _encode_details(stored: StoredMessage) -> str | None:
     if analysis.reply != message.reply:
         found = analysis.reply
         details["reply"] = found and [found.message_id, int(found.kind), found.inferred]
-    return orjson.dumps(details).decode() if details else None
+    return orjson.dumps(details).decode() if details else ""
 
 
 def _decode_details(

@@ -9,6 +9,8 @@ planner, which has no statistics, would rather walk the channel.
 
 from __future__ import annotations
 
+from functools import cache
+
 _WANTED = """
 WITH RECURSIVE wanted (in_tenant, in_channel, in_name) AS (
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?)
@@ -101,15 +103,24 @@ INSERT INTO channels (tenant, channel, last_seq) VALUES (?, ?, ?)
 ON CONFLICT (tenant, channel) DO UPDATE SET last_seq = excluded.last_seq
 """
 
+_MESSAGE_VALUES = f"{'?, ' * 13} nullif(?, ''), nullif(?, 0), nullif(?, -1), {'?, ' * 7} nullif(?, ''), nullif(?, '')"
+"""Python's driver takes .6 µs over a None, a dozen times what it takes over anything else."""
 INSERT_MESSAGE = f"""
 INSERT INTO messages (
     tenant, channel, seq, id, author_id, author_name, author_kind, role, sent_at_ms, rank_time_ms, received_at_ms,
     thread_id, session_id, reply_to, reply_kind, reply_inferred, dedupe_key, edited_at_ms, {_CONTENT_COLUMNS}
-) VALUES ({", ".join("?" * 25)})
+) VALUES ({_MESSAGE_VALUES})
 """
 
+
+@cache
+def insert_messages(count: int) -> str:
+    """`INSERT_MESSAGE` for so many rows at once."""
+    return INSERT_MESSAGE + f", ({_MESSAGE_VALUES})" * (count - 1)
+
+
 UPDATE_MESSAGE = f"""
-UPDATE messages SET (edited_at_ms, {_CONTENT_COLUMNS}) = ({", ".join("?" * 8)})
+UPDATE messages SET (edited_at_ms, {_CONTENT_COLUMNS}) = ({"?, " * 6} nullif(?, ''), nullif(?, ''))
 WHERE tenant = ? AND channel = ? AND seq = ?
 """
 

@@ -1,0 +1,75 @@
+"""Values with a quick constructor are like any other frozen dataclass (backscroll_sidecar.values)."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, field, replace
+
+import pytest
+
+from backscroll_sidecar.domain import Author, AuthorKind
+from backscroll_sidecar.values import quick
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The twin with the constructor that dataclasses make."""
+
+    name: str
+    kind: int = 3
+    tags: tuple[str, ...] = ()
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """The same, made quickly."""
+
+    name: str
+    kind: int = 3
+    tags: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [(("a",), {}), (("a", 4), {"tags": ("x",)}), ((), {"tags": ("y",), "name": "b"})],
+)
+def test_a_quick_value_is_the_plain_one(args, named):
+    made, plain = Quick(*args, **named), Plain(*args, **named)
+    assert type(made) is Quick
+    assert repr(made) == repr(plain).replace("Plain", "Quick")
+    assert hash(made) == hash(plain)
+    assert made == Quick(*args, **named)
+    assert made == pickle.loads(pickle.dumps(made)) == copy.copy(made)
+    changed = replace(made, kind=9)
+    assert (changed.name, changed.kind, changed.tags) == (plain.name, 9, plain.tags)
+    with pytest.raises(FrozenInstanceError):
+        made.kind = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("named", [{}, {"kind": 1}, {"name": "a", "other": 1}])
+def test_it_refuses_what_the_plain_one_refuses(named):
+    with pytest.raises(TypeError):
+        Plain(**named)
+    with pytest.raises(TypeError):
+        Quick(**named)
+
+
+def test_it_says_what_it_takes():
+    assert str(inspect.signature(Author)) == (
+        "(id: 'str', name: 'str' = '', kind: 'AuthorKind' = <AuthorKind.HUMAN: 1>) -> None"
+    )
+    assert Author("a").kind is AuthorKind.HUMAN
+
+
+def test_a_default_made_anew_is_refused():
+    """It would be made once and shared."""
+
+    @dataclass(frozen=True, slots=True)
+    class Listed:
+        items: list[int] = field(default_factory=list)
+
+    with pytest.raises(TypeError, match=r"Listed\.items"):
+        quick(Listed)
