@@ -5,6 +5,7 @@ Times are milliseconds since the epoch (``_ms``), durations name their unit, tex
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
@@ -360,7 +361,11 @@ class Degradation:
 
 @dataclass(frozen=True, slots=True)
 class NeutralMessage:
-    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from."""
+    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.
+
+    `forms` is where whoever encodes it leaves the bytes, by a name of its own: a message that is kept with a channel is
+    encoded once. No part of its value.
+    """
 
     role: Role
     content: str
@@ -368,6 +373,9 @@ class NeutralMessage:
     message_ids: tuple[str, ...] = ()
     tool_calls: tuple[ToolCallPart, ...] = ()
     tool_call_id: str = ""
+    forms: dict[Hashable, bytes] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
+from backscroll_sidecar.channels.fragments import Fragments
 from backscroll_sidecar.channels.lexicon import Lexicon
 from backscroll_sidecar.channels.links import Links
 from backscroll_sidecar.channels.memo import ReplyMemo
@@ -73,6 +74,7 @@ class HotChannel:
         self._names: list[str] = []
         self._text_bytes = 0
         self._replies = ReplyMemo()
+        self._written = Fragments()
         self._view: ChannelView | None = None
         self._append(sorted(stored, key=lambda s: s.seq))
         self._sort()
@@ -95,6 +97,7 @@ class HotChannel:
             + self._mentions.nbytes
             + self._lexicon.nbytes
             + self._replies.nbytes
+            + self._written.nbytes
         )
         return (
             CHANNEL_BYTES
@@ -109,6 +112,7 @@ class HotChannel:
         """Take over what a committed change did. Idempotent: rows already held are only replaced by newer revisions."""
         known = [s for s in applied.stored if s.message.id in self._rows]
         fresh = [s for s in applied.stored if s.message.id not in self._rows]
+        renamed = self.people.renamed
         if known:
             self._replace(known)
         if fresh:
@@ -116,6 +120,8 @@ class HotChannel:
             self._append(sorted(fresh, key=lambda s: s.seq))
             self._sort(first)
         self.people.note_members(applied.members)
+        if self.people.renamed > renamed:
+            self._written = Fragments()
         self._view = None
 
     def view(self) -> ChannelView:
@@ -161,6 +167,7 @@ class HotChannel:
             thread_ids=self._thread_ids,
             names=self._names,
             replies=self._replies,
+            written=self._written,
             all_live=not (scalar["state"] != MessageState.LIVE).any(),
         )
 
@@ -211,6 +218,7 @@ class HotChannel:
         )
         changed = {item.message.id: (item.seq, item.message.parts) for item in new.values()}
         self._tool_rounds = self._tool_rounds.replaced(changed)
+        self._written = self._written.without(self._scalars["seq"].view()[rows].tolist())
         self._changed(min(new))
 
     def _sort(self, first: int = 0) -> None:

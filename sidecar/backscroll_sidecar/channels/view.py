@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns
+from backscroll_sidecar.channels.fragments import Fragments
 from backscroll_sidecar.channels.lexicon import LexiconView
 from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
@@ -40,6 +41,8 @@ class ChannelView:
         At least n long; entries behind n belong to later generations.
     replies : ReplyMemo
         What the reply model keeps of these rows: a cache, not a part of the value.
+    written : Fragments
+        What builds wrote of these rows: another one.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
     """
@@ -68,6 +71,7 @@ class ChannelView:
     thread_ids: Mapping[str, int]
     names: Sequence[str]
     replies: ReplyMemo
+    written: Fragments
     all_live: bool
 
     def row_of(self, message_id: str) -> int:

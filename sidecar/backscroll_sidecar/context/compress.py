@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import regex
 
-from backscroll_sidecar.context.lines import Line
+from backscroll_sidecar.context.writing import Line
 from backscroll_sidecar.domain import Fate
 
 CUT_MARK = "…"
 _GRAPHEME = regex.compile(r"\X")
 _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]{2}")
 """Two characters of which each is a grapheme of its own: the usual text."""
-
-LineCost = Callable[[Line], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +42,22 @@ class Compressed:
     @property
     def was_cut(self) -> bool:
         """Whether anything was left out or shortened: only then is there an event (S3-11, S3-16)."""
-        return len(self.lines) < self.original_count or any(line.truncated for line in self.lines)
+        return len(self.lines) < self.original_count or any(
+            [line.written.said.truncated for line in self.lines]
+        )
 
 
 class Compressor(Protocol):
     """Reduces what goes to the model. Must be a pure function of its arguments (S3-05)."""
 
-    def compress(self, lines: Sequence[Line], limits: Limits, cost: LineCost) -> Compressed:
+    def compress(self, lines: Sequence[Line], limits: Limits) -> Compressed:
         """Keep to `limits`; lines come and go in time order."""
 
 
 class SimpleCompressor:
     """Design S3's compressor, with a token budget."""
 
-    def compress(self, lines: Sequence[Line], limits: Limits, cost: LineCost) -> Compressed:
+    def compress(self, lines: Sequence[Line], limits: Limits) -> Compressed:
         """Newest messages, then shorter ones, then the best ranked that fit. O(n log n)."""
         dropped: dict[int, Fate] = {}
         kept = list(lines)
@@ -67,7 +67,7 @@ class SimpleCompressor:
         if limits.max_chars_per_message is not None:
             kept = [shorten(line, limits.max_chars_per_message) for line in kept]
         if limits.max_tokens is not None:
-            kept, over = _fitting(kept, limits.max_tokens, cost)
+            kept, over = _fitting(kept, limits.max_tokens)
             dropped.update((line.place, Fate.BUDGET) for line in over)
         return Compressed(tuple(kept), len(lines), dropped)
 
@@ -89,17 +89,17 @@ def _blocks(lines: Iterable[Line]) -> Iterable[list[Line]]:
     return blocks.values()
 
 
-def _fitting(
-    lines: Sequence[Line], max_tokens: int, cost: LineCost
-) -> tuple[list[Line], list[Line]]:
+def _fitting(lines: list[Line], max_tokens: int) -> tuple[list[Line], list[Line]]:
     """Walk from the best rank down; what does not fit is left out and the walk goes on with the next.
 
     The lines of a tool round fit together or not at all (P-10).
     """
+    if sum([line.cost for line in lines]) <= max_tokens:
+        return lines, []
     left = max_tokens
     taken: set[int] = set()
     for block in _blocks(sorted(lines, key=lambda line: line.rank)):
-        tokens = sum(map(cost, block))
+        tokens = sum(line.cost for line in block)
         if tokens <= left:
             left -= tokens
             taken.update(line.place for line in block)
@@ -113,6 +113,8 @@ def block_of(line: Line) -> tuple[bool, int]:
 
 def whole_blocks(kept: Sequence[Line], lines: Sequence[Line]) -> list[Line]:
     """The lines kept, but for those of a tool round of which another line of `lines` was not kept (P-10)."""
+    if not [line for line in lines if line.round is not None]:
+        return list(kept)
     places = {line.place for line in kept}
     broken = {line.round for line in lines if line.round is not None and line.place not in places}
     return [line for line in kept if line.round is None or line.round not in broken]
@@ -120,9 +122,8 @@ def whole_blocks(kept: Sequence[Line], lines: Sequence[Line]) -> list[Line]:
 
 def shorten(line: Line, max_chars: int) -> Line:
     """The line cut to `max_chars` code points, mark included, never inside a grapheme (S3-10)."""
-    if len(line.text) <= max_chars:
-        return line
-    return replace(line, text=cut_text(line.text, max_chars), truncated=True)
+    text = line.said.text
+    return line if len(text) <= max_chars else line.with_text(cut_text(text, max_chars))
 
 
 def cut_text(text: str, max_chars: int) -> str:

@@ -7,15 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from backscroll_sidecar.context.lines import (
-    PLAIN,
-    Line,
-    LineStyle,
-    indent,
-    render_line,
-    render_turn,
-)
-from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role
+from backscroll_sidecar.context.lines import indent
+from backscroll_sidecar.context.writing import Line
+from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
 
 RECENT_TITLE = "Conversation (recent):"
 SEMANTIC_TITLE = "Relevant reference (semantic):"
@@ -34,9 +28,9 @@ class Parts:
     lines: Sequence[Line] = ()
     system: str = ""
     preferences: Sequence[str] = ()
-    style: LineStyle = PLAIN
     question_label: str = QUESTION_LABEL
     question_name: str = ""
+    speaker: SpeakerStyle = SpeakerStyle.ROLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +93,9 @@ def context_sections(parts: Parts) -> tuple[Section, ...]:
     ):
         lines = [line for line in parts.lines if line.category is category]
         if lines:
-            text = "\n".join([title, *(render_line(line, parts.style) for line in lines)])
-            sections.append(Section(part, text, tuple(line.message_id for line in lines)))
+            text = "\n".join([title, *[line.written.line for line in lines]])
+            ids = tuple([line.written.said.message_id for line in lines])
+            sections.append(Section(part, text, ids))
     return tuple(sections)
 
 
@@ -113,16 +108,7 @@ def preferences_line(preferences: Sequence[str]) -> str:
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> tuple[NeutralMessage, ...]:
     """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
     del text
-    recent = [
-        NeutralMessage(
-            line.rendered_role,
-            render_turn(line, parts.style),
-            "" if line.is_own or line.role is Role.SYSTEM else line.author_name or line.author_id,
-            (line.message_id,),
-        )
-        for line in parts.lines
-        if line.category is Category.RECENT
-    ]
+    recent = [line.written.turn for line in parts.lines if line.category is Category.RECENT]
     rest = [section for section in sections if section.part != "recent"]
     reference = _message(Role.USER, _join(s.text for s in rest), _ids(rest)) if rest else ()
     question = NeutralMessage(Role.USER, parts.question, parts.question_name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from backscroll_sidecar.domain import (
     Author,
@@ -92,9 +93,8 @@ class BuildRequest:
     time_left_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One selected message. `fragment` is its wire form; `rank` 1 is the best."""
+class Item(NamedTuple):
+    """One selected message. `fragment` is its wire form; `rank` 1 is the best; `forms`: see `NeutralMessage`."""
 
     message_id: str
     fragment: bytes
@@ -104,7 +104,8 @@ class Item:
     sources: tuple[str, ...]
     category: Category
     token_count: int
-    truncated: bool = False
+    truncated: bool
+    forms: dict[Hashable, bytes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from backscroll_sidecar.analyze import token_counter
+from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.budget import MESSAGE_TOKENS, Fitted
+from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.explain import explain
 from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Item, Payload
@@ -17,6 +17,7 @@ from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
+from backscroll_sidecar.context.writing import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Degradation, Event, Rung
 
 log = structlog.get_logger(__name__)
@@ -58,7 +59,7 @@ def built_context(
         channel_known=opened.known,
         asked_at_ms=question.asked_at_ms,
         profile=picked.profile.name,
-        items=_items(view, picked, fitted, ranks),
+        items=_items(picked, fitted, ranks),
         messages=fitted.assembled.messages,
         payloads=payloads,
         payload_messages=fitted.assembled.payload_messages,
@@ -69,7 +70,7 @@ def built_context(
         rung=rung,
         degradations=degradations,
         layout=request.layout,
-        speaker_style=parts.style.speaker,
+        speaker_style=parts.speaker,
         diagnostics=Diagnostics(
             watch.laps_us,
             opened.cache_hit,
@@ -99,27 +100,31 @@ def _stable_prefix_tokens(request: BuildRequest, parts: Parts, fitted: Fitted) -
     if stable == parts.system:
         return tokens.tools + tokens.system
     # What follows the cut may join with the last token before it.
-    count = token_counter(request.tokenizer).count(stable)
+    count = repeated_tokens(stable, request.tokenizer)
     return tokens.tools + MESSAGE_TOKENS + count - 1 if count else tokens.tools
 
 
-def _items(
-    view: ChannelView, picked: Picked, fitted: Fitted, ranks: Mapping[int, int]
-) -> tuple[Item, ...]:
-    rows, scores = picked.gathered.rows, picked.ranked.scores
+def _items(picked: Picked, fitted: Fitted, ranks: Mapping[int, int]) -> tuple[Item, ...]:
+    gathered, scores = picked.gathered, picked.ranked.scores
     return tuple(
-        Item(
-            message_id=line.message_id,
-            fragment=view.fragments[int(rows[line.place])],
-            role=line.rendered_role,
-            rank=ranks[line.place],
-            score=float(scores[line.place]),
-            sources=picked.gathered.sources_of(line.place),
-            category=line.category,
-            token_count=fitted.line_tokens[line.place],
-            truncated=line.truncated,
-        )
-        for line in fitted.lines
+        [
+            Item(
+                said.message_id,
+                written.fragment,
+                written.turn.role,
+                ranks[place],
+                float(scores[place]),
+                gathered.sources_of(place),
+                category,
+                cost,
+                said.truncated,
+                written.turn.forms,
+            )
+            for written, place, category, cost, said in [
+                (line.written, line.place, line.category, line.cost, line.said)
+                for line in fitted.lines
+            ]
+        ]
     )
 
 

@@ -7,7 +7,7 @@ messages are put together by hand from the contract's field numbers, the rest by
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 
 from backscroll.v1 import context_pb2 as pb
@@ -64,37 +64,40 @@ def encode_built(built: BuiltContext, server_version: str) -> bytes:
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     pieces.extend(map(encode_item, built.items))
-    pieces.extend(map(encode_message, built.messages))
+    pieces += [one.forms.get(_MESSAGES) or encode_message(one) for one in built.messages]
     return b"".join(pieces)
 
 
 def encode_item(item: Item) -> bytes:
     """Serialise one item as a field of the answer, its message as it was encoded when it came in."""
-    body = b"".join(
+    form = (item.category, item.token_count)
+    said = item.forms.get(form) or _encode_said(item, form)
+    chosen = b"".join((said, _RANK, varint(item.rank), _SCORE, _double(item.score), _sources(item.sources)))
+    return lengthed(_ITEMS, chosen)
+
+
+def _encode_said(item: Item, form: Hashable) -> bytes:
+    """What of an item is the same whatever was asked."""
+    made = item.forms[form] = b"".join(
         (
-            _MESSAGE,
-            varint(len(item.fragment)),
-            item.fragment,
+            lengthed(_MESSAGE, item.fragment),
             _ROLE[item.role],
-            _RANK,
-            varint(item.rank),
-            _SCORE,
-            _double(item.score),
-            _sources(item.sources),
             _CATEGORY[item.category],
             _TOKEN_COUNT,
             varint(item.token_count),
             _TRUNCATED if item.truncated else b"",
         )
     )
-    return lengthed(_ITEMS, body)
+    return made
 
 
 def encode_message(message: NeutralMessage) -> bytes:
     """Serialise one message of the neutral list as a field of the answer."""
     ids = (lengthed(_MESSAGE_ID, one.encode()) for one in message.message_ids)
     content = lengthed(_CONTENT, message.content.encode())
-    return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + b"".join(ids))
+    made = lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + b"".join(ids))
+    message.forms[_MESSAGES] = made
+    return made
 
 
 @lru_cache(maxsize=1_024)

@@ -40,7 +40,7 @@ from tests.unit.rpc.builders import chat_message
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 FRAGMENT = chat_message().SerializeToString()
-ITEM = Item("m1", FRAGMENT, Role.USER, 1, 0.75, ("recent",), Category.RECENT, 300)
+ITEM = Item("m1", FRAGMENT, Role.USER, 1, 0.75, ("recent",), Category.RECENT, 300, False, {})
 BUILT = BuiltContext(
     context_id="c1",
     channel_known=True,
@@ -48,13 +48,13 @@ BUILT = BuiltContext(
     profile="balanced",
     items=(
         ITEM,
-        replace(
-            ITEM,
+        ITEM._replace(
             role=Role.ASSISTANT,
             rank=200,
             sources=("lexical", "mine", "thread", "yours"),
             category=Category.SEMANTIC,
             truncated=True,
+            forms={},
         ),
     ),
     messages=(NeutralMessage(Role.USER, "hello", message_ids=("m1",)),),
@@ -158,6 +158,7 @@ def test_what_there_is_not_stays_unset(name: str) -> None:
         st.sampled_from(Category),
         st.integers(0, 2**32 - 1),
         st.booleans(),
+        st.builds(dict),
     )
 )
 def test_a_joined_item_is_the_one_protobuf_makes(item: Item) -> None:

@@ -1,0 +1,224 @@
+"""Messages as they are written for a model: once a message and style, kept with the channel from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from backscroll_sidecar.adapters import safe_name
+from backscroll_sidecar.analyze import repeated_tokens, token_counter
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.lines import (
+    MS_PER_DAY,
+    LineStyle,
+    Said,
+    outside,
+    render_line,
+    render_turn,
+    speaker,
+    time_mark,
+)
+from backscroll_sidecar.domain import (
+    AuthorKind,
+    Category,
+    NeutralMessage,
+    Role,
+    SpeakerStyle,
+    TimeStyle,
+    TokenizerName,
+)
+
+MESSAGE_TOKENS = 4
+"""Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""
+NAME_TOKENS = 1
+WRITTEN_BYTES, WRITTEN_BYTES_PER_CHAR = 1_000, 12
+"""Rough bytes of a written message: its objects, and a character of it in six texts."""
+WRITE_US, WRITE_US_PER_CHAR = 15.0, 0.15
+"""Rough microseconds to write a message, measured."""
+
+
+class Pen(NamedTuple):
+    """All that the written form of a message depends on, besides the message and the time mark before it.
+
+    `self_ids` are the bot's own ids: whose lines are the model's own.
+    """
+
+    speaker: SpeakerStyle
+    tokenizer: TokenizerName = TokenizerName.O200K
+    with_names: bool = False
+    self_ids: tuple[str, ...] = ()
+
+    def write(self, said: Said, mark: str = "", fragment: bytes = b"") -> Written:
+        """The message in both forms, counted."""
+        counter = token_counter(self.tokenizer)
+        turn = NeutralMessage(
+            said.rendered_role,
+            render_turn(said, self.speaker, mark),
+            "" if said.is_own or said.role is Role.SYSTEM else said.author_name or said.author_id,
+            (said.message_id,),
+        )
+        line = render_line(said, self.speaker, mark)
+        turn_cost, line_cost = self._costs(said, mark)
+        return Written(
+            said,
+            self,
+            mark,
+            fragment,
+            turn,
+            counter.count(turn.content),
+            turn_cost,
+            line,
+            counter.count(line + "\n"),
+            line_cost,
+        )
+
+    def _costs(self, said: Said, mark: str) -> tuple[int, int]:
+        """Upper bounds for what the turn and the line add: the count stored with the message, who speaks and when.
+
+        BPE counts of pieces add up to at least the count of the whole for such joins; the recount in `budget.fit` has
+        the last word anyway.
+        """
+        exact = self.tokenizer is TokenizerName.O200K
+        stored = exact and not said.truncated and said.token_count > 0
+        tokens = (
+            said.token_count if stored else token_counter(self.tokenizer).count(said.whole + "\n")
+        )
+        if self.with_names:
+            tokens += NAME_TOKENS + len(safe_name(said.author_name))
+        prefix = f"{mark}{speaker(said, self.speaker)}: "
+        line = tokens + said.whole.count("\n") + repeated_tokens(prefix, self.tokenizer)
+        is_bare = outside(said, self.speaker)
+        turn = tokens + repeated_tokens(mark, self.tokenizer) if is_bare else line
+        return turn + MESSAGE_TOKENS, line
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    r"""One message in one style.
+
+    Attributes
+    ----------
+    fragment : bytes
+        The message's wire form.
+    turn, turn_tokens, turn_cost : the message of its own, the tokens of its content, the most it adds to a payload.
+    line, line_tokens, line_cost : the line among others, the tokens of ``line + "\n"``, the most it adds.
+    """
+
+    said: Said
+    pen: Pen
+    mark: str
+    fragment: bytes
+    turn: NeutralMessage
+    turn_tokens: int
+    turn_cost: int
+    line: str
+    line_tokens: int
+    line_cost: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it takes, roughly."""
+        return WRITTEN_BYTES + WRITTEN_BYTES_PER_CHAR * len(self.line)
+
+
+class Line(NamedTuple):
+    """One selected message, ready to be assembled.
+
+    Attributes
+    ----------
+    rank, place : int
+        The order of selection, 1 is the best; which candidate it is.
+    is_turn : bool
+        It will stand alone, as a message of its own.
+    round : int or None
+        The same number on the lines of one tool round, None on others.
+    """
+
+    written: Written
+    rank: int
+    place: int = 0
+    category: Category = Category.RECENT
+    is_turn: bool = True
+    round: int | None = None
+
+    @property
+    def said(self) -> Said:
+        """What it tells."""
+        return self.written.said
+
+    @property
+    def cost(self) -> int:
+        """The most tokens it adds to a payload."""
+        return self.written.turn_cost if self.is_turn else self.written.line_cost
+
+    def with_text(self, text: str) -> Line:
+        """The same line with less of its text."""
+        return self.rewritten(replace(self.said, text=text, truncated=True))
+
+    def rewritten(self, said: Said) -> Line:
+        """The same line telling something else."""
+        one = self.written
+        return self._replace(written=one.pen.write(said, one.mark, one.fragment))
+
+
+@dataclass(slots=True)
+class Drafts:
+    """Rows of a view to be written in one style. `found` has None for those not written in it before."""
+
+    view: ChannelView
+    rows: list[int]
+    pen: Pen
+    marks: list[str]
+    found: list[Written | None]
+
+    def left_us(self) -> float:
+        """Microseconds that `finish` takes, predicted."""
+        if all(self.found):
+            return 0.0
+        texts = [
+            self.view.texts[row]
+            for row, one in zip(self.rows, self.found, strict=True)
+            if one is None
+        ]
+        return WRITE_US * len(texts) + WRITE_US_PER_CHAR * sum(map(len, texts))
+
+    def finish(self) -> list[Written]:
+        """The rows as they are written, kept for the next build."""
+        if not all(self.found):
+            for place, one in enumerate(self.found):
+                if one is None:
+                    self.found[place] = self._write(self.rows[place], self.marks[place])
+        return self.found  # type: ignore[return-value]
+
+    def _write(self, row: int, mark: str) -> Written:
+        view, own = self.view, self.pen.self_ids
+        role, author_id = Role(int(view.role[row])), view.author_id(row)
+        said = Said(
+            message_id=view.message_ids[row],
+            role=role,
+            is_own=role is Role.ASSISTANT and (not own or author_id in own),
+            author_id=author_id,
+            author_name=view.author_name(row),
+            kind=AuthorKind(int(view.kind[row])),
+            text=view.texts[row],
+            sent_at_ms=int(view.columns.time_ms[row]),
+            token_count=int(view.token_count[row]),
+        )
+        made = self.pen.write(said, mark, view.fragments[row])
+        view.written.keep((self.pen, mark), int(view.seq[row]), made, made.nbytes)
+        return made
+
+
+def draft(view: ChannelView, rows: list[int], style: LineStyle, pen: Pen) -> Drafts:
+    """What is there of ascending rows in this style."""
+    seqs, times = view.seq[rows].tolist(), view.columns.time_ms[rows].tolist()
+    young = not rows or style.asked_at_ms - times[0] <= MS_PER_DAY
+    if style.time is TimeStyle.NONE or (style.time is None and young):
+        found = list(map(view.written.of((pen, "")).get, seqs))
+        return Drafts(view, rows, pen, [""] * len(rows), found)
+    marks = [time_mark(at_ms, style) for at_ms in times]
+    pairs = zip(seqs, marks, strict=True)
+    return Drafts(
+        view, rows, pen, marks, [view.written.of((pen, mark)).get(seq) for seq, mark in pairs]
+    )
