@@ -16,7 +16,8 @@ from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompressor, cut_text
 from backscroll_sidecar.context.layouts import Parts, StandardAssembler
 from backscroll_sidecar.context.lines import time_mark
-from backscroll_sidecar.context.writing import Line, Pen
+from backscroll_sidecar.context.selected import Line, Lines
+from backscroll_sidecar.context.writing import Pen
 from backscroll_sidecar.domain import Category, Layout, TokenizerName
 from backscroll_sidecar.errors import StoreUnavailable
 from tests.kit.chats import ANN, HOUR_MS, say
@@ -35,7 +36,7 @@ def _no_io(monkeypatch):
 
 
 @st.composite
-def some_lines(draw: st.DrawFn) -> list[Line]:
+def some_lines(draw: st.DrawFn) -> Lines:
     style, has_turns = draw(styles), draw(st.booleans())
     pen = Pen(style.speaker)
     lines = []
@@ -44,7 +45,7 @@ def some_lines(draw: st.DrawFn) -> list[Line]:
         category = Category.SEMANTIC if n % 3 == 2 else Category.RECENT
         is_turn = has_turns and category is Category.RECENT
         lines.append(Line(written, n + 1, n, category, is_turn))
-    return lines
+    return Lines.of(lines)
 
 
 limits = st.builds(
@@ -76,7 +77,7 @@ def test_the_compressor_is_pure(given_lines, given_limits):
     if given_limits.max_tokens is not None:
         assert sum(line.cost for line in one.lines) <= max(0, given_limits.max_tokens)
     if given_limits == Limits():
-        assert (list(one.lines), one.was_cut) == (given_lines, False)
+        assert (one.lines, one.was_cut) == (given_lines, False)
 
 
 @pytest.mark.usefixtures("_no_io")

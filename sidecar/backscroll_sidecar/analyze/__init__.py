@@ -17,7 +17,12 @@ from backscroll_sidecar.analyze.keywords import keywords, segmenter_name
 from backscroll_sidecar.analyze.mentions import Roster, StaticRoster, mention_ids
 from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
 from backscroll_sidecar.analyze.stopwords import is_stop_word
-from backscroll_sidecar.analyze.tokens import TokenCounter, count_lines, repeated_tokens, token_counter
+from backscroll_sidecar.analyze.tokens import (
+    TokenCounter,
+    count_lines,
+    repeated_tokens,
+    token_counter,
+)
 from backscroll_sidecar.analyze.types import classify
 from backscroll_sidecar.domain import AuthorKind
 

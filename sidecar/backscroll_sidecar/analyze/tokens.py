@@ -24,11 +24,9 @@ _SEAM = re.compile(r"\n(?=[^\s/])")
 """A line break with no white space and no slash behind it.
 
 o200k_base splits a text into words before anything else. Only two of its rules take a line break, ``\\s*[\\r\\n]+`` and
-``[^\\s\\p{L}\\p{N}]+[\\r\\n/]*``; neither goes on behind such a place, and no rule looks back. So the counts of the pieces
-add up to that of the whole.
+``[^\\s\\p{L}\\p{N}]+[\\r\\n/]*``; neither goes on behind such a place, and no rule looks back: the counts of the
+pieces add up to that of the whole.
 """
-
-
 SHORT_CHARS = 1_024
 """Counts of longer texts are remembered for the last few only: a system text or tools may take 256 KiB."""
 
@@ -108,7 +106,9 @@ def count_lines(counter: TokenCounter, text: str, known: Mapping[str, int]) -> i
     if counter.name is not TokenizerName.O200K:
         return counter.count(text)
     *lines, last = _SEAM.split(text)
-    return sum([known.get(line) or counter.count(line + "\n") for line in lines]) + counter.count(last)
+    return sum([known.get(line) or counter.count(line + "\n") for line in lines]) + counter.count(
+        last
+    )
 
 
 def repeated_tokens(text: str, name: TokenizerName) -> int:

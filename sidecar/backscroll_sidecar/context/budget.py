@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import Compressor, Limits, block_of, whole_blocks
-from backscroll_sidecar.context.layouts import Assembled, Assembler, Parts
+from backscroll_sidecar.context.layouts import NO_LINES, Assembled, Assembler, Parts
 from backscroll_sidecar.context.model import TokenCounts
+from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.context.writing import (
     MESSAGE_TOKENS,
     NAME_TOKENS,
     WRITE_US,
     WRITE_US_PER_CHAR,
-    Line,
+    Written,
 )
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
@@ -27,6 +29,9 @@ TITLE_TOKENS = 12
 """Upper bound for one section's title with its separators."""
 FIT_US = 1.0
 """Rough microseconds a line takes."""
+_CONTENT: Callable[[Written], str] = attrgetter("turn.content")
+_TURN_TOKENS: Callable[[Written], int] = attrgetter("turn_tokens")
+_IDS: Callable[[Written], tuple[str, ...]] = attrgetter("turn.message_ids")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class Fitted:
     """
 
     assembled: Assembled
-    lines: tuple[Line, ...]
+    lines: Lines
     tokens: TokenCounts
     original_count: int
     was_cut: bool
@@ -61,7 +66,7 @@ class Fitted:
 def fit_us(parts: Parts, limits: Limits) -> float:
     """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew."""
     most = limits.max_chars_per_message
-    cut = 0 if most is None else sum([len(line.said.text) > most for line in parts.lines])
+    cut = 0 if most is None else sum([len(one.said.text) > most for one in parts.lines.written])
     return FIT_US * len(parts.lines) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
 
 
@@ -86,41 +91,44 @@ def fit(
         When the compressor or the assembler raised.
     """
     tokens = Tokens(token_counter(frame.tokenizer))
+    fixed = fixed_tokens(frame)
 
-    def assemble(lines: Sequence[Line], preferences: Sequence[str]) -> tuple[Assembled, int]:
+    def assemble(lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, list[int], int]:
         shown = replace(parts, lines=lines, preferences=preferences)
         try:
             made = assembler.assemble(shown, frame.layout, include_system=frame.include_system)
         except Exception as error:
             raise StageFailed("assemble") from error
-        return made, payload_tokens(made.payload_messages, frame, tokens)
+        counts = messages_tokens(made.payload_messages, frame, tokens)
+        return made, counts, fixed + sum(counts)
 
-    bare, least = assemble((), ())
+    bare = assemble(NO_LINES, ())
+    least = bare[-1]
     if least > frame.budget:
         raise BudgetTooSmall(frame.budget, least)
     preferences = parts.preferences
-    made, total = assemble((), preferences) if preferences else (bare, least)
+    made, counts, total = assemble(NO_LINES, preferences) if preferences else bare
     preferences_dropped = total > frame.budget
     if preferences_dropped:
-        preferences, made, total = (), bare, least
+        preferences, (made, counts, total) = (), bare
     room = frame.budget - total - _titles_cost(parts.lines, frame.layout)
     try:
         compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room))
     except Exception as error:
         raise StageFailed("compress") from error
-    lines = whole_blocks(compressed.lines, parts.lines)
+    lines = whole_blocks(Lines.of(compressed.lines), parts.lines)
     tokens.know(lines)
     if lines:
-        made, total = assemble(lines, preferences)
+        made, counts, total = assemble(lines, preferences)
     while lines and total > frame.budget:
         worst = block_of(max(lines, key=lambda line: line.rank))
-        lines = [line for line in lines if block_of(line) != worst]
-        made, total = assemble(lines, preferences)
+        lines = Lines.of([line for line in lines if block_of(line) != worst])
+        made, counts, total = assemble(lines, preferences)
     cut = compressed.was_cut or len(lines) < compressed.original_count
     return Fitted(
         made,
-        tuple(lines),
-        _by_part(made, total, replace(parts, lines=lines, preferences=preferences), frame, tokens),
+        lines,
+        _by_part(made, counts, parts, lines, frame, tokens),
         compressed.original_count,
         cut,
         _dropped(lines, compressed.dropped, parts.lines),
@@ -128,11 +136,11 @@ def fit(
     )
 
 
-def _dropped(
-    kept: Sequence[Line], dropped: Mapping[int, Fate], lines: Sequence[Line]
-) -> dict[int, Fate]:
+def _dropped(kept: Lines, dropped: Mapping[int, Fate], lines: Lines) -> dict[int, Fate]:
     """What became of the lines that are not kept."""
-    places = {line.place for line in kept}
+    if len(kept) == len(lines):
+        return {}
+    places = set(kept.places)
     return {line.place: _fate(line, dropped, lines) for line in lines if line.place not in places}
 
 
@@ -154,13 +162,13 @@ class Tokens(dict[str, int]):
         self._counter = counter
         self._lines: dict[str, int] = {}
 
-    def know(self, lines: Iterable[Line]) -> None:
+    def know(self, lines: Lines) -> None:
         """Learn what lines were counted as when they were written."""
-        for written, is_turn in [(line.written, line.is_turn) for line in lines]:
-            if is_turn:
-                self[written.turn.content] = written.turn_tokens
-            else:
-                self._lines[written.line] = written.line_tokens
+        if lines.has_turns:
+            turns = lines.of_category(Category.RECENT)
+            self.update(zip(map(_CONTENT, turns), map(_TURN_TOKENS, turns), strict=True))
+        if not lines.all_turns:
+            self._lines = {one.line: one.line_tokens for one in lines.written}
 
     def __missing__(self, text: str) -> int:
         tokens = self[text] = count_lines(self._counter, text, self._lines)
@@ -169,63 +177,65 @@ class Tokens(dict[str, int]):
 
 def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
     """Tokens of the whole payload as rendered, tools and reserve included."""
-    fixed = PRIMING_TOKENS + frame.reserve + repeated_tokens(frame.tools_json, frame.tokenizer)
-    return fixed + messages_tokens(messages, frame, tokens)
+    return fixed_tokens(frame) + sum(messages_tokens(messages, frame, tokens))
 
 
-def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
-    """Tokens of these messages with their framing."""
-    total = MESSAGE_TOKENS * len(messages) + sum([tokens[one.content] for one in messages])
-    if frame.with_names:
-        names = filter(None, (safe_name(one.name) for one in messages))
-        total += sum(NAME_TOKENS + repeated_tokens(name, frame.tokenizer) for name in names)
-    return total
+def fixed_tokens(frame: Frame) -> int:
+    """Tokens that stand beside the messages."""
+    return PRIMING_TOKENS + frame.reserve + repeated_tokens(frame.tools_json, frame.tokenizer)
 
 
-def _titles_cost(lines: Sequence[Line], layout: Layout) -> int:
+def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> list[int]:
+    """Tokens of each message with its framing."""
+    counts = [MESSAGE_TOKENS + tokens[one.content] for one in messages]
+    if not frame.with_names:
+        return counts
+    names = [safe_name(one.name) for one in messages]
+    return [
+        count + NAME_TOKENS + repeated_tokens(name, frame.tokenizer) if name else count
+        for count, name in zip(counts, names, strict=True)
+    ]
+
+
+def _titles_cost(lines: Lines, layout: Layout) -> int:
     """An upper bound for the titles of the lines' sections and the message they may need."""
-    titled = {line.category for line in lines}
+    titled = set(lines.categories)
     if layout is Layout.TURNS:
         titled.discard(Category.RECENT)
     return MESSAGE_TOKENS + TITLE_TOKENS * len(titled) if titled else 0
 
 
 def _by_part(
-    made: Assembled, total: int, parts: Parts, frame: Frame, tokens: Tokens
+    made: Assembled,
+    counts: Sequence[int],
+    parts: Parts,
+    lines: Lines,
+    frame: Frame,
+    tokens: Tokens,
 ) -> TokenCounts:
     """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
     has_turns = frame.layout is Layout.TURNS
     count = {s.part: tokens[s.text] for s in made.sections if not (has_turns and s.part == RECENT)}
     if has_turns:
-        said = {x.written.said.message_id for x in parts.lines if x.category is Category.RECENT}
-        apart = [one for one in made.payload_messages if _is_turn(one, said)]
-        count[RECENT] = messages_tokens(apart, frame, tokens)
+        turns = set(map(_IDS, lines.of_category(Category.RECENT)))
+        pairs = zip(made.payload_messages, counts, strict=True)
+        count[RECENT] = sum([each for message, each in pairs if message.message_ids in turns])
     last = made.payload_messages[-1].content
     has_own = has_turns or frame.layout is Layout.CONTEXT_AND_QUESTION
     labelled = last if has_own else parts.question_label + parts.question
     system = repeated_tokens(parts.system, frame.tokenizer) + MESSAGE_TOKENS if parts.system else 0
-    out = TokenCounts(
-        tokenizer=frame.tokenizer,
-        budget=frame.budget,
-        system=system,
-        tools=repeated_tokens(frame.tools_json, frame.tokenizer),
-        preferences=count.get("preferences", 0),
-        recent=count.get(RECENT, 0),
-        semantic=count.get("semantic", 0),
-        question=tokens[labelled] + MESSAGE_TOKENS,
-        reserve=frame.reserve,
-    )
-    framing = total - out.total
-    if framing >= 0:
-        return replace(out, framing=framing)
-    # Pieces can count more than their join: the largest piece gives the difference back.
-    name = max(
-        (RECENT, "semantic", "preferences", "question"), key=lambda part: getattr(out, part)
-    )
-    return replace(out, **{name: getattr(out, name) + framing})
-
-
-def _is_turn(message: NeutralMessage, said: Container[str]) -> bool:
-    """Whether it is one of these lines, on its own."""
-    ids = message.message_ids
-    return len(ids) == 1 and ids[0] in said
+    shares = {
+        "system": system,
+        "tools": repeated_tokens(frame.tools_json, frame.tokenizer),
+        "preferences": count.get("preferences", 0),
+        "recent": count.get(RECENT, 0),
+        "semantic": count.get("semantic", 0),
+        "question": tokens[labelled] + MESSAGE_TOKENS,
+        "reserve": frame.reserve,
+    }
+    framing = fixed_tokens(frame) + sum(counts) - sum(shares.values())
+    if framing < 0:
+        # Pieces can count more than their join: the largest piece gives the difference back.
+        largest = max((RECENT, "semantic", "preferences", "question"), key=shares.__getitem__)
+        shares[largest] += framing
+    return TokenCounts(frame.tokenizer, frame.budget, framing=max(framing, 0), **shares)

@@ -278,7 +278,7 @@ class ContextBuilder:
     ) -> Parts:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
         places = sorted(picked.selection.order)
-        rows = picked.gathered.rows[places].tolist()
+        rows = picked.gathered.rows[places]
         speaker = speaker_style(request, question, view, rows)
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
         pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)

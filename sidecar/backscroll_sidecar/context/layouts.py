@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backscroll_sidecar.context.lines import indent
-from backscroll_sidecar.context.writing import Line
+from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
 
 RECENT_TITLE = "Conversation (recent):"
@@ -17,6 +17,7 @@ PREFERENCES_LABEL = "User Preferences: "
 SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
+NO_LINES = Lines([], [], [], [])
 _LABELS = re.compile(rf"\A(\s*{PREFERENCES_LABEL.strip()})+")
 
 
@@ -25,7 +26,7 @@ class Parts:
     """Everything a model is to see. Empty means absent. `question` is the question as it is to be written."""
 
     question: str
-    lines: Sequence[Line] = ()
+    lines: Lines = NO_LINES
     system: str = ""
     preferences: Sequence[str] = ()
     question_label: str = QUESTION_LABEL
@@ -91,11 +92,11 @@ def context_sections(parts: Parts) -> tuple[Section, ...]:
         ("recent", RECENT_TITLE, Category.RECENT),
         ("semantic", SEMANTIC_TITLE, Category.SEMANTIC),
     ):
-        lines = [line for line in parts.lines if line.category is category]
-        if lines:
-            text = "\n".join([title, *[line.written.line for line in lines]])
-            ids = tuple([line.written.said.message_id for line in lines])
-            sections.append(Section(part, text, ids))
+        written = parts.lines.of_category(category)
+        if written:
+            text = "\n".join([title, *[one.line for one in written]])
+            ids = [id for one in written for id in one.turn.message_ids]
+            sections.append(Section(part, text, tuple(ids)))
     return tuple(sections)
 
 
@@ -108,7 +109,7 @@ def preferences_line(preferences: Sequence[str]) -> str:
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> tuple[NeutralMessage, ...]:
     """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
     del text
-    recent = [line.written.turn for line in parts.lines if line.category is Category.RECENT]
+    recent = [written.turn for written in parts.lines.of_category(Category.RECENT)]
     rest = [section for section in sections if section.part != "recent"]
     reference = _message(Role.USER, _join(s.text for s in rest), _ids(rest)) if rest else ()
     question = NeutralMessage(Role.USER, parts.question, parts.question_name)

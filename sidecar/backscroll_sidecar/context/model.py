@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
+from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import (
     Author,
     Category,
@@ -94,7 +95,7 @@ class BuildRequest:
 
 
 class Item(NamedTuple):
-    """One selected message. `fragment` is its wire form; `rank` 1 is the best; `forms`: see `NeutralMessage`."""
+    """One selected message. `fragment` is its wire form; `rank` 1 is the best."""
 
     message_id: str
     fragment: bytes
@@ -104,8 +105,42 @@ class Item(NamedTuple):
     sources: tuple[str, ...]
     category: Category
     token_count: int
-    truncated: bool
-    forms: dict[Hashable, bytes]
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Items(Sequence[Item]):
+    """The selected messages in time order, by column; each is put together when it is looked at."""
+
+    written: Sequence[Written] = ()
+    ranks: Sequence[int] = ()
+    scores: Sequence[float] = ()
+    sources: Sequence[tuple[str, ...]] = ()
+    categories: Sequence[Category] = ()
+    token_counts: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(self.written)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        written = self.written[index]
+        return Item(
+            written.said.message_id,
+            written.fragment,
+            written.turn.role,
+            self.ranks[index],
+            self.scores[index],
+            self.sources[index],
+            self.categories[index],
+            self.token_counts[index],
+            written.said.truncated,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +230,7 @@ class BuiltContext:
     channel_known: bool
     asked_at_ms: int
     profile: str
-    items: tuple[Item, ...]
+    items: Items
     messages: tuple[NeutralMessage, ...]
     payloads: tuple[Payload, ...]
     text: str

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.lines import escape_name, indent
@@ -11,53 +14,49 @@ from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rounds import synthetic_results
-from backscroll_sidecar.context.writing import Line, Written
+from backscroll_sidecar.context.selected import Lines
+from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
 
 
-def lines_of(
-    layout: Layout, picked: Picked, places: Sequence[int], written: Sequence[Written]
-) -> list[Line]:
+def lines_of(layout: Layout, picked: Picked, places: list[int], written: list[Written]) -> Lines:
     """The chosen candidates in time order. `places`: which they are, ascending; `written`: they, as written."""
     gathered = picked.gathered
-    ranks = {place: rank for rank, place in enumerate(picked.selection.order, 1)}
+    ranks = dict(zip(picked.selection.order, count(1)))
     references = gathered.semantic[places].tolist()
-    has_turns = layout is Layout.TURNS
-    categories = [Category.SEMANTIC if one else Category.RECENT for one in references]
-    turns = [has_turns and not one for one in references]
-    rounds = map(gathered.rounds.members.get, places)
-    fields = zip(written, map(ranks.get, places), places, categories, turns, rounds, strict=True)
-    lines = list(map(Line._make, fields))
-    for place, names in gathered.rounds.unanswered.items():
+    for place, tools in gathered.rounds.unanswered.items():
         if place in ranks:
             at = places.index(place)
-            lines[at] = _with_addition(lines[at], synthetic_results(names))
-    return lines
-
-
-def _with_addition(line: Line, addition: str) -> Line:
-    return line.rewritten(replace(line.said, addition=addition, token_count=0))
+            said = written[at].said
+            added = replace(said, addition=synthetic_results(tools), token_count=0)
+            written[at] = written[at].telling(added)
+    return Lines(
+        written,
+        [ranks[place] for place in places],
+        places,
+        [Category.SEMANTIC if one else Category.RECENT for one in references],
+        layout is Layout.TURNS,
+        True in references,
+        gathered.rounds.members,
+    )
 
 
 def speaker_style(
-    request: BuildRequest, question: Question, view: ChannelView, rows: Sequence[int]
+    request: BuildRequest, question: Question, view: ChannelView, rows: NDArray[np.int32]
 ) -> SpeakerStyle:
     """As asked; else tagged with two or more people, the asker included (N-07); the bot's own tools are nobody."""
     if request.speaker_style is not None:
         return request.speaker_style
-    own = request.self_ids
+    own, ids = request.self_ids, view.people.ids
     people = {question.asker.id} if question.asker else set()
-    for row in rows:
-        role, author_id = view.role[row], view.author_id(row)
-        is_bot = not own or author_id in own
-        if role == Role.SYSTEM or (role == Role.ASSISTANT and is_bot):
-            continue
-        if role == Role.TOOL and author_id in own:
-            continue
-        people.add(author_id)
-        if len(people) > 1:
-            return SpeakerStyle.TAGGED
-    return SpeakerStyle.ROLE
+    for author, role in set(
+        zip(view.columns.author[rows].tolist(), view.role[rows].tolist(), strict=True)
+    ):
+        is_bot = ids[author] in own
+        is_own = role == Role.ASSISTANT and (is_bot or not own)
+        if not is_own and role != Role.SYSTEM and not (role == Role.TOOL and is_bot):
+            people.add(ids[author])
+    return SpeakerStyle.TAGGED if len(people) > 1 else SpeakerStyle.ROLE
 
 
 def question_text(question: Question, speaker: SpeakerStyle, layout: Layout) -> str:

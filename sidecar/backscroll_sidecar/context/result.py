@@ -12,9 +12,10 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.explain import explain
 from backscroll_sidecar.context.layouts import Parts
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Item, Payload
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Items, Payload
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS
@@ -59,7 +60,7 @@ def built_context(
         channel_known=opened.known,
         asked_at_ms=question.asked_at_ms,
         profile=picked.profile.name,
-        items=_items(picked, fitted, ranks),
+        items=_items(picked, fitted.lines, ranks),
         messages=fitted.assembled.messages,
         payloads=payloads,
         payload_messages=fitted.assembled.payload_messages,
@@ -104,27 +105,18 @@ def _stable_prefix_tokens(request: BuildRequest, parts: Parts, fitted: Fitted) -
     return tokens.tools + MESSAGE_TOKENS + count - 1 if count else tokens.tools
 
 
-def _items(picked: Picked, fitted: Fitted, ranks: Mapping[int, int]) -> tuple[Item, ...]:
-    gathered, scores = picked.gathered, picked.ranked.scores
-    return tuple(
-        [
-            Item(
-                said.message_id,
-                written.fragment,
-                written.turn.role,
-                ranks[place],
-                float(scores[place]),
-                gathered.sources_of(place),
-                category,
-                cost,
-                said.truncated,
-                written.turn.forms,
-            )
-            for written, place, category, cost, said in [
-                (line.written, line.place, line.category, line.cost, line.said)
-                for line in fitted.lines
-            ]
-        ]
+def _items(picked: Picked, lines: Lines, ranks: Mapping[int, int]) -> Items:
+    """What was selected in the end; `ranks` by place, since what the budget left out is no longer counted."""
+    gathered, places = picked.gathered, lines.places
+    bits = gathered.source_bits[places].tolist()
+    names = {one: gathered.sources_in(one) for one in set(bits)}
+    return Items(
+        lines.written,
+        [ranks[place] for place in places],
+        picked.ranked.scores[places].tolist(),
+        [names[one] for one in bits],
+        lines.categories,
+        lines.costs,
     )
 
 

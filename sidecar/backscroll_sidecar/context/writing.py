@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import repeated_tokens, token_counter
@@ -21,7 +23,6 @@ from backscroll_sidecar.context.lines import (
 )
 from backscroll_sidecar.domain import (
     AuthorKind,
-    Category,
     NeutralMessage,
     Role,
     SpeakerStyle,
@@ -116,50 +117,14 @@ class Written:
     line_tokens: int
     line_cost: int
 
+    def telling(self, said: Said) -> Written:
+        """The same message with something else, or less, to tell."""
+        return self.pen.write(said, self.mark, self.fragment)
+
     @property
     def nbytes(self) -> int:
         """Bytes it takes, roughly."""
         return WRITTEN_BYTES + WRITTEN_BYTES_PER_CHAR * len(self.line)
-
-
-class Line(NamedTuple):
-    """One selected message, ready to be assembled.
-
-    Attributes
-    ----------
-    rank, place : int
-        The order of selection, 1 is the best; which candidate it is.
-    is_turn : bool
-        It will stand alone, as a message of its own.
-    round : int or None
-        The same number on the lines of one tool round, None on others.
-    """
-
-    written: Written
-    rank: int
-    place: int = 0
-    category: Category = Category.RECENT
-    is_turn: bool = True
-    round: int | None = None
-
-    @property
-    def said(self) -> Said:
-        """What it tells."""
-        return self.written.said
-
-    @property
-    def cost(self) -> int:
-        """The most tokens it adds to a payload."""
-        return self.written.turn_cost if self.is_turn else self.written.line_cost
-
-    def with_text(self, text: str) -> Line:
-        """The same line with less of its text."""
-        return self.rewritten(replace(self.said, text=text, truncated=True))
-
-    def rewritten(self, said: Said) -> Line:
-        """The same line telling something else."""
-        one = self.written
-        return self._replace(written=one.pen.write(said, one.mark, one.fragment))
 
 
 @dataclass(slots=True)
@@ -210,15 +175,15 @@ class Drafts:
         return made
 
 
-def draft(view: ChannelView, rows: list[int], style: LineStyle, pen: Pen) -> Drafts:
+def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen) -> Drafts:
     """What is there of ascending rows in this style."""
-    seqs, times = view.seq[rows].tolist(), view.columns.time_ms[rows].tolist()
-    young = not rows or style.asked_at_ms - times[0] <= MS_PER_DAY
+    seqs, numbers = view.seq[rows].tolist(), rows.tolist()
+    times = view.columns.time_ms
+    young = not numbers or style.asked_at_ms - int(times[numbers[0]]) <= MS_PER_DAY
     if style.time is TimeStyle.NONE or (style.time is None and young):
         found = list(map(view.written.of((pen, "")).get, seqs))
-        return Drafts(view, rows, pen, [""] * len(rows), found)
-    marks = [time_mark(at_ms, style) for at_ms in times]
+        return Drafts(view, numbers, pen, [""] * len(numbers), found)
+    marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
     pairs = zip(seqs, marks, strict=True)
-    return Drafts(
-        view, rows, pen, marks, [view.written.of((pen, mark)).get(seq) for seq, mark in pairs]
-    )
+    found = [view.written.of((pen, mark)).get(seq) for seq, mark in pairs]
+    return Drafts(view, numbers, pen, marks, found)

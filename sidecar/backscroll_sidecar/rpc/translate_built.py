@@ -7,7 +7,7 @@ messages are put together by hand from the contract's field numbers, the rest by
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from backscroll.v1 import context_pb2 as pb
@@ -16,10 +16,11 @@ from backscroll_sidecar.context.model import (
     CandidateExplanation,
     Diagnostics,
     Explanation,
-    Item,
+    Items,
     TokenCounts,
 )
-from backscroll_sidecar.domain import Event, NeutralMessage
+from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.domain import Category, Event, NeutralMessage
 from backscroll_sidecar.rpc.enums import (
     CATEGORY_NUMBERS,
     FATE_NUMBERS,
@@ -55,7 +56,7 @@ _RENDERED_ROLE = {
 }
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
-_double = struct.Struct("<d").pack
+_score = struct.Struct("<cd").pack
 
 
 def encode_built(built: BuiltContext, server_version: str) -> bytes:
@@ -63,31 +64,39 @@ def encode_built(built: BuiltContext, server_version: str) -> bytes:
     pieces = [_rest(built, server_version).SerializeToString()]
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
-    pieces.extend(map(encode_item, built.items))
+    pieces.append(encode_items(built.items))
     pieces += [one.forms.get(_MESSAGES) or encode_message(one) for one in built.messages]
     return b"".join(pieces)
 
 
-def encode_item(item: Item) -> bytes:
-    """Serialise one item as a field of the answer, its message as it was encoded when it came in."""
-    form = (item.category, item.token_count)
-    said = item.forms.get(form) or _encode_said(item, form)
-    chosen = b"".join((said, _RANK, varint(item.rank), _SCORE, _double(item.score), _sources(item.sources)))
-    return lengthed(_ITEMS, chosen)
+def encode_items(items: Items) -> bytes:
+    """Serialise the items as fields of the answer, each message as it was encoded when it came in."""
+    pieces: list[bytes] = []
+    columns = (
+        items.written, items.categories, items.token_counts, items.ranks, items.scores, items.sources,
+    )  # fmt: skip
+    for written, category, token_count, rank, score, sources in zip(*columns, strict=True):
+        known = written.turn.forms.get((category, token_count))
+        said = known or _encode_said(written, category, token_count)
+        chosen = b"%b%b%b" % (varint(rank), _score(_SCORE, score), _sources(sources))
+        pieces += (_ITEMS, varint(len(said) + len(chosen)), said, chosen)
+    return b"".join(pieces)
 
 
-def _encode_said(item: Item, form: Hashable) -> bytes:
-    """What of an item is the same whatever was asked."""
-    made = item.forms[form] = b"".join(
+def _encode_said(written: Written, category: Category, token_count: int) -> bytes:
+    """What of an item is the same whatever was asked, up to the key of its rank; kept with the message."""
+    made = b"".join(
         (
-            lengthed(_MESSAGE, item.fragment),
-            _ROLE[item.role],
-            _CATEGORY[item.category],
+            lengthed(_MESSAGE, written.fragment),
+            _ROLE[written.turn.role],
+            _CATEGORY[category],
             _TOKEN_COUNT,
-            varint(item.token_count),
-            _TRUNCATED if item.truncated else b"",
+            varint(token_count),
+            _TRUNCATED if written.said.truncated else b"",
+            _RANK,
         )
     )
+    written.turn.forms[category, token_count] = made
     return made
 
 

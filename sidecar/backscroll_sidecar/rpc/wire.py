@@ -12,7 +12,7 @@ VARINT, FIXED64, LENGTH = 0, 1, 2
 
 def varint(value: int) -> bytes:
     """Encode a number that is not negative."""
-    if value < 0x80:
+    if value < _SMALL_END:
         return _SMALL[value]
     out = bytearray()
     while value >= 0x80:
@@ -22,7 +22,11 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-_SMALL = tuple(bytes((value,)) for value in range(0x80))
+_SMALL_END = 0x800
+_SMALL = tuple(
+    bytes((n,)) if n < 0x80 else bytes((n & 0x7F | 0x80, n >> 7)) for n in range(_SMALL_END)
+)
+"""Counts, ranks and the sizes of most messages."""
 
 
 def tag(message: type[Message], field: str, wire_type: int) -> bytes:

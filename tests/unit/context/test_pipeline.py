@@ -123,7 +123,7 @@ def test_the_standard_order():
 def test_empty_input():
     """S3-12: nothing in, nothing out, no event."""
     built = Room().build_now(profile="naive")
-    assert (built.items, built.text, built.events) == ((), "", ())
+    assert (list(built.items), built.text, built.events) == ([], "", ())
 
 
 # --- events --------------------------------------------------------------------------------------
