@@ -363,8 +363,8 @@ class Degradation:
 class NeutralMessage:
     """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.
 
-    `forms` is where whoever encodes it leaves the bytes, by a name of its own: a message that is kept with a channel is
-    encoded once. No part of its value.
+    `tokens` remembers those of its content, `forms` the bytes of whoever encodes it, by a name of its own: a message
+    that is kept with a channel is counted and encoded once. No parts of its value.
     """
 
     role: Role
@@ -373,6 +373,9 @@ class NeutralMessage:
     message_ids: tuple[str, ...] = ()
     tool_calls: tuple[ToolCallPart, ...] = ()
     tool_call_id: str = ""
+    tokens: dict[TokenizerName, int] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
     forms: dict[Hashable, bytes] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 
 from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
@@ -17,7 +16,6 @@ from backscroll_sidecar.context.writing import (
     NAME_TOKENS,
     WRITE_US,
     WRITE_US_PER_CHAR,
-    Written,
 )
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
@@ -29,9 +27,6 @@ TITLE_TOKENS = 12
 """Upper bound for one section's title with its separators."""
 FIT_US = 1.0
 """Rough microseconds a line takes."""
-_CONTENT: Callable[[Written], str] = attrgetter("turn.content")
-_TURN_TOKENS: Callable[[Written], int] = attrgetter("turn_tokens")
-_IDS: Callable[[Written], tuple[str, ...]] = attrgetter("turn.message_ids")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +86,23 @@ def fit(
         When the compressor or the assembler raised.
     """
     tokens = Tokens(token_counter(frame.tokenizer))
-    fixed = fixed_tokens(frame)
 
-    def assemble(lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, list[int], int]:
+    def assemble(lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, int]:
         shown = replace(parts, lines=lines, preferences=preferences)
         try:
             made = assembler.assemble(shown, frame.layout, include_system=frame.include_system)
         except Exception as error:
             raise StageFailed("assemble") from error
-        counts = messages_tokens(made.payload_messages, frame, tokens)
-        return made, counts, fixed + sum(counts)
+        return made, payload_tokens(made.payload_messages, frame, tokens)
 
-    bare = assemble(NO_LINES, ())
-    least = bare[-1]
+    bare, least = assemble(NO_LINES, ())
     if least > frame.budget:
         raise BudgetTooSmall(frame.budget, least)
     preferences = parts.preferences
-    made, counts, total = assemble(NO_LINES, preferences) if preferences else bare
+    made, total = assemble(NO_LINES, preferences) if preferences else (bare, least)
     preferences_dropped = total > frame.budget
     if preferences_dropped:
-        preferences, (made, counts, total) = (), bare
+        preferences, made, total = (), bare, least
     room = frame.budget - total - _titles_cost(parts.lines, frame.layout)
     try:
         compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room))
@@ -119,16 +111,16 @@ def fit(
     lines = whole_blocks(Lines.of(compressed.lines), parts.lines)
     tokens.know(lines)
     if lines:
-        made, counts, total = assemble(lines, preferences)
+        made, total = assemble(lines, preferences)
     while lines and total > frame.budget:
         worst = block_of(max(lines, key=lambda line: line.rank))
         lines = Lines.of([line for line in lines if block_of(line) != worst])
-        made, counts, total = assemble(lines, preferences)
+        made, total = assemble(lines, preferences)
     cut = compressed.was_cut or len(lines) < compressed.original_count
     return Fitted(
         made,
         lines,
-        _by_part(made, counts, parts, lines, frame, tokens),
+        _by_part(made, total, parts, frame, tokens),
         compressed.original_count,
         cut,
         _dropped(lines, compressed.dropped, parts.lines),
@@ -159,14 +151,12 @@ class Tokens(dict[str, int]):
 
     def __init__(self, counter: TokenCounter) -> None:
         super().__init__()
+        self.name = counter.name
         self._counter = counter
         self._lines: dict[str, int] = {}
 
     def know(self, lines: Lines) -> None:
         """Learn what lines were counted as when they were written."""
-        if lines.has_turns:
-            turns = lines.of_category(Category.RECENT)
-            self.update(zip(map(_CONTENT, turns), map(_TURN_TOKENS, turns), strict=True))
         if not lines.all_turns:
             self._lines = {one.line: one.line_tokens for one in lines.written}
 
@@ -177,17 +167,14 @@ class Tokens(dict[str, int]):
 
 def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
     """Tokens of the whole payload as rendered, tools and reserve included."""
-    return fixed_tokens(frame) + sum(messages_tokens(messages, frame, tokens))
-
-
-def fixed_tokens(frame: Frame) -> int:
-    """Tokens that stand beside the messages."""
-    return PRIMING_TOKENS + frame.reserve + repeated_tokens(frame.tools_json, frame.tokenizer)
+    fixed = PRIMING_TOKENS + frame.reserve + repeated_tokens(frame.tools_json, frame.tokenizer)
+    return fixed + sum(messages_tokens(messages, frame, tokens))
 
 
 def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> list[int]:
     """Tokens of each message with its framing."""
-    counts = [MESSAGE_TOKENS + tokens[one.content] for one in messages]
+    known = tokens.name
+    counts = [MESSAGE_TOKENS + (one.tokens.get(known) or tokens[one.content]) for one in messages]
     if not frame.with_names:
         return counts
     names = [safe_name(one.name) for one in messages]
@@ -206,22 +193,17 @@ def _titles_cost(lines: Lines, layout: Layout) -> int:
 
 
 def _by_part(
-    made: Assembled,
-    counts: Sequence[int],
-    parts: Parts,
-    lines: Lines,
-    frame: Frame,
-    tokens: Tokens,
+    made: Assembled, total: int, parts: Parts, frame: Frame, tokens: Tokens
 ) -> TokenCounts:
     """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
-    has_turns = frame.layout is Layout.TURNS
-    count = {s.part: tokens[s.text] for s in made.sections if not (has_turns and s.part == RECENT)}
-    if has_turns:
-        turns = set(map(_IDS, lines.of_category(Category.RECENT)))
-        pairs = zip(made.payload_messages, counts, strict=True)
-        count[RECENT] = sum([each for message, each in pairs if message.message_ids in turns])
+    count = {
+        section.part: sum(messages_tokens(section.turns, frame, tokens))
+        if section.turns
+        else tokens[section.text]
+        for section in made.sections
+    }
     last = made.payload_messages[-1].content
-    has_own = has_turns or frame.layout is Layout.CONTEXT_AND_QUESTION
+    has_own = frame.layout in (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
     labelled = last if has_own else parts.question_label + parts.question
     system = repeated_tokens(parts.system, frame.tokenizer) + MESSAGE_TOKENS if parts.system else 0
     shares = {
@@ -233,7 +215,7 @@ def _by_part(
         "question": tokens[labelled] + MESSAGE_TOKENS,
         "reserve": frame.reserve,
     }
-    framing = fixed_tokens(frame) + sum(counts) - sum(shares.values())
+    framing = total - sum(shares.values())
     if framing < 0:
         # Pieces can count more than their join: the largest piece gives the difference back.
         largest = max((RECENT, "semantic", "preferences", "question"), key=shares.__getitem__)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Protocol
 
 from backscroll_sidecar.context.lines import indent
 from backscroll_sidecar.context.selected import Lines
+from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
 
 RECENT_TITLE = "Conversation (recent):"
@@ -17,6 +19,7 @@ PREFERENCES_LABEL = "User Preferences: "
 SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
+_ID: Callable[[Written], str] = attrgetter("said.message_id")
 NO_LINES = Lines([], [], [], [])
 _LABELS = re.compile(rf"\A(\s*{PREFERENCES_LABEL.strip()})+")
 
@@ -36,11 +39,15 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A piece of the context: which part it is, its text, and the messages in it."""
+    """A piece of the context: which part it is, its text, and the stored messages in it.
+
+    `turns` are the messages that show it, where they show nothing else.
+    """
 
     part: str
     text: str
     message_ids: tuple[str, ...] = ()
+    turns: tuple[NeutralMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class StandardAssembler:
 
     def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
         """See `Assembler`."""
-        sections = context_sections(parts)
+        sections = context_sections(parts, has_turns=layout is Layout.TURNS)
         context = _join([section.text for section in sections])
         label = SYSTEM_LABEL + indent(parts.system) if include_system and parts.system else ""
         text = _join(filter(None, (label, context)))
@@ -83,7 +90,7 @@ class StandardAssembler:
         return Assembled(body, body if in_body else (*system, *body), text, sections)
 
 
-def context_sections(parts: Parts) -> tuple[Section, ...]:
+def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
     """Preferences, recent, semantic; empty ones absent (S1-10)."""
     sections = []
     if parts.preferences:
@@ -95,8 +102,9 @@ def context_sections(parts: Parts) -> tuple[Section, ...]:
         written = parts.lines.of_category(category)
         if written:
             text = "\n".join([title, *[one.line for one in written]])
-            ids = [id for one in written for id in one.turn.message_ids]
-            sections.append(Section(part, text, tuple(ids)))
+            stands_alone = has_turns and category is Category.RECENT
+            turns = tuple([one.turn for one in written]) if stands_alone else ()
+            sections.append(Section(part, text, tuple(map(_ID, written)), turns))
     return tuple(sections)
 
 
@@ -109,8 +117,8 @@ def preferences_line(preferences: Sequence[str]) -> str:
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> tuple[NeutralMessage, ...]:
     """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
     del text
-    recent = [written.turn for written in parts.lines.of_category(Category.RECENT)]
-    rest = [section for section in sections if section.part != "recent"]
+    recent = [turn for section in sections for turn in section.turns]
+    rest = [section for section in sections if not section.turns]
     reference = _message(Role.USER, _join(s.text for s in rest), _ids(rest)) if rest else ()
     question = NeutralMessage(Role.USER, parts.question, parts.question_name)
     return (*recent, *reference, question)

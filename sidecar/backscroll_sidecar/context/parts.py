@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
 def lines_of(layout: Layout, picked: Picked, places: list[int], written: list[Written]) -> Lines:
     """The chosen candidates in time order. `places`: which they are, ascending; `written`: they, as written."""
     gathered = picked.gathered
-    ranks = dict(zip(picked.selection.order, count(1)))
+    ranks = picked.selection.ranks()
     references = gathered.semantic[places].tolist()
     for place, tools in gathered.rounds.unanswered.items():
         if place in ranks:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import structlog
 
 from backscroll_sidecar.analyze import repeated_tokens
@@ -15,7 +15,6 @@ from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Items, Payload
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS
@@ -52,7 +51,6 @@ def built_context(
     view, selection = opened.view, picked.selection
     for place, fate in fitted.dropped.items():
         selection.drop(place, fate, "compress")
-    ranks = {place: rank for rank, place in enumerate(selection.order, 1)}
     rung = Rung.EMPTY if opened.degradations else picked.rung
     return BuiltContext(
         context_id=context_id,
@@ -60,7 +58,7 @@ def built_context(
         channel_known=opened.known,
         asked_at_ms=question.asked_at_ms,
         profile=picked.profile.name,
-        items=_items(picked, fitted.lines, ranks),
+        items=_items(picked, fitted),
         messages=fitted.assembled.messages,
         payloads=payloads,
         payload_messages=fitted.assembled.payload_messages,
@@ -85,7 +83,7 @@ def built_context(
         addressed=question.addressed,
         question_type=question.message_type,
         events=events,
-        explanation=explain(view, picked.gathered, picked.ranked, selection, picked.profile, ranks)
+        explanation=explain(view, picked.gathered, picked.ranked, selection, picked.profile)
         if request.explain
         else None,
     )
@@ -105,14 +103,16 @@ def _stable_prefix_tokens(request: BuildRequest, parts: Parts, fitted: Fitted) -
     return tokens.tools + MESSAGE_TOKENS + count - 1 if count else tokens.tools
 
 
-def _items(picked: Picked, lines: Lines, ranks: Mapping[int, int]) -> Items:
-    """What was selected in the end; `ranks` by place, since what the budget left out is no longer counted."""
-    gathered, places = picked.gathered, lines.places
+def _items(picked: Picked, fitted: Fitted) -> Items:
+    """What was selected in the end; ranked anew where the budget left something out."""
+    gathered, lines = picked.gathered, fitted.lines
+    places = np.array(lines.places, np.intp)
     bits = gathered.source_bits[places].tolist()
     names = {one: gathered.sources_in(one) for one in set(bits)}
+    ranks = picked.selection.ranks() if fitted.dropped else None
     return Items(
         lines.written,
-        [ranks[place] for place in places],
+        [ranks[place] for place in lines.places] if ranks else lines.ranks,
         picked.ranked.scores[places].tolist(),
         [names[one] for one in bits],
         lines.categories,

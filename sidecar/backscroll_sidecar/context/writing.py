@@ -59,6 +59,7 @@ class Pen(NamedTuple):
             "" if said.is_own or said.role is Role.SYSTEM else said.author_name or said.author_id,
             (said.message_id,),
         )
+        turn.tokens[self.tokenizer] = counter.count(turn.content)
         line = render_line(said, self.speaker, mark)
         turn_cost, line_cost = self._costs(said, mark)
         return Written(
@@ -67,7 +68,6 @@ class Pen(NamedTuple):
             mark,
             fragment,
             turn,
-            counter.count(turn.content),
             turn_cost,
             line,
             counter.count(line + "\n"),
@@ -102,7 +102,7 @@ class Written:
     ----------
     fragment : bytes
         The message's wire form.
-    turn, turn_tokens, turn_cost : the message of its own, the tokens of its content, the most it adds to a payload.
+    turn, turn_cost : the message of its own, its tokens counted, and the most it adds to a payload.
     line, line_tokens, line_cost : the line among others, the tokens of ``line + "\n"``, the most it adds.
     """
 
@@ -111,7 +111,6 @@ class Written:
     mark: str
     fragment: bytes
     turn: NeutralMessage
-    turn_tokens: int
     turn_cost: int
     line: str
     line_tokens: int

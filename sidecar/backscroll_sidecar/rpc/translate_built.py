@@ -49,6 +49,13 @@ _CATEGORY = {
 }
 _TOKEN_COUNT = tag(pb.Item, "token_count", VARINT)
 _TRUNCATED = tag(pb.Item, "truncated", VARINT) + varint(1)
+_PAYLOADS = tag(pb.BuildContextResponse, "payloads", LENGTH)
+_FORMAT = {
+    name: tag(pb.Payload, "format", VARINT) + varint(number)
+    for name, number in PAYLOAD_FORMAT_NUMBERS.items()
+}
+_BODY = tag(pb.Payload, "body", LENGTH)
+_TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
 _RENDERED_ROLE = {
     role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
@@ -62,6 +69,11 @@ _score = struct.Struct("<cd").pack
 def encode_built(built: BuiltContext, server_version: str) -> bytes:
     """Serialise the answer to one build."""
     pieces = [_rest(built, server_version).SerializeToString()]
+    pieces += [
+        lengthed(_PAYLOADS, _FORMAT[one.format] + lengthed(_BODY, one.body))
+        for one in built.payloads
+    ]
+    pieces.append(lengthed(_TEXT, built.text.encode()) if built.text else b"")
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     pieces.append(encode_items(built.items))
@@ -125,7 +137,7 @@ def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
 
 
 def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
-    """Everything but the items, the messages and the trigger."""
+    """Everything but what is joined: items, messages, trigger, payloads, text."""
     question_type = built.question_type
     return pb.BuildContextResponse(
         context_id=built.context_id,
@@ -133,11 +145,6 @@ def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
         channel_known=built.channel_known,
         asked_at_ms=built.asked_at_ms,
         profile=built.profile,
-        payloads=[
-            pb.Payload(format=PAYLOAD_FORMAT_NUMBERS[payload.format], body=payload.body)
-            for payload in built.payloads
-        ],
-        text=built.text,
         tokens=_tokens(built.tokens),
         stable_prefix_tokens=built.stable_prefix_tokens,
         rung=RUNG_NUMBERS[built.rung],
