@@ -7,6 +7,7 @@ messages are put together by hand from the contract's field numbers, the rest by
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -56,6 +57,7 @@ _FORMAT = {
 }
 _BODY = tag(pb.Payload, "body", LENGTH)
 _TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
+_DIAGNOSTICS = tag(pb.BuildContextResponse, "diagnostics", LENGTH)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
 _RENDERED_ROLE = {
     role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
@@ -66,18 +68,27 @@ _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _score = struct.Struct("<cd").pack
 
 
-def encode_built(built: BuiltContext, server_version: str) -> bytes:
-    """Serialise the answer to one build."""
-    pieces = [_rest(built, server_version).SerializeToString()]
-    pieces += [
+def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) -> bytes:
+    """Serialise the answer to one build.
+
+    Its diagnostics tell how long the request took to be parsed, `parse_us`, and how long this takes, up to themselves.
+    """
+    began_ns = time.perf_counter_ns()
+    pieces = [
         lengthed(_PAYLOADS, _FORMAT[one.format] + lengthed(_BODY, one.body))
         for one in built.payloads
     ]
-    pieces.append(lengthed(_TEXT, built.text.encode()) if built.text else b"")
+    if built.text:
+        pieces.append(lengthed(_TEXT, built.text.encode()))
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     pieces.append(encode_items(built.items))
     pieces += [one.forms.get(_MESSAGES) or encode_message(one) for one in built.messages]
+    rest = _rest(built).SerializeToString()
+    encode_us = (time.perf_counter_ns() - began_ns) // 1_000
+    stage_us = {"parse": parse_us, **built.diagnostics.stage_us, "encode": encode_us}
+    told = _diagnostics(built.diagnostics, stage_us, server_version).SerializeToString()
+    pieces += (rest, lengthed(_DIAGNOSTICS, told))
     return b"".join(pieces)
 
 
@@ -136,8 +147,8 @@ def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
     return list(dict.fromkeys(numbers)), own
 
 
-def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
-    """Everything but what is joined: items, messages, trigger, payloads, text."""
+def _rest(built: BuiltContext) -> pb.BuildContextResponse:
+    """Everything but diagnostics and what is joined: items, messages, trigger, payloads, text."""
     question_type = built.question_type
     return pb.BuildContextResponse(
         context_id=built.context_id,
@@ -157,7 +168,6 @@ def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
         summary=built.summary,
         events=map(_event, built.events),
         explanation=None if built.explanation is None else _explanation(built.explanation),
-        diagnostics=_diagnostics(built.diagnostics, server_version),
         speaker_style=SPEAKER_STYLE_NUMBERS[built.speaker_style],
         layout=LAYOUT_NUMBERS[built.layout],
     )
@@ -179,9 +189,11 @@ def _tokens(tokens: TokenCounts) -> pb.TokenCounts:
     )
 
 
-def _diagnostics(diagnostics: Diagnostics, server_version: str) -> pb.Diagnostics:
+def _diagnostics(
+    diagnostics: Diagnostics, stage_us: Mapping[str, int], server_version: str
+) -> pb.Diagnostics:
     return pb.Diagnostics(
-        stage_microseconds=diagnostics.stage_us,
+        stage_microseconds=stage_us,
         cache_hit=diagnostics.cache_hit,
         channel_generation=diagnostics.channel_generation,
         exhaustive_search=diagnostics.exhaustive_search,

@@ -109,7 +109,7 @@ BUILT = BuiltContext(
 
 
 def decoded(built: BuiltContext) -> pb.BuildContextResponse:
-    return pb.BuildContextResponse.FromString(encode_built(built, "1.2.3"))
+    return pb.BuildContextResponse.FromString(encode_built(built, "1.2.3", 7))
 
 
 def unset_fields(message: Any, path: str = "") -> list[str]:
@@ -149,7 +149,9 @@ def test_the_values_are_those_of_the_build() -> None:
     assert answer.tokens.total == sum(range(1, 9))
     assert answer.tokens.tokenizer == pb.TOKENIZER_CHARS_4
     assert answer.diagnostics.server_version == "1.2.3"
-    assert dict(answer.diagnostics.stage_microseconds) == {"gather": 12}
+    stages = dict(answer.diagnostics.stage_microseconds)
+    assert stages.keys() == {"parse", "gather", "encode"}
+    assert (stages["parse"], stages["gather"]) == (7, 12)
     assert dict(answer.events[0].payload) == {"n": "2", "on": "true", "share": "0.5"}
     assert answer.explanation.candidates[0].fate == pb.FATE_SELECTED
     assert list(answer.explanation.candidates[0].own_sources) == ["mine"]
