@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
@@ -19,6 +19,7 @@ from backscroll_sidecar.context.writing import (
 )
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
+from backscroll_sidecar.values import quick
 
 PRIMING_TOKENS = 3
 """What the API adds once, to begin the reply."""
@@ -29,6 +30,7 @@ FIT_US = 1.0
 """Rough microseconds a line takes."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What a payload carries besides the lines, and how it is counted."""
@@ -42,6 +44,7 @@ class Frame:
     tokenizer: TokenizerName
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """A context inside its budget.
@@ -88,7 +91,7 @@ def fit(
     tokens = Tokens(token_counter(frame.tokenizer))
 
     def assemble(lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, int]:
-        shown = replace(parts, lines=lines, preferences=preferences)
+        shown = parts.showing(lines, preferences)
         try:
             made = assembler.assemble(shown, frame.layout, include_system=frame.include_system)
         except Exception as error:
@@ -104,8 +107,9 @@ def fit(
     if preferences_dropped:
         preferences, made, total = (), bare, least
     room = frame.budget - total - _titles_cost(parts.lines, frame.layout)
+    limits = Limits(limits.max_messages, limits.max_chars_per_message, room)
     try:
-        compressed = compressor.compress(parts.lines, replace(limits, max_tokens=room))
+        compressed = compressor.compress(parts.lines, limits)
     except Exception as error:
         raise StageFailed("compress") from error
     lines = whole_blocks(Lines.of(compressed.lines), parts.lines)

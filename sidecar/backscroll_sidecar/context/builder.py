@@ -10,6 +10,7 @@ from datetime import tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import structlog
 
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
@@ -49,6 +50,7 @@ from backscroll_sidecar.errors import BackscrollError, InvalidRequest, StoreUnav
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
+from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
@@ -69,6 +71,7 @@ class Provider(Protocol):
         """A channel with nothing in it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Route:
     """What a request resolves to before anything is read."""
@@ -277,7 +280,7 @@ class ContextBuilder:
         picked: Picked,
     ) -> Parts:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
-        places = sorted(picked.selection.order)
+        places = np.sort(np.array(picked.selection.order, np.intp))
         rows = picked.gathered.rows[places]
         speaker = speaker_style(request, question, view, rows)
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)

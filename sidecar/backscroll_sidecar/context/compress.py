@@ -11,6 +11,7 @@ import regex
 
 from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.domain import Fate
+from backscroll_sidecar.values import quick
 
 CUT_MARK = "…"
 _GRAPHEME = regex.compile(r"\X")
@@ -18,6 +19,7 @@ _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\u
 """Two characters of which each is a grapheme of its own: the usual text."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What must be kept to. None: no limit.

@@ -12,6 +12,7 @@ from backscroll_sidecar.context.lines import indent
 from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
+from backscroll_sidecar.values import quick
 
 RECENT_TITLE = "Conversation (recent):"
 SEMANTIC_TITLE = "Relevant reference (semantic):"
@@ -20,10 +21,11 @@ SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
 _ID: Callable[[Written], str] = attrgetter("said.message_id")
-NO_LINES = Lines([], [], [], [])
+NO_LINES = Lines([], [], [], [], {})
 _LABELS = re.compile(rf"\A(\s*{PREFERENCES_LABEL.strip()})+")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Everything a model is to see. Empty means absent. `question` is the question as it is to be written."""
@@ -36,7 +38,20 @@ class Parts:
     question_name: str = ""
     speaker: SpeakerStyle = SpeakerStyle.ROLE
 
+    def showing(self, lines: Lines, preferences: Sequence[str]) -> Parts:
+        """The same with other lines and preferences."""
+        return Parts(
+            self.question,
+            lines,
+            self.system,
+            preferences,
+            self.question_label,
+            self.question_name,
+            self.speaker,
+        )
 
+
+@quick
 @dataclass(frozen=True, slots=True)
 class Section:
     """A piece of the context: which part it is, its text, and the stored messages in it.
@@ -50,6 +65,7 @@ class Section:
     turns: tuple[NeutralMessage, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """A context in one layout.

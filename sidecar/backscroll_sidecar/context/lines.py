@@ -14,6 +14,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 
 from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.values import quick
 
 MS_PER_DAY = 86_400_000
 ROLE_LABEL = {
@@ -35,6 +36,7 @@ _LINE = re.compile(
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a line tells of one stored message. `is_own`: it is by the bot the context is for.
@@ -68,6 +70,7 @@ class Said:
         return Role.ASSISTANT if self.is_own else Role.USER
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LineStyle:
     """How lines are written. `time` None: the date on lines more than 24 h before `asked_at_ms`."""

@@ -26,6 +26,7 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
+from backscroll_sidecar.values import quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class SystemPrompt:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
     """One BuildContext call, checked for types and sizes by the edge. Field meanings: context.proto.
@@ -143,6 +145,7 @@ class Items(Sequence[Item]):
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Payload:
     """A request body in one vendor's format."""
@@ -151,6 +154,7 @@ class Payload:
     body: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
     """Where the tokens went; `total` is the sum of all parts and at most `budget`."""
@@ -211,6 +215,7 @@ class Explanation:
     candidates: tuple[CandidateExplanation, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
     """What may differ between two equal requests."""
@@ -222,6 +227,7 @@ class Diagnostics:
     candidate_count: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
     """The answer to one build. Items in time order."""

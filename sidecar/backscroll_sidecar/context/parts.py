@@ -18,25 +18,28 @@ from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
 
 
-def lines_of(layout: Layout, picked: Picked, places: list[int], written: list[Written]) -> Lines:
+def lines_of(
+    layout: Layout, picked: Picked, places: NDArray[np.intp], written: list[Written]
+) -> Lines:
     """The chosen candidates in time order. `places`: which they are, ascending; `written`: they, as written."""
-    gathered = picked.gathered
-    ranks = picked.selection.ranks()
-    references = gathered.semantic[places].tolist()
+    gathered, ranks, order = picked.gathered, picked.selection.ranks(), places.tolist()
+    references = gathered.semantic[places]
+    categories = [Category.RECENT] * len(order)
+    for at in np.flatnonzero(references).tolist():
+        categories[at] = Category.SEMANTIC
     for place, tools in gathered.rounds.unanswered.items():
         if place in ranks:
-            at = places.index(place)
-            said = written[at].said
-            added = replace(said, addition=synthetic_results(tools), token_count=0)
-            written[at] = written[at].telling(added)
+            at = order.index(place)
+            said = replace(written[at].said, addition=synthetic_results(tools), token_count=0)
+            written[at] = written[at].telling(said)
     return Lines(
         written,
-        [ranks[place] for place in places],
-        places,
-        [Category.SEMANTIC if one else Category.RECENT for one in references],
-        layout is Layout.TURNS,
-        True in references,
+        [ranks[place] for place in order],
+        order,
+        categories,
         gathered.rounds.members,
+        layout is Layout.TURNS,
+        bool(references.any()),
     )
 
 

@@ -19,10 +19,12 @@ from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Degradation, Event, Rung
+from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
     """The channel a build reads, and what was lost on the way to it."""

@@ -7,7 +7,7 @@ line of its own is made only where somebody looks at it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple, overload
 
@@ -64,19 +64,19 @@ class Lines(Sequence[Line]):
     ----------
     written, ranks, places, categories : lists
         As in `Line`, one entry each.
-    has_turns, has_references : bool
-        Recent ones stand alone; some are no recent ones.
     rounds : round by place
         Of those that belong to one.
+    has_turns, has_references : bool
+        Recent ones stand alone; some are no recent ones.
     """
 
     written: list[Written]
     ranks: list[int]
     places: list[int]
     categories: list[Category]
+    rounds: Mapping[int, int]
     has_turns: bool = True
     has_references: bool = False
-    rounds: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> Lines:
@@ -89,9 +89,9 @@ class Lines(Sequence[Line]):
             [line.rank for line in given],
             [line.place for line in given],
             [line.category for line in given],
+            {line.place: line.round for line in given if line.round is not None},
             any(line.is_turn for line in given),
             any(line.category is Category.SEMANTIC for line in given),
-            {line.place: line.round for line in given if line.round is not None},
         )
 
     def __len__(self) -> int:
