@@ -64,7 +64,8 @@ def safe_name(name: str) -> str:
 
 
 def _encode(message: NeutralMessage, form: str, *, with_names: bool) -> bytes:
-    made = message.forms[form] = orjson.dumps(_message(message, with_names=with_names))
+    dumped = orjson.dumps(_message(message, with_names=with_names))
+    made = message.forms[form] = bytes(memoryview(dumped))  # a copy: orjson's own holds on to 4 KiB
     return made
 
 

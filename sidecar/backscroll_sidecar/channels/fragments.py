@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 MAX_BYTES = 1_048_576
-"""Of one channel: some 600 messages of ordinary length in one style."""
+"""Of one channel: some 500 messages of ordinary length in one style."""
 STYLE_BYTES = 300
 """Of a style without messages."""
 

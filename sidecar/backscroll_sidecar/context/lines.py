@@ -178,13 +178,6 @@ def render_line(said: Said, style: SpeakerStyle, mark: str = "") -> str:
     return f"{mark}{speaker(said, style)}: {indent(said.whole)}"
 
 
-def render_turn(said: Said, style: SpeakerStyle, mark: str = "") -> str:
-    """The content of a message of its own: the role stands outside, so plain style leaves the text as it is."""
-    if outside(said, style):
-        return mark + said.whole
-    return render_line(said, style, mark)
-
-
 def parse_lines(block: str) -> list[ParsedLine]:
     """The messages of a block of lines, as `render_line` wrote them (S1-21)."""
     out = []
