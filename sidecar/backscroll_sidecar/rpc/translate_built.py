@@ -66,6 +66,7 @@ _RENDERED_ROLE = {
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _score = struct.Struct("<cd").pack
+_SCORE_BYTES = struct.calcsize("<cd")
 
 
 def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) -> bytes:
@@ -101,8 +102,9 @@ def encode_items(items: Items) -> bytes:
     for written, category, token_count, rank, score, sources in zip(*columns, strict=True):
         known = written.turn.forms.get((category, token_count))
         said = known or _encode_said(written, category, token_count)
-        chosen = b"%b%b%b" % (varint(rank), _score(_SCORE, score), _sources(sources))
-        pieces += (_ITEMS, varint(len(said) + len(chosen)), said, chosen)
+        place, why = varint(rank), _sources(sources)
+        size = varint(len(said) + len(place) + _SCORE_BYTES + len(why))
+        pieces += (_ITEMS, size, said, place, _score(_SCORE, score), why)
     return b"".join(pieces)
 
 
