@@ -160,11 +160,11 @@ class ContextBuilder:
             *lost,
             *not_adapted,
         )
-        watch.lap("record")
         built = built_context(
             request, route.model, context_id, opened, question, picked, parts, fitted, payloads, events,
             degradations, watch,
         )  # fmt: skip
+        watch.lap("record")
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         log_built(built)
         return built

@@ -141,11 +141,8 @@ class Drafts:
 
     def finish(self) -> list[Written]:
         """The rows as they are written, kept for the next build."""
-        if not all(self.found):
-            for place, one in enumerate(self.found):
-                if one is None:
-                    self.found[place] = self._write(self.rows[place], self.marks[place])
-        return self.found  # type: ignore[return-value]
+        drafts = zip(self.found, self.rows, self.marks, strict=True)
+        return [one or self._write(row, mark) for one, row, mark in drafts]
 
     def _write(self, row: int, mark: str) -> Written:
         view, own = self.view, self.pen.self_ids
