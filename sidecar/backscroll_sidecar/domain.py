@@ -5,6 +5,7 @@ Times are milliseconds since the epoch (``_ms``), durations name their unit, tex
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
@@ -373,7 +374,11 @@ class Degradation:
 
 @dataclass(frozen=True, slots=True)
 class NeutralMessage:
-    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from."""
+    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.
+
+    `tokens` remembers those of its content, `forms` the bytes of whoever encodes it, by a name of its own: a message
+    that is kept with a channel is counted and encoded once. No parts of its value.
+    """
 
     role: Role
     content: str
@@ -381,6 +386,12 @@ class NeutralMessage:
     message_ids: tuple[str, ...] = ()
     tool_calls: tuple[ToolCallPart, ...] = ()
     tool_call_id: str = ""
+    tokens: dict[TokenizerName, int] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    forms: dict[Hashable, bytes] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ def test_preferences_go_before_the_question_does(lines):
 class KeepsAll:
     """A compressor that keeps to nothing."""
 
-    def compress(self, lines, limits, cost):
+    def compress(self, lines, limits):
         return Compressed(tuple(lines), len(lines))
 
 

@@ -13,18 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.adapters import OpenAIChat
-from backscroll_sidecar.analyze import token_counter
-from backscroll_sidecar.context.budget import Frame, line_cost
 from backscroll_sidecar.context.compress import CUT_MARK, Limits, SimpleCompressor, cut_text
 from backscroll_sidecar.context.layouts import Parts, StandardAssembler
+from backscroll_sidecar.context.lines import time_mark
+from backscroll_sidecar.context.selected import Line, Lines
+from backscroll_sidecar.context.writing import Pen
 from backscroll_sidecar.domain import Category, Layout, TokenizerName
 from backscroll_sidecar.errors import StoreUnavailable
 from tests.kit.chats import ANN, HOUR_MS, say
 from tests.kit.rooms import Room, ids
 from tests.property.chats import plain_texts, texts
-from tests.property.test_roles import lines, styles
-
-COUNTER = token_counter(TokenizerName.O200K)
+from tests.property.test_roles import said, styles
 
 
 @pytest.fixture
@@ -36,13 +35,19 @@ def _no_io(monkeypatch):
     monkeypatch.setattr(builtins, "open", refuse)
 
 
-some_lines = st.lists(lines, max_size=8).map(
-    lambda made: [
-        replace(line, rank=n + 1, place=n, message_id=f"m{n}",
-                category=Category.SEMANTIC if n % 3 == 2 else Category.RECENT)
-        for n, line in enumerate(made)
-    ]
-)  # fmt: skip
+@st.composite
+def some_lines(draw: st.DrawFn) -> Lines:
+    style, has_turns = draw(styles), draw(st.booleans())
+    pen = Pen(style.speaker)
+    lines = []
+    for n, one in enumerate(draw(st.lists(said, max_size=8))):
+        written = pen.write(replace(one, message_id=f"m{n}"), time_mark(one.sent_at_ms, style))
+        category = Category.SEMANTIC if n % 3 == 2 else Category.RECENT
+        is_turn = has_turns and category is Category.RECENT
+        lines.append(Line(written, n + 1, n, category, is_turn))
+    return Lines.of(lines)
+
+
 limits = st.builds(
     Limits,
     max_messages=st.none() | st.integers(1, 6),
@@ -52,14 +57,12 @@ limits = st.builds(
 
 
 @pytest.mark.usefixtures("_no_io")
-@given(some_lines, limits, styles)
-def test_the_compressor_is_pure(given_lines, given_limits, style):
+@given(some_lines(), limits)
+def test_the_compressor_is_pure(given_lines, given_limits):
     """S3-05, S3-09, S3-11, S3-12, S3-21: same input, same output, input untouched, no I/O; the limits hold; with
     nothing to do the output is the input."""
-    frame = Frame(4_096, 0, "", Layout.TURNS, False, False, TokenizerName.O200K)
-    cost = line_cost(style, frame, COUNTER)
     before = copy.deepcopy(given_lines)
-    one, other = (SimpleCompressor().compress(given_lines, given_limits, cost) for _ in range(2))
+    one, other = (SimpleCompressor().compress(given_lines, given_limits) for _ in range(2))
     assert one == other
     assert given_lines == before
     kept = [line.place for line in one.lines]
@@ -70,19 +73,19 @@ def test_the_compressor_is_pure(given_lines, given_limits, style):
         newest = range(max(0, len(given_lines) - given_limits.max_messages), len(given_lines))
         assert set(kept) <= set(newest)
     if given_limits.max_chars_per_message is not None:
-        assert all(len(line.text) <= given_limits.max_chars_per_message for line in one.lines)
+        assert all(len(line.said.text) <= given_limits.max_chars_per_message for line in one.lines)
     if given_limits.max_tokens is not None:
-        assert sum(map(cost, one.lines)) <= max(0, given_limits.max_tokens)
+        assert sum(line.cost for line in one.lines) <= max(0, given_limits.max_tokens)
     if given_limits == Limits():
-        assert (list(one.lines), one.was_cut) == (given_lines, False)
+        assert (one.lines, one.was_cut) == (given_lines, False)
 
 
 @pytest.mark.usefixtures("_no_io")
-@given(some_lines, styles, st.sampled_from(Layout), st.booleans(), texts)
-def test_the_assembler_is_pure(given_lines, style, layout, include_system, question):
+@given(some_lines(), st.sampled_from(Layout), st.booleans(), texts)
+def test_the_assembler_is_pure(given_lines, layout, include_system, question):
     """S3-06, S3-13: same input, same output, input untouched, no I/O; every line in exactly one message; the question
     last."""
-    parts = Parts(question, given_lines, "Be kind.", ("tea",), style)
+    parts = Parts(question, given_lines, "Be kind.", ("tea",))
     before = copy.deepcopy(parts)
     one, other = (
         StandardAssembler().assemble(parts, layout, include_system=include_system) for _ in range(2)
@@ -90,7 +93,7 @@ def test_the_assembler_is_pure(given_lines, style, layout, include_system, quest
     assert one == other
     assert parts == before
     named = [id for message in one.payload_messages for id in message.message_ids]
-    assert sorted(named) == sorted(line.message_id for line in given_lines)
+    assert sorted(named) == sorted(line.said.message_id for line in given_lines)
     assert one.payload_messages[-1].content.endswith(question)
     assert OpenAIChat().payload(one.payload_messages, model="m") == OpenAIChat().payload(
         other.payload_messages, model="m"

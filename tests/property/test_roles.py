@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.context.lines import (
-    Line,
     LineStyle,
+    Said,
     escape_name,
     indent,
     parse_lines,
     render_line,
+    time_mark,
     unescape_name,
     unindent,
 )
@@ -56,8 +57,8 @@ def test_escaping_is_reversible(name):
     assert escaped == escaped.strip()
 
 
-lines = st.builds(
-    Line,
+said = st.builds(
+    Said,
     message_id=st.just("m"),
     role=st.sampled_from(Role),
     is_own=st.booleans(),
@@ -66,7 +67,6 @@ lines = st.builds(
     kind=st.sampled_from(AuthorKind),
     text=st.one_of(texts, plain_texts),
     sent_at_ms=st.integers(0, 2 * NOON_MS),
-    rank=st.just(1),
 )
 styles = st.builds(
     LineStyle,
@@ -77,10 +77,12 @@ styles = st.builds(
 )
 
 
-@given(st.lists(lines, max_size=6), styles)
+@given(st.lists(said, max_size=6), styles)
 def test_lines_can_be_read_back(given_lines, style):
     """S1-21, N-07: role, id, name and text of every line come back, and no line more."""
-    block = "\n".join(render_line(line, style) for line in given_lines)
+    block = "\n".join(
+        render_line(line, style.speaker, time_mark(line.sent_at_ms, style)) for line in given_lines
+    )
     parsed = parse_lines(block)
     assert len(parsed) == len(given_lines)
     for line, back in zip(given_lines, parsed, strict=True):

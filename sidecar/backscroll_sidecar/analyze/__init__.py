@@ -17,7 +17,12 @@ from backscroll_sidecar.analyze.keywords import keywords, segmenter_name
 from backscroll_sidecar.analyze.mentions import Roster, StaticRoster, mention_ids
 from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
 from backscroll_sidecar.analyze.stopwords import is_stop_word
-from backscroll_sidecar.analyze.tokens import TokenCounter, token_counter
+from backscroll_sidecar.analyze.tokens import (
+    TokenCounter,
+    count_lines,
+    repeated_tokens,
+    token_counter,
+)
 from backscroll_sidecar.analyze.types import classify
 from backscroll_sidecar.domain import AuthorKind
 
@@ -34,6 +39,7 @@ __all__ = [
     "asks_when",
     "classify",
     "clean_text",
+    "count_lines",
     "date_spans",
     "has_nul",
     "is_addressed",
@@ -41,6 +47,7 @@ __all__ = [
     "keywords",
     "mention_ids",
     "recall_signs",
+    "repeated_tokens",
     "segmenter_name",
     "speaks_of_self",
     "token_counter",

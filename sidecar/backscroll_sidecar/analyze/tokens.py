@@ -8,7 +8,8 @@ plain estimate (NOTES, "Tokens").
 
 from __future__ import annotations
 
-from functools import cache
+import re
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 import quicktok
@@ -17,7 +18,17 @@ from backscroll_sidecar.analyze.sanitise import clean_text
 from backscroll_sidecar.domain import TokenizerName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+_SEAM = re.compile(r"\n(?=[^\s/])")
+"""A line break with no white space and no slash behind it.
+
+o200k_base splits a text into words before anything else. Only two of its rules take a line break, ``\\s*[\\r\\n]+`` and
+``[^\\s\\p{L}\\p{N}]+[\\r\\n/]*``; neither goes on behind such a place, and no rule looks back: the counts of the
+pieces add up to that of the whole.
+"""
+SHORT_CHARS = 1_024
+"""Counts of longer texts are remembered for the last few only: a system text or tools may take 256 KiB."""
 
 
 class TokenCounter(Protocol):
@@ -83,3 +94,33 @@ def _instance(name: TokenizerName) -> TokenCounter:
 def token_counter(name: TokenizerName = TokenizerName.O200K) -> TokenCounter:
     """The counter of that name: one instance a process, without state, safe from any thread."""
     return _instance(name)
+
+
+def count_lines(counter: TokenCounter, text: str, known: Mapping[str, int]) -> int:
+    """Tokens of a text of many lines, as many as `counter` counts, with less work where lines are known.
+
+    Parameters
+    ----------
+    known : lines, without the line break behind them, to the tokens of both together.
+    """
+    if counter.name is not TokenizerName.O200K:
+        return counter.count(text)
+    *lines, last = _SEAM.split(text)
+    return sum([known.get(line) or counter.count(line + "\n") for line in lines]) + counter.count(
+        last
+    )
+
+
+def repeated_tokens(text: str, name: TokenizerName) -> int:
+    """Tokens of a text that comes again and again: system texts, tools, speakers."""
+    return _short_tokens(text, name) if len(text) <= SHORT_CHARS else _long_tokens(text, name)
+
+
+@lru_cache(maxsize=4_096)
+def _short_tokens(text: str, name: TokenizerName) -> int:
+    return token_counter(name).count(text)
+
+
+@lru_cache(maxsize=64)
+def _long_tokens(text: str, name: TokenizerName) -> int:
+    return token_counter(name).count(text)

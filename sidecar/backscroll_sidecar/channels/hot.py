@@ -19,6 +19,7 @@ from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView, MessageIds
+from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, StoredMessage
 from backscroll_sidecar.ports import Applied, FragmentCodec
 
@@ -94,6 +95,7 @@ class HotChannel:
         self._authors: list[AuthorAs] = []
         self._names: list[str] = []
         self._replies = ReplyMemo()
+        self._written = Written()
         self._view: ChannelView | None = None
         if stored:
             self.load([batch_of(sorted(stored, key=lambda s: s.seq), codec)])
@@ -125,11 +127,13 @@ class HotChannel:
             + self._id_rows.nbytes
             + self._bodies.nbytes
             + self._replies.nbytes
+            + self._written.nbytes
             + len(self.people.ids) * PERSON_BYTES
         )
 
     def publish(self, applied: Applied) -> None:
         """Take over what a committed change did. Idempotent: rows already held are only replaced by newer revisions."""
+        renamed = self.people.renamed
         if applied.stored:
             rows = self._rows_of([s.message.id for s in applied.stored])
             here = list(zip(applied.stored, rows, strict=True))
@@ -142,6 +146,8 @@ class HotChannel:
             if fresh:
                 self.load([batch_of(fresh, self._codec)])
         self.people.note_members(applied.members)
+        if self.people.renamed > renamed:
+            self._written = Written()
         self._view = None
 
     def load(self, batches: Sequence[Batch]) -> None:
@@ -215,6 +221,7 @@ class HotChannel:
             authors=self._authors,
             names=self._names,
             replies=self._replies,
+            written=self._written,
             all_live=not (column["state"] != MessageState.LIVE).any(),
         )
 
@@ -310,6 +317,7 @@ class HotChannel:
         self._tool_rounds = self._tool_rounds.replaced(parts)
         seqs = [item.seq for item in changed.values()]
         self.stretches = [s for s in self.stretches if not any(map(s.holds, seqs))]
+        self._written = self._written.without(seqs)
         self._changed(first)
 
     def rows_for_segment(self, least: int, full: int, merged: int) -> NDArray[np.intp] | None:

@@ -49,6 +49,10 @@ class People:
 
     `by_name_part` holds the users by whole case-folded name and by each word of it, of two characters or more: for
     ranking, where several may be meant, never for identity.
+
+    Attributes
+    ----------
+    renamed : how often anybody got another name than before, or a first one.
     """
 
     def __init__(self) -> None:
@@ -57,6 +61,7 @@ class People:
         self.index: dict[str, int] = {}
         self.joined_at_ms: dict[int, int] = {}
         self.left_at_ms: dict[int, int] = {}
+        self.renamed = 0
         self.longest_name_chars = 0
         self._by_name: dict[str, str | None] = {}
         self.by_name_part = NameParts()
@@ -79,7 +84,7 @@ class People:
         """
         index = self.intern(author.id)
         if author.name and self.names[index] != author.name:
-            self.names[index] = self.names[index] or author.name
+            self._rename(index, self.names[index] or author.name)
             self._note_name(author.name, author.id)
         return index
 
@@ -88,8 +93,7 @@ class People:
         taken_away = False
         for member in members:
             index = self.intern(member.user_id)
-            if member.name:
-                self.names[index] = member.name
+            self._rename(index, member.name or self.names[index])
             names = tuple(filter(None, (member.name, *member.former_names, *member.aliases)))
             before = self._member_names.get(index, ())
             self._member_names[index] = names
@@ -111,6 +115,11 @@ class People:
         """Part of the roster a message is analysed with; a question needs no inferred edge."""
         del user_id
         return None
+
+    def _rename(self, index: int, name: str) -> None:
+        if self.names[index] != name:
+            self.names[index] = name
+            self.renamed += 1
 
     def _forget_names(self) -> None:
         """An alias was taken away: what is known by name is what the members say."""

@@ -16,6 +16,7 @@ from backscroll_sidecar.channels.lexicon import LexiconView, Words
 from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
+from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey
 
 
@@ -67,6 +68,8 @@ class ChannelView:
         The row of a message by the number of its id in `ids`; rows behind n belong to later generations.
     replies : ReplyMemo
         What the reply model keeps of these rows: a cache, not a part of the value.
+    written : Written
+        What builds wrote of these rows: another one.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
     """
@@ -98,6 +101,7 @@ class ChannelView:
     authors: Sequence[AuthorAs]
     names: Sequence[str]
     replies: ReplyMemo
+    written: Written
     all_live: bool
 
     def row_of(self, message_id: str) -> int:

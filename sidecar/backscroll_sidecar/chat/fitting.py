@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from backscroll_sidecar.analyze import TokenCounter, token_counter
 from backscroll_sidecar.chat.turns import Turn
-from backscroll_sidecar.context.budget import MESSAGE_TOKENS, Frame, payload_tokens
+from backscroll_sidecar.context.budget import Frame, Tokens, payload_tokens
+from backscroll_sidecar.context.writing import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Layout, NeutralMessage, Role
 from backscroll_sidecar.errors import BudgetTooSmall
 
@@ -72,7 +73,7 @@ def _tokens(turn: Turn, counter: TokenCounter) -> int:
         tokenizer=turn.tokenizer,
     )
     calls = sum(_call_tokens(message, counter) for message in turn.messages)
-    return payload_tokens(turn.messages, frame, counter) + calls
+    return payload_tokens(turn.messages, frame, Tokens(counter)) + calls
 
 
 def _call_tokens(message: NeutralMessage, counter: TokenCounter) -> int:

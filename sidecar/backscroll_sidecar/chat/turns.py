@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import orjson
@@ -125,7 +125,16 @@ class Turn:
 
 def encode_turn(turn: Turn) -> bytes:
     """The turn as bytes for the store."""
-    return orjson.dumps({"version": FORMAT_VERSION, "turn": turn})
+    return orjson.dumps(
+        {"version": FORMAT_VERSION, "turn": turn},
+        default=_values,
+        option=orjson.OPT_PASSTHROUGH_DATACLASS,
+    )
+
+
+def _values(part: Any) -> dict[str, object]:  # noqa: ANN401 - the turn and the values in it
+    """What a part of a turn is made of: what it only remembers is left out."""
+    return {one.name: getattr(part, one.name) for one in fields(part) if one.init}
 
 
 def decode_turn(body: bytes) -> Turn:

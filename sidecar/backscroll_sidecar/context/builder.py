@@ -10,12 +10,13 @@ from datetime import tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import structlog
 
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit
+from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.events import compression_events
@@ -39,6 +40,7 @@ from backscroll_sidecar.context.result import Opened, built_context, log_built
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
+from backscroll_sidecar.context.writing import Pen, draft
 from backscroll_sidecar.domain import (
     ChannelKey,
     Degradation,
@@ -48,6 +50,7 @@ from backscroll_sidecar.errors import BackscrollError, InvalidRequest, StoreUnav
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
+from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
@@ -68,6 +71,7 @@ class Provider(Protocol):
         """A channel with nothing in it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Route:
     """What a request resolves to before anything is read."""
@@ -141,8 +145,10 @@ class ContextBuilder:
         picked = await self._pick(request, route, opened, question, deadline)
         watch.lap("pick")
         context_id = uuid.uuid4().hex
-        parts, limits = self._parts(request, route, opened.view, question, picked)
-        fitted, lost = self._fit(request, route, parts, limits)
+        parts = await self._parts(request, route, opened.view, question, picked)
+        watch.lap("write")
+        limits = Limits(picked.profile.max_messages, picked.profile.max_chars_per_message)
+        fitted, lost = await self._fit(request, route, parts, limits)
         watch.lap("fit")
         payloads, not_adapted = self._payloads(request, route, fitted)
         watch.lap("adapt")
@@ -154,11 +160,11 @@ class ContextBuilder:
             *lost,
             *not_adapted,
         )
-        watch.lap("record")
         built = built_context(
             request, route.model, context_id, opened, question, picked, parts, fitted, payloads, events,
             degradations, watch,
         )  # fmt: skip
+        watch.lap("record")
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         log_built(built)
         return built
@@ -265,35 +271,35 @@ class ContextBuilder:
             query, question, profile, deadline, membership_only=request.visible_since_membership
         )
 
-    def _parts(
+    async def _parts(
         self,
         request: BuildRequest,
         route: Route,
         view: ChannelView,
         question: Question,
         picked: Picked,
-    ) -> tuple[Parts, Limits]:
-        lines = lines_of(request, view, picked)
-        style = LineStyle(
-            speaker_style(request, question, lines),
-            request.time_style,
-            question.asked_at_ms,
-            route.zone,
-        )
+    ) -> Parts:
+        """All that is to be shown, written; messages that were not written before in a thread if they take long."""
+        places = np.sort(np.array(picked.selection.order, np.intp))
+        rows = picked.gathered.rows[places]
+        speaker = speaker_style(request, question, view, rows)
+        style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
+        pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
+        drafts = draft(view, rows, style, pen)
+        is_long = drafts.left_us() > INLINE_US
+        written = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label
-        parts = Parts(
-            question=question_text(question, style, request.layout),
-            lines=lines,
+        return Parts(
+            question=question_text(question, speaker, request.layout),
+            lines=lines_of(request.layout, picked, places, written),
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=picked.gathered.preferences,
-            style=style,
             question_label=QUESTION_LABEL if label is None else label,
             question_name=question.asker.name or question.asker.id if question.asker else "",
+            speaker=speaker,
         )
-        profile = picked.profile
-        return parts, Limits(profile.max_messages, profile.max_chars_per_message)
 
-    def _fit(
+    async def _fit(
         self, request: BuildRequest, route: Route, parts: Parts, limits: Limits
     ) -> tuple[Fitted, tuple[Degradation, ...]]:
         """Inside the budget; a compressor or assembler that breaks is replaced by the plain one."""
@@ -309,12 +315,17 @@ class ContextBuilder:
             tokenizer=request.tokenizer,
         )
         lost: list[Degradation] = []
-        try:
-            fitted = fit(parts, limits, frame, self._compressor, self._assembler)
-        except StageFailed as failed:  # law 5
-            log.warning("fitting failed", stage=failed.stage, exc_info=True)
-            lost.append(Degradation(failed.stage, "ERROR"))
-            fitted = fit(parts, limits, frame, SimpleCompressor(), StandardAssembler())
+
+        def fit_parts() -> Fitted:
+            try:
+                return fit(parts, limits, frame, self._compressor, self._assembler)
+            except StageFailed as failed:  # law 5
+                log.warning("fitting failed", stage=failed.stage, exc_info=True)
+                lost.append(Degradation(failed.stage, "ERROR"))
+                return fit(parts, limits, frame, SimpleCompressor(), StandardAssembler())
+
+        is_long = fit_us(parts, limits) > INLINE_US
+        fitted = await asyncio.to_thread(fit_parts) if is_long else fit_parts()
         if fitted.preferences_dropped:
             lost.append(Degradation("compress", "BUDGET", "preferences"))
         return fitted, tuple(lost)

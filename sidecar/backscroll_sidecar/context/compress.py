@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import regex
 
-from backscroll_sidecar.context.lines import Line
+from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.domain import Fate
+from backscroll_sidecar.values import quick
 
 CUT_MARK = "…"
 _GRAPHEME = regex.compile(r"\X")
 _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]{2}")
 """Two characters of which each is a grapheme of its own: the usual text."""
 
-LineCost = Callable[[Line], int]
 
-
+@quick
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What must be kept to. None: no limit.
@@ -37,39 +37,39 @@ class Limits:
 class Compressed:
     """Lines in time order, and what became of those left out, by place."""
 
-    lines: tuple[Line, ...]
+    lines: Sequence[Line]
     original_count: int
     dropped: Mapping[int, Fate] = field(default_factory=dict)
 
     @property
     def was_cut(self) -> bool:
         """Whether anything was left out or shortened: only then is there an event (S3-11, S3-16)."""
-        return len(self.lines) < self.original_count or any(line.truncated for line in self.lines)
+        return len(self.lines) < self.original_count or Lines.of(self.lines).any_truncated
 
 
 class Compressor(Protocol):
     """Reduces what goes to the model. Must be a pure function of its arguments (S3-05)."""
 
-    def compress(self, lines: Sequence[Line], limits: Limits, cost: LineCost) -> Compressed:
+    def compress(self, lines: Lines, limits: Limits) -> Compressed:
         """Keep to `limits`; lines come and go in time order."""
 
 
 class SimpleCompressor:
     """Design S3's compressor, with a token budget."""
 
-    def compress(self, lines: Sequence[Line], limits: Limits, cost: LineCost) -> Compressed:
+    def compress(self, lines: Lines, limits: Limits) -> Compressed:
         """Newest messages, then shorter ones, then the best ranked that fit. O(n log n)."""
         dropped: dict[int, Fate] = {}
-        kept = list(lines)
+        kept: Sequence[Line] = lines
         if limits.max_messages is not None and len(kept) > limits.max_messages:
             kept, over = _newest(kept, limits.max_messages)
             dropped.update((line.place, Fate.LIMIT) for line in over)
         if limits.max_chars_per_message is not None:
             kept = [shorten(line, limits.max_chars_per_message) for line in kept]
-        if limits.max_tokens is not None:
-            kept, over = _fitting(kept, limits.max_tokens, cost)
+        if limits.max_tokens is not None and sum(Lines.of(kept).costs) > limits.max_tokens:
+            kept, over = _fitting(kept, limits.max_tokens)
             dropped.update((line.place, Fate.BUDGET) for line in over)
-        return Compressed(tuple(kept), len(lines), dropped)
+        return Compressed(kept, len(lines), dropped)
 
 
 def _newest(lines: Sequence[Line], most: int) -> tuple[list[Line], list[Line]]:
@@ -89,9 +89,7 @@ def _blocks(lines: Iterable[Line]) -> Iterable[list[Line]]:
     return blocks.values()
 
 
-def _fitting(
-    lines: Sequence[Line], max_tokens: int, cost: LineCost
-) -> tuple[list[Line], list[Line]]:
+def _fitting(lines: Sequence[Line], max_tokens: int) -> tuple[list[Line], list[Line]]:
     """Walk from the best rank down; what does not fit is left out and the walk goes on with the next.
 
     The lines of a tool round fit together or not at all (P-10).
@@ -99,7 +97,7 @@ def _fitting(
     left = max_tokens
     taken: set[int] = set()
     for block in _blocks(sorted(lines, key=lambda line: line.rank)):
-        tokens = sum(map(cost, block))
+        tokens = sum(line.cost for line in block)
         if tokens <= left:
             left -= tokens
             taken.update(line.place for line in block)
@@ -111,18 +109,19 @@ def block_of(line: Line) -> tuple[bool, int]:
     return (False, line.place) if line.round is None else (True, line.round)
 
 
-def whole_blocks(kept: Sequence[Line], lines: Sequence[Line]) -> list[Line]:
+def whole_blocks(kept: Lines, lines: Lines) -> Lines:
     """The lines kept, but for those of a tool round of which another line of `lines` was not kept (P-10)."""
-    places = {line.place for line in kept}
-    broken = {line.round for line in lines if line.round is not None and line.place not in places}
-    return [line for line in kept if line.round is None or line.round not in broken]
+    if not lines.rounds:
+        return kept
+    places = set(kept.places)
+    broken = {lines.rounds.get(place) for place in lines.places if place not in places} - {None}
+    return Lines.of([line for line in kept if line.round not in broken]) if broken else kept
 
 
 def shorten(line: Line, max_chars: int) -> Line:
     """The line cut to `max_chars` code points, mark included, never inside a grapheme (S3-10)."""
-    if len(line.text) <= max_chars:
-        return line
-    return replace(line, text=cut_text(line.text, max_chars), truncated=True)
+    text = line.said.text
+    return line if len(text) <= max_chars else line.with_text(cut_text(text, max_chars))
 
 
 def cut_text(text: str, max_chars: int) -> str:

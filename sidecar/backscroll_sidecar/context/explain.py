@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.model import CandidateExplanation, Explanation
@@ -18,9 +16,9 @@ def explain(
     ranked: Ranked,
     selection: Selection,
     profile: Profile,
-    ranks: Mapping[int, int],
 ) -> Explanation:
-    """One entry a candidate, in time order. `ranks` holds the final ranks by place."""
+    """One entry a candidate, in time order."""
+    ranks = selection.ranks()
     scores, linear, shares = ranked.scores.tolist(), ranked.linear.tolist(), ranked.shares.tolist()
     kinds = _kinds(ranked, profile)
     candidates = tuple(

@@ -90,7 +90,10 @@ class Gathered:
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """The names of the sources that proposed candidate `place`."""
-        bits = int(self.source_bits[place])
+        return self.sources_in(int(self.source_bits[place]))
+
+    def sources_in(self, bits: int) -> tuple[str, ...]:
+        """The names of the sources that `source_bits` of this value stand for."""
         return tuple(name for i, name in enumerate(self.sources) if bits >> i & 1)
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Protocol
 
-from backscroll_sidecar.context.lines import (
-    PLAIN,
-    Line,
-    LineStyle,
-    indent,
-    render_line,
-    render_turn,
-)
-from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role
+from backscroll_sidecar.context.lines import indent
+from backscroll_sidecar.context.selected import Lines
+from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
+from backscroll_sidecar.values import quick
 
 RECENT_TITLE = "Conversation (recent):"
 SEMANTIC_TITLE = "Relevant reference (semantic):"
@@ -23,31 +20,52 @@ PREFERENCES_LABEL = "User Preferences: "
 SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
+_ID: Callable[[Written], str] = attrgetter("said.message_id")
+NO_LINES = Lines([], [], [], [], {})
 _LABELS = re.compile(rf"\A(\s*{PREFERENCES_LABEL.strip()})+")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Everything a model is to see. Empty means absent. `question` is the question as it is to be written."""
 
     question: str
-    lines: Sequence[Line] = ()
+    lines: Lines = NO_LINES
     system: str = ""
     preferences: Sequence[str] = ()
-    style: LineStyle = PLAIN
     question_label: str = QUESTION_LABEL
     question_name: str = ""
+    speaker: SpeakerStyle = SpeakerStyle.ROLE
+
+    def showing(self, lines: Lines, preferences: Sequence[str]) -> Parts:
+        """The same with other lines and preferences."""
+        return Parts(
+            self.question,
+            lines,
+            self.system,
+            preferences,
+            self.question_label,
+            self.question_name,
+            self.speaker,
+        )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A piece of the context: which part it is, its text, and the messages in it."""
+    """A piece of the context: which part it is, its text, and the stored messages in it.
+
+    `turns` are the messages that show it, where they show nothing else.
+    """
 
     part: str
     text: str
     message_ids: tuple[str, ...] = ()
+    turns: tuple[NeutralMessage, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """A context in one layout.
@@ -74,7 +92,7 @@ class StandardAssembler:
 
     def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
         """See `Assembler`."""
-        sections = context_sections(parts)
+        sections = context_sections(parts, has_turns=layout is Layout.TURNS)
         context = _join([section.text for section in sections])
         label = SYSTEM_LABEL + indent(parts.system) if include_system and parts.system else ""
         text = _join(filter(None, (label, context)))
@@ -88,7 +106,7 @@ class StandardAssembler:
         return Assembled(body, body if in_body else (*system, *body), text, sections)
 
 
-def context_sections(parts: Parts) -> tuple[Section, ...]:
+def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
     """Preferences, recent, semantic; empty ones absent (S1-10)."""
     sections = []
     if parts.preferences:
@@ -97,10 +115,12 @@ def context_sections(parts: Parts) -> tuple[Section, ...]:
         ("recent", RECENT_TITLE, Category.RECENT),
         ("semantic", SEMANTIC_TITLE, Category.SEMANTIC),
     ):
-        lines = [line for line in parts.lines if line.category is category]
-        if lines:
-            text = "\n".join([title, *(render_line(line, parts.style) for line in lines)])
-            sections.append(Section(part, text, tuple(line.message_id for line in lines)))
+        written = parts.lines.of_category(category)
+        if written:
+            text = "\n".join([title, *[one.line for one in written]])
+            stands_alone = has_turns and category is Category.RECENT
+            turns = tuple([one.turn for one in written]) if stands_alone else ()
+            sections.append(Section(part, text, tuple(map(_ID, written)), turns))
     return tuple(sections)
 
 
@@ -113,17 +133,8 @@ def preferences_line(preferences: Sequence[str]) -> str:
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> tuple[NeutralMessage, ...]:
     """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
     del text
-    recent = [
-        NeutralMessage(
-            line.rendered_role,
-            render_turn(line, parts.style),
-            "" if line.is_own or line.role is Role.SYSTEM else line.author_name or line.author_id,
-            (line.message_id,),
-        )
-        for line in parts.lines
-        if line.category is Category.RECENT
-    ]
-    rest = [section for section in sections if section.part != "recent"]
+    recent = [turn for section in sections for turn in section.turns]
+    rest = [section for section in sections if not section.turns]
     reference = _message(Role.USER, _join(s.text for s in rest), _ids(rest)) if rest else ()
     question = NeutralMessage(Role.USER, parts.question, parts.question_name)
     return (*recent, *reference, question)

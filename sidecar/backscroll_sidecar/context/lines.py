@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 
-from backscroll_sidecar.domain import AuthorKind, Category, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.values import quick
 
 MS_PER_DAY = 86_400_000
 ROLE_LABEL = {
@@ -35,12 +36,13 @@ _LINE = re.compile(
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One selected message, ready to be written. `is_own`: a line of the bot the context is for.
+class Said:
+    """What a line tells of one stored message. `is_own`: it is by the bot the context is for.
 
-    `round` is the same number on the lines of one tool round, None on others. `addition` is written behind the text
-    and never cut. `token_count` counts both; 0: not counted yet.
+    `addition` is written behind the text and never cut. `token_count` counts both and a line break, in o200k_base;
+    0: not counted yet. `truncated`: `text` is not all of it.
     """
 
     message_id: str
@@ -51,16 +53,12 @@ class Line:
     kind: AuthorKind
     text: str
     sent_at_ms: int
-    rank: int
-    category: Category = Category.RECENT
-    place: int = 0
-    round: int | None = None
     addition: str = ""
     token_count: int = 0
     truncated: bool = False
 
     @property
-    def written(self) -> str:
+    def whole(self) -> str:
         """The text with its addition."""
         return self.text + self.addition
 
@@ -72,6 +70,7 @@ class Line:
         return Role.ASSISTANT if self.is_own else Role.USER
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LineStyle:
     """How lines are written. `time` None: the date on lines more than 24 h before `asked_at_ms`."""
@@ -80,10 +79,6 @@ class LineStyle:
     time: TimeStyle | None = TimeStyle.NONE
     asked_at_ms: int = 0
     zone: tzinfo = UTC
-
-
-PLAIN = LineStyle()
-"""Role labels and no times: the lines of design S1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +127,21 @@ def unescape_name(name: str) -> str:
     )
 
 
-def outside(line: Line, style: LineStyle) -> bool:
+def outside(said: Said, style: SpeakerStyle) -> bool:
     """Whether the role says all there is to say about the speaker, so that a message of its own needs no prefix."""
-    return style.speaker is SpeakerStyle.ROLE or line.is_own or line.role is Role.SYSTEM
+    return style is SpeakerStyle.ROLE or said.is_own or said.role is Role.SYSTEM
 
 
-def speaker(line: Line, style: LineStyle) -> str:
+def speaker(said: Said, style: SpeakerStyle) -> str:
     """Who speaks, without the colon."""
-    if outside(line, style):
-        return ROLE_LABEL[line.rendered_role]
-    name = escape_name(line.author_name)
-    mark = BOT_MARK if line.kind is AuthorKind.BOT else ""
+    if outside(said, style):
+        return ROLE_LABEL[said.rendered_role]
+    name = escape_name(said.author_name)
+    mark = BOT_MARK if said.kind is AuthorKind.BOT else ""
     return (
-        f"{name} <{escape_name(line.author_id)}>{mark}"
+        f"{name} <{escape_name(said.author_id)}>{mark}"
         if name
-        else f"<{escape_name(line.author_id)}>{mark}"
+        else f"<{escape_name(said.author_id)}>{mark}"
     )
 
 
@@ -178,17 +173,9 @@ def relative(age_ms: int) -> str:
     return "just now"
 
 
-def render_line(line: Line, style: LineStyle) -> str:
+def render_line(said: Said, style: SpeakerStyle, mark: str = "") -> str:
     """The line of the text form: time, speaker, text."""
-    return f"{time_mark(line.sent_at_ms, style)}{speaker(line, style)}: {indent(line.written)}"
-
-
-def render_turn(line: Line, style: LineStyle) -> str:
-    """The content of a message of its own: the role stands outside, so plain style leaves the text as it is."""
-    mark = time_mark(line.sent_at_ms, style)
-    if outside(line, style):
-        return mark + line.written
-    return f"{mark}{speaker(line, style)}: {indent(line.written)}"
+    return f"{mark}{speaker(said, style)}: {indent(said.whole)}"
 
 
 def parse_lines(block: str) -> list[ParsedLine]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, overload
 
+from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import (
     Author,
     Category,
@@ -24,6 +26,7 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
+from backscroll_sidecar.values import quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class SystemPrompt:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
     """One BuildContext call, checked for types and sizes by the edge. Field meanings: context.proto.
@@ -92,8 +96,7 @@ class BuildRequest:
     time_left_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One selected message. `fragment` is its wire form; `rank` 1 is the best."""
 
     message_id: str
@@ -108,6 +111,42 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Items(Sequence[Item]):
+    """The selected messages in time order, by column; each is put together when it is looked at."""
+
+    written: Sequence[Written] = ()
+    ranks: Sequence[int] = ()
+    scores: Sequence[float] = ()
+    sources: Sequence[tuple[str, ...]] = ()
+    categories: Sequence[Category] = ()
+    token_counts: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(self.written)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        written = self.written[index]
+        return Item(
+            written.said.message_id,
+            written.fragment,
+            written.turn.role,
+            self.ranks[index],
+            self.scores[index],
+            self.sources[index],
+            self.categories[index],
+            self.token_counts[index],
+            written.said.truncated,
+        )
+
+
+@quick
+@dataclass(frozen=True, slots=True)
 class Payload:
     """A request body in one vendor's format."""
 
@@ -115,6 +154,7 @@ class Payload:
     body: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
     """Where the tokens went; `total` is the sum of all parts and at most `budget`."""
@@ -175,6 +215,7 @@ class Explanation:
     candidates: tuple[CandidateExplanation, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
     """What may differ between two equal requests."""
@@ -186,6 +227,7 @@ class Diagnostics:
     candidate_count: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
     """The answer to one build. Items in time order."""
@@ -194,7 +236,7 @@ class BuiltContext:
     channel_known: bool
     asked_at_ms: int
     profile: str
-    items: tuple[Item, ...]
+    items: Items
     messages: tuple[NeutralMessage, ...]
     payloads: tuple[Payload, ...]
     text: str

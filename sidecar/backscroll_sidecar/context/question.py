@@ -15,6 +15,7 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType, Role
 from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
+from backscroll_sidecar.values import quick
 
 SAME_TEXT_WINDOW_MS = 60_000
 NO_ROW = -1
@@ -32,6 +33,7 @@ US_PER_ASCII_CHAR, US_PER_CHAR = 0.4, 1.0
 """Words, tokens and type of a question; Chinese must be cut into words."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
     """The question of a build.

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import structlog
 
-from backscroll_sidecar.analyze import token_counter
+from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.budget import MESSAGE_TOKENS, Fitted
+from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.explain import explain
 from backscroll_sidecar.context.layouts import Parts
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Item, Payload
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Items, Payload
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
+from backscroll_sidecar.context.writing import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Degradation, Event, Rung
+from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
     """The channel a build reads, and what was lost on the way to it."""
@@ -50,7 +53,6 @@ def built_context(
     view, selection = opened.view, picked.selection
     for place, fate in fitted.dropped.items():
         selection.drop(place, fate, "compress")
-    ranks = {place: rank for rank, place in enumerate(selection.order, 1)}
     rung = Rung.EMPTY if opened.degradations else picked.rung
     return BuiltContext(
         context_id=context_id,
@@ -58,7 +60,7 @@ def built_context(
         channel_known=opened.known,
         asked_at_ms=question.asked_at_ms,
         profile=picked.profile.name,
-        items=_items(view, picked, fitted, ranks),
+        items=_items(picked, fitted),
         messages=fitted.assembled.messages,
         payloads=payloads,
         payload_messages=fitted.assembled.payload_messages,
@@ -69,7 +71,7 @@ def built_context(
         rung=rung,
         degradations=degradations,
         layout=request.layout,
-        speaker_style=parts.style.speaker,
+        speaker_style=parts.speaker,
         diagnostics=Diagnostics(
             watch.laps_us,
             opened.cache_hit,
@@ -83,7 +85,7 @@ def built_context(
         addressed=question.addressed,
         question_type=question.message_type,
         events=events,
-        explanation=explain(view, picked.gathered, picked.ranked, selection, picked.profile, ranks)
+        explanation=explain(view, picked.gathered, picked.ranked, selection, picked.profile)
         if request.explain
         else None,
     )
@@ -99,27 +101,24 @@ def _stable_prefix_tokens(request: BuildRequest, parts: Parts, fitted: Fitted) -
     if stable == parts.system:
         return tokens.tools + tokens.system
     # What follows the cut may join with the last token before it.
-    count = token_counter(request.tokenizer).count(stable)
+    count = repeated_tokens(stable, request.tokenizer)
     return tokens.tools + MESSAGE_TOKENS + count - 1 if count else tokens.tools
 
 
-def _items(
-    view: ChannelView, picked: Picked, fitted: Fitted, ranks: Mapping[int, int]
-) -> tuple[Item, ...]:
-    rows, scores = picked.gathered.rows, picked.ranked.scores
-    return tuple(
-        Item(
-            message_id=line.message_id,
-            fragment=view.fragments[int(rows[line.place])],
-            role=line.rendered_role,
-            rank=ranks[line.place],
-            score=float(scores[line.place]),
-            sources=picked.gathered.sources_of(line.place),
-            category=line.category,
-            token_count=fitted.line_tokens[line.place],
-            truncated=line.truncated,
-        )
-        for line in fitted.lines
+def _items(picked: Picked, fitted: Fitted) -> Items:
+    """What was selected in the end; ranked anew where the budget left something out."""
+    gathered, lines = picked.gathered, fitted.lines
+    places = np.array(lines.places, np.intp)
+    bits = gathered.source_bits[places].tolist()
+    names = {one: gathered.sources_in(one) for one in set(bits)}
+    ranks = picked.selection.ranks() if fitted.dropped else None
+    return Items(
+        lines.written,
+        [ranks[place] for place in lines.places] if ranks else lines.ranks,
+        picked.ranked.scores[places].tolist(),
+        [names[one] for one in bits],
+        lines.categories,
+        lines.costs,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,10 @@ class Selection:
     order: list[int]
     fates: list[Fate]
     decided_by: list[str]
+
+    def ranks(self) -> dict[int, int]:
+        """Ranks by place, 1 is the best."""
+        return dict(zip(self.order, count(1)))
 
     def drop(self, place: int, fate: Fate, stage: str) -> None:
         """Take a chosen candidate out again (budget, compressor)."""

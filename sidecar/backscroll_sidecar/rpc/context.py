@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat import ChatEvent, ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.rpc.guard import Call
+from backscroll_sidecar.rpc.lenient import parse
 from backscroll_sidecar.rpc.translate_built import encode_built
 from backscroll_sidecar.rpc.translate_chat import chat_request, event_to_proto, whole_answer
 from backscroll_sidecar.rpc.translate_context import build_request
@@ -33,17 +35,20 @@ class ContextServicer:
     """Answers ContextService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {}
+    PARSERS: Mapping[str, Callable[[bytes], Any]] = {"BuildContext": bytes}
 
     def __init__(self, builder: Builder, chat: Chat, server_version: str) -> None:
         self._builder = builder
         self._chat = chat
         self._server_version = server_version
 
-    async def build_context(self, request: pb.BuildContextRequest, call: Call) -> bytes:
+    async def build_context(self, raw: bytes, call: Call) -> bytes:
         """Select and order the messages for one question; the answer is joined from stored bytes."""
-        built = await self._builder.build(build_request(request, call.tenant, call.time_left_s))
-        return encode_built(built, self._server_version)
+        began_ns = time.perf_counter_ns()
+        message = parse(pb.BuildContextRequest, raw)
+        request = build_request(message, call.tenant, call.time_left_s)
+        parse_us = (time.perf_counter_ns() - began_ns) // 1_000
+        return encode_built(await self._builder.build(request), self._server_version, parse_us)
 
     async def stream_chat(
         self, request: pb.StreamChatRequest, call: Call

@@ -26,6 +26,7 @@ from backscroll_sidecar.rpc.gate import Gate
 from backscroll_sidecar.rpc.limits import DEFAULT_GATE, GATES, GateLimits
 from backscroll_sidecar.rpc.status import code_for, internal_status, status_for
 from backscroll_sidecar.rpc.tenants import Tenants
+from backscroll_sidecar.values import quick
 
 log = structlog.get_logger("backscroll.rpc")
 
@@ -36,6 +37,7 @@ DEADLINE_TOLERANCE_S = 0.001
 """An answer ready this late does not reach the caller in time any more."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a handler learns of a call besides its request. `deadline_s` is on the clock of `time.monotonic`."""
@@ -65,6 +67,7 @@ class Method:
     server_streaming: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class CallRecord:
     """What became of one call; no text of a user's is in it. `code` is gRPC's name of the status."""

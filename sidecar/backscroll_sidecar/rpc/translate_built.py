@@ -7,6 +7,7 @@ messages are put together by hand from the contract's field numbers, the rest by
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -16,10 +17,11 @@ from backscroll_sidecar.context.model import (
     CandidateExplanation,
     Diagnostics,
     Explanation,
-    Item,
+    Items,
     TokenCounts,
 )
-from backscroll_sidecar.domain import Event, NeutralMessage
+from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.domain import Category, Event, NeutralMessage
 from backscroll_sidecar.rpc.enums import (
     CATEGORY_NUMBERS,
     FATE_NUMBERS,
@@ -48,6 +50,14 @@ _CATEGORY = {
 }
 _TOKEN_COUNT = tag(pb.Item, "token_count", VARINT)
 _TRUNCATED = tag(pb.Item, "truncated", VARINT) + varint(1)
+_PAYLOADS = tag(pb.BuildContextResponse, "payloads", LENGTH)
+_FORMAT = {
+    name: tag(pb.Payload, "format", VARINT) + varint(number)
+    for name, number in PAYLOAD_FORMAT_NUMBERS.items()
+}
+_BODY = tag(pb.Payload, "body", LENGTH)
+_TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
+_DIAGNOSTICS = tag(pb.BuildContextResponse, "diagnostics", LENGTH)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
 _RENDERED_ROLE = {
     role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
@@ -55,46 +65,73 @@ _RENDERED_ROLE = {
 }
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
-_double = struct.Struct("<d").pack
+_score = struct.Struct("<cd").pack
+_SCORE_BYTES = struct.calcsize("<cd")
 
 
-def encode_built(built: BuiltContext, server_version: str) -> bytes:
-    """Serialise the answer to one build."""
-    pieces = [_rest(built, server_version).SerializeToString()]
+def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) -> bytes:
+    """Serialise the answer to one build.
+
+    Its diagnostics tell how long the request took to be parsed, `parse_us`, and how long this takes, up to themselves.
+    """
+    began_ns = time.perf_counter_ns()
+    pieces = [
+        lengthed(_PAYLOADS, _FORMAT[one.format] + lengthed(_BODY, one.body))
+        for one in built.payloads
+    ]
+    if built.text:
+        pieces.append(lengthed(_TEXT, built.text.encode()))
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
-    pieces.extend(map(encode_item, built.items))
-    pieces.extend(map(encode_message, built.messages))
+    pieces.append(encode_items(built.items))
+    pieces += [one.forms.get(_MESSAGES) or encode_message(one) for one in built.messages]
+    rest = _rest(built).SerializeToString()
+    encode_us = (time.perf_counter_ns() - began_ns) // 1_000
+    stage_us = {"parse": parse_us, **built.diagnostics.stage_us, "encode": encode_us}
+    told = _diagnostics(built.diagnostics, stage_us, server_version).SerializeToString()
+    pieces += (rest, lengthed(_DIAGNOSTICS, told))
     return b"".join(pieces)
 
 
-def encode_item(item: Item) -> bytes:
-    """Serialise one item as a field of the answer, its message as it was encoded when it came in."""
-    body = b"".join(
+def encode_items(items: Items) -> bytes:
+    """Serialise the items as fields of the answer, each message as it was encoded when it came in."""
+    pieces: list[bytes] = []
+    columns = (
+        items.written, items.categories, items.token_counts, items.ranks, items.scores, items.sources,
+    )  # fmt: skip
+    for written, category, token_count, rank, score, sources in zip(*columns, strict=True):
+        known = written.turn.forms.get((category, token_count))
+        said = known or _encode_said(written, category, token_count)
+        place, why = varint(rank), _sources(sources)
+        size = varint(len(said) + len(place) + _SCORE_BYTES + len(why))
+        pieces += (_ITEMS, size, said, place, _score(_SCORE, score), why)
+    return b"".join(pieces)
+
+
+def _encode_said(written: Written, category: Category, token_count: int) -> bytes:
+    """What of an item is the same whatever was asked, up to the key of its rank; kept with the message."""
+    made = b"".join(
         (
-            _MESSAGE,
-            varint(len(item.fragment)),
-            item.fragment,
-            _ROLE[item.role],
-            _RANK,
-            varint(item.rank),
-            _SCORE,
-            _double(item.score),
-            _sources(item.sources),
-            _CATEGORY[item.category],
+            lengthed(_MESSAGE, written.fragment),
+            _ROLE[written.turn.role],
+            _CATEGORY[category],
             _TOKEN_COUNT,
-            varint(item.token_count),
-            _TRUNCATED if item.truncated else b"",
+            varint(token_count),
+            _TRUNCATED if written.said.truncated else b"",
+            _RANK,
         )
     )
-    return lengthed(_ITEMS, body)
+    written.turn.forms[category, token_count] = made
+    return made
 
 
 def encode_message(message: NeutralMessage) -> bytes:
     """Serialise one message of the neutral list as a field of the answer."""
     ids = (lengthed(_MESSAGE_ID, one.encode()) for one in message.message_ids)
     content = lengthed(_CONTENT, message.content.encode())
-    return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + b"".join(ids))
+    made = lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + b"".join(ids))
+    message.forms[_MESSAGES] = made
+    return made
 
 
 @lru_cache(maxsize=1_024)
@@ -112,8 +149,8 @@ def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
     return list(dict.fromkeys(numbers)), own
 
 
-def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
-    """Everything but the items, the messages and the trigger."""
+def _rest(built: BuiltContext) -> pb.BuildContextResponse:
+    """Everything but diagnostics and what is joined: items, messages, trigger, payloads, text."""
     question_type = built.question_type
     return pb.BuildContextResponse(
         context_id=built.context_id,
@@ -121,11 +158,6 @@ def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
         channel_known=built.channel_known,
         asked_at_ms=built.asked_at_ms,
         profile=built.profile,
-        payloads=[
-            pb.Payload(format=PAYLOAD_FORMAT_NUMBERS[payload.format], body=payload.body)
-            for payload in built.payloads
-        ],
-        text=built.text,
         tokens=_tokens(built.tokens),
         stable_prefix_tokens=built.stable_prefix_tokens,
         rung=RUNG_NUMBERS[built.rung],
@@ -138,7 +170,6 @@ def _rest(built: BuiltContext, server_version: str) -> pb.BuildContextResponse:
         summary=built.summary,
         events=map(_event, built.events),
         explanation=None if built.explanation is None else _explanation(built.explanation),
-        diagnostics=_diagnostics(built.diagnostics, server_version),
         speaker_style=SPEAKER_STYLE_NUMBERS[built.speaker_style],
         layout=LAYOUT_NUMBERS[built.layout],
     )
@@ -160,9 +191,11 @@ def _tokens(tokens: TokenCounts) -> pb.TokenCounts:
     )
 
 
-def _diagnostics(diagnostics: Diagnostics, server_version: str) -> pb.Diagnostics:
+def _diagnostics(
+    diagnostics: Diagnostics, stage_us: Mapping[str, int], server_version: str
+) -> pb.Diagnostics:
     return pb.Diagnostics(
-        stage_microseconds=diagnostics.stage_us,
+        stage_microseconds=stage_us,
         cache_hit=diagnostics.cache_hit,
         channel_generation=diagnostics.channel_generation,
         exhaustive_search=diagnostics.exhaustive_search,

@@ -5,15 +5,21 @@ A serialised message is the concatenation of its fields, so an answer can carry 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from google.protobuf.message import Message
 
 VARINT, FIXED64, LENGTH = 0, 1, 2
 
 
-def varint(value: int) -> bytes:
-    """Encode a number that is not negative."""
-    if value < 0x80:
-        return _SMALL[value]
+class _Varints(dict[int, bytes]):
+    """Numbers as they are encoded: those of counts, ranks and most sizes at once, the others when they come."""
+
+    def __missing__(self, value: int) -> bytes:
+        return _encode(value)
+
+
+def _encode(value: int) -> bytes:
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -22,7 +28,8 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-_SMALL = tuple(bytes((value,)) for value in range(0x80))
+varint: Callable[[int], bytes] = _Varints((n, _encode(n)) for n in range(0x800)).__getitem__
+"""Encode a number that is not negative."""
 
 
 def tag(message: type[Message], field: str, wire_type: int) -> bytes:

@@ -16,6 +16,7 @@ from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.context import builder, diversity, recall
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import INLINE_US, resolve_question
+from backscroll_sidecar.context.writing import Drafts
 from backscroll_sidecar.strategies.names import named_in
 from tests.kit.chats import ANN, BEN, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
 from tests.kit.rooms import Room
@@ -125,6 +126,19 @@ async def test_long_questions_leave_the_loop(question, inline, monkeypatch):
     assert (resolving, seeking) == ([inline], [inline])
     assert built.items
     assert not built.degradations
+
+
+@pytest.mark.parametrize(("times", "inline"), [(1, True), (600, False)])
+async def test_long_lines_are_written_off_the_loop(times, inline, monkeypatch):
+    """Lines that are to be written for the first time, and those to be cut for every build."""
+    writing, fitting = watched(monkeypatch, Drafts, "finish"), watched(monkeypatch, builder, "fit")
+    text = "which cat is it? " * times
+    room = Room([say(f"m{n}", ANN, text, 9_000 - n) for n in range(5)])
+    most = {"overrides": {"max_chars_per_message": 2_000}, "profile": "naive"}
+    for request in ({"profile": "room"}, {"profile": "room"}, most):
+        await room.build(**request, token_budget=200_000)
+    assert writing == [inline, True, True]
+    assert fitting == [True, True, inline]
 
 
 async def test_a_trigger_counts_like_a_question(monkeypatch):

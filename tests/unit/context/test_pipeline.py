@@ -43,7 +43,7 @@ class Stub:
     def empty_view(self, key):
         return HotChannel(key, PlainCodec()).view()
 
-    def compress(self, lines, limits, cost):
+    def compress(self, lines, limits):
         self.log.append("compressor")
         return Compressed(tuple(lines[:1]), len(lines))
 
@@ -100,7 +100,7 @@ def test_the_order_of_the_pipeline():
     assert used == ["provider", "compressor", "assembler", "adapter"]
     assert stub.log[0] == "provider"
     assert list(built.diagnostics.stage_us) == [
-        "route", "open", "question", "pick", "fit", "adapt", "record",
+        "route", "open", "question", "pick", "write", "fit", "adapt", "record",
     ]  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def test_the_standard_order():
 def test_empty_input():
     """S3-12: nothing in, nothing out, no event."""
     built = Room().build_now(profile="naive")
-    assert (built.items, built.text, built.events) == ((), "", ())
+    assert (list(built.items), built.text, built.events) == ([], "", ())
 
 
 # --- events --------------------------------------------------------------------------------------

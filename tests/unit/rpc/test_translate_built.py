@@ -11,16 +11,19 @@ from hypothesis import strategies as st
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
+from backscroll_sidecar.context.lines import Said
 from backscroll_sidecar.context.model import (
     BuiltContext,
     CandidateExplanation,
     Diagnostics,
     Explanation,
-    Item,
+    Items,
     Payload,
     TokenCounts,
 )
+from backscroll_sidecar.context.writing import Pen, Written
 from backscroll_sidecar.domain import (
+    AuthorKind,
     Category,
     Degradation,
     Event,
@@ -34,28 +37,43 @@ from backscroll_sidecar.domain import (
     TokenizerName,
 )
 from backscroll_sidecar.rpc.enums import SOURCE_NUMBERS
-from backscroll_sidecar.rpc.translate_built import encode_built, encode_item, encode_message
+from backscroll_sidecar.rpc.translate_built import encode_built, encode_items, encode_message
 from backscroll_sidecar.strategies import BUILTIN
 from tests.unit.rpc.builders import chat_message
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 FRAGMENT = chat_message().SerializeToString()
-ITEM = Item("m1", FRAGMENT, Role.USER, 1, 0.75, ("recent",), Category.RECENT, 300)
+
+
+def written(
+    fragment: bytes = FRAGMENT, role: Role = Role.USER, *, truncated: bool = False
+) -> Written:
+    said = Said(
+        "m1",
+        role,
+        role is Role.ASSISTANT,
+        "u1",
+        "Ann",
+        AuthorKind.HUMAN,
+        "hello",
+        1,
+        truncated=truncated,
+    )
+    return Pen(SpeakerStyle.TAGGED).write(said, fragment=fragment)
+
+
 BUILT = BuiltContext(
     context_id="c1",
     channel_known=True,
     asked_at_ms=5,
     profile="balanced",
-    items=(
-        ITEM,
-        replace(
-            ITEM,
-            role=Role.ASSISTANT,
-            rank=200,
-            sources=("lexical", "mine", "thread", "yours"),
-            category=Category.SEMANTIC,
-            truncated=True,
-        ),
+    items=Items(
+        [written(), written(role=Role.ASSISTANT, truncated=True)],
+        [1, 200],
+        [0.75, 0.75],
+        [("recent",), ("lexical", "mine", "thread", "yours")],
+        [Category.RECENT, Category.SEMANTIC],
+        [300, 300],
     ),
     messages=(NeutralMessage(Role.USER, "hello", message_ids=("m1",)),),
     payloads=(Payload("openai_chat", b"{}"),),
@@ -91,7 +109,7 @@ BUILT = BuiltContext(
 
 
 def decoded(built: BuiltContext) -> pb.BuildContextResponse:
-    return pb.BuildContextResponse.FromString(encode_built(built, "1.2.3"))
+    return pb.BuildContextResponse.FromString(encode_built(built, "1.2.3", 7))
 
 
 def unset_fields(message: Any, path: str = "") -> list[str]:
@@ -131,7 +149,9 @@ def test_the_values_are_those_of_the_build() -> None:
     assert answer.tokens.total == sum(range(1, 9))
     assert answer.tokens.tokenizer == pb.TOKENIZER_CHARS_4
     assert answer.diagnostics.server_version == "1.2.3"
-    assert dict(answer.diagnostics.stage_microseconds) == {"gather": 12}
+    stages = dict(answer.diagnostics.stage_microseconds)
+    assert stages.keys() == {"parse", "gather", "encode"}
+    assert (stages["parse"], stages["gather"]) == (7, 12)
     assert dict(answer.events[0].payload) == {"n": "2", "on": "true", "share": "0.5"}
     assert answer.explanation.candidates[0].fate == pb.FATE_SELECTED
     assert list(answer.explanation.candidates[0].own_sources) == ["mine"]
@@ -144,39 +164,39 @@ def test_what_there_is_not_stays_unset(name: str) -> None:
     assert decoded(bare).question_type == message_pb2.MESSAGE_TYPE_UNSPECIFIED
 
 
-@given(
-    st.builds(
-        Item,
-        st.text(max_size=3),
-        st.binary(max_size=200).map(
-            lambda raw: chat_message(dedupe_key=raw.hex()).SerializeToString()
-        ),
-        st.sampled_from(Role),
-        st.integers(0, 2**32 - 1),
-        st.floats(allow_nan=False),
-        st.lists(st.sampled_from(["recent", "thread", "mine"]), unique=True).map(tuple),
-        st.sampled_from(Category),
-        st.integers(0, 2**32 - 1),
-        st.booleans(),
-    )
+SOURCES = {"recent": pb.SOURCE_RECENT, "thread": pb.SOURCE_THREAD, "mine": pb.SOURCE_OWN}
+FRAGMENTS = st.binary(max_size=200).map(
+    lambda raw: chat_message(dedupe_key=raw.hex()).SerializeToString()
 )
-def test_a_joined_item_is_the_one_protobuf_makes(item: Item) -> None:
-    (found,) = pb.BuildContextResponse.FromString(encode_item(item)).items
-    own = "mine" in item.sources
-    assert found == pb.Item(
-        message=message_pb2.Message.FromString(item.fragment),
-        role=item.role,
-        rank=item.rank,
-        score=item.score,
-        sources=[
-            {"recent": pb.SOURCE_RECENT, "thread": pb.SOURCE_THREAD}.get(name, pb.SOURCE_OWN)
-            for name in item.sources
-        ],
-        own_sources=["mine"] if own else [],
-        category=1 if item.category is Category.RECENT else 2,
-        token_count=item.token_count,
-        truncated=item.truncated,
-    )
+ROW = st.tuples(
+    st.builds(written, FRAGMENTS, st.sampled_from([*Role][:3]), truncated=st.booleans()),
+    st.integers(0, 2**32 - 1),
+    st.floats(allow_nan=False),
+    st.lists(st.sampled_from([*SOURCES]), unique=True).map(tuple),
+    st.sampled_from(Category),
+    st.integers(0, 2**32 - 1),
+)
+
+
+@given(st.lists(ROW, max_size=3))
+def test_joined_items_are_those_protobuf_makes(rows: list[Any]) -> None:
+    """Made anew and as they were kept from the first time, in whichever section and at whatever cost."""
+    more = [(*row[:4], *other[4:]) for row, other in zip(rows, reversed(rows), strict=True)]
+    given_rows = [*rows, *more, *rows]
+    items = Items(*map(list, zip(*given_rows, strict=True)))
+    found = pb.BuildContextResponse.FromString(encode_items(items)).items
+    for (one, rank, score, sources, category, tokens), back in zip(given_rows, found, strict=True):
+        assert back == pb.Item(
+            message=message_pb2.Message.FromString(one.fragment),
+            role=one.turn.role,
+            rank=rank,
+            score=score,
+            sources=[SOURCES[name] for name in sources],
+            own_sources=["mine"] if "mine" in sources else [],
+            category=1 if category is Category.RECENT else 2,
+            token_count=tokens,
+            truncated=one.said.truncated,
+        )
 
 
 @given(

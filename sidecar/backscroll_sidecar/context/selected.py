@@ -1,0 +1,135 @@
+"""The selected messages on their way into a payload: each a line, all of them by column. Pure.
+
+Nearly every context fits and is assembled as it was selected, so the columns are what is passed on and worked with; a
+line of its own is made only where somebody looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import NamedTuple, overload
+
+from backscroll_sidecar.context.lines import Said
+from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.domain import Category
+
+_TURN_COST: Callable[[Written], int] = attrgetter("turn_cost")
+_TRUNCATED: Callable[[Written], bool] = attrgetter("said.truncated")
+
+
+class Line(NamedTuple):
+    """One selected message.
+
+    Attributes
+    ----------
+    rank, place : int
+        The order of selection, 1 is the best; which candidate it is.
+    is_turn : bool
+        It will stand alone, as a message of its own.
+    round : int or None
+        The same number on the lines of one tool round, None on others.
+    """
+
+    written: Written
+    rank: int
+    place: int = 0
+    category: Category = Category.RECENT
+    is_turn: bool = True
+    round: int | None = None
+
+    @property
+    def said(self) -> Said:
+        """What it tells."""
+        return self.written.said
+
+    @property
+    def cost(self) -> int:
+        """The most tokens it adds to a payload."""
+        return self.written.turn_cost if self.is_turn else self.written.line_cost
+
+    def with_text(self, text: str) -> Line:
+        """The same line with less of its text."""
+        return self._replace(
+            written=self.written.telling(replace(self.said, text=text, truncated=True))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(Sequence[Line]):
+    """Selected messages in time order.
+
+    Attributes
+    ----------
+    written, ranks, places, categories : lists
+        As in `Line`, one entry each.
+    rounds : round by place
+        Of those that belong to one.
+    has_turns, has_references : bool
+        Recent ones stand alone; some are no recent ones.
+    """
+
+    written: list[Written]
+    ranks: list[int]
+    places: list[int]
+    categories: list[Category]
+    rounds: Mapping[int, int]
+    has_turns: bool = True
+    has_references: bool = False
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> Lines:
+        """Lines as columns; what is that already stays as it is."""
+        if isinstance(lines, Lines):
+            return lines
+        given = list(lines)
+        return cls(
+            [line.written for line in given],
+            [line.rank for line in given],
+            [line.place for line in given],
+            [line.category for line in given],
+            {line.place: line.round for line in given if line.round is not None},
+            any(line.is_turn for line in given),
+            any(line.category is Category.SEMANTIC for line in given),
+        )
+
+    def __len__(self) -> int:
+        return len(self.written)
+
+    @overload
+    def __getitem__(self, index: int) -> Line: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Line]: ...
+    def __getitem__(self, index: int | slice) -> Line | Sequence[Line]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        place, category = self.places[index], self.categories[index]
+        is_turn = self.has_turns and category is Category.RECENT
+        written, rank = self.written[index], self.ranks[index]
+        return Line(written, rank, place, category, is_turn, self.rounds.get(place))
+
+    def __iter__(self) -> Iterator[Line]:
+        return map(self.__getitem__, range(len(self)))
+
+    @property
+    def all_turns(self) -> bool:
+        """Whether every one stands alone."""
+        return self.has_turns and not self.has_references
+
+    @property
+    def costs(self) -> list[int]:
+        """The most tokens each adds to a payload."""
+        return list(map(_TURN_COST, self.written)) if self.all_turns else [x.cost for x in self]
+
+    @property
+    def any_truncated(self) -> bool:
+        """Whether the text of one was cut."""
+        return True in map(_TRUNCATED, self.written)
+
+    def of_category(self, category: Category) -> list[Written]:
+        """Those shown in one section."""
+        if not self.has_references:
+            return self.written if category is Category.RECENT else []
+        pairs = zip(self.written, self.categories, strict=True)
+        return [written for written, one in pairs if one is category]

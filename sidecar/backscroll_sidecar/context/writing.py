@@ -1,0 +1,177 @@
+"""Messages as they are written for a model: once a message and style, kept with the channel from then on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_sidecar.adapters import safe_name
+from backscroll_sidecar.analyze import repeated_tokens, token_counter
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.lines import (
+    MS_PER_DAY,
+    LineStyle,
+    Said,
+    outside,
+    render_line,
+    speaker,
+    time_mark,
+)
+from backscroll_sidecar.domain import (
+    AuthorKind,
+    NeutralMessage,
+    Role,
+    SpeakerStyle,
+    TimeStyle,
+    TokenizerName,
+)
+from backscroll_sidecar.values import quick
+
+MESSAGE_TOKENS = 4
+"""Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""
+NAME_TOKENS = 1
+WRITTEN_BYTES, WRITTEN_BYTES_PER_CHAR = 1_200, 12
+"""Rough bytes of a written message once it is encoded, too: its objects, and a character in six texts (measured on
+the shipped chats: 1,900 a message)."""
+WRITE_US, WRITE_US_PER_CHAR = 25.0, 0.15
+"""Rough microseconds to write a message, measured there on a busy core."""
+
+
+class Pen(NamedTuple):
+    """All that the written form of a message depends on, besides the message and the time mark before it.
+
+    `self_ids` are the bot's own ids: whose lines are the model's own.
+    """
+
+    speaker: SpeakerStyle
+    tokenizer: TokenizerName = TokenizerName.O200K
+    with_names: bool = False
+    self_ids: tuple[str, ...] = ()
+
+    def write(self, said: Said, mark: str = "", fragment: bytes = b"") -> Written:
+        """The message in both forms, counted."""
+        counter = token_counter(self.tokenizer)
+        is_bare, line = outside(said, self.speaker), render_line(said, self.speaker, mark)
+        turn = NeutralMessage(
+            said.rendered_role,
+            mark + said.whole if is_bare else line,
+            "" if said.is_own or said.role is Role.SYSTEM else said.author_name or said.author_id,
+            (said.message_id,),
+        )
+        turn.tokens[self.tokenizer] = counter.count(turn.content)
+        text_cost = self._text_cost(said)
+        prefix = f"{mark}{speaker(said, self.speaker)}: "
+        line_cost = text_cost + said.whole.count("\n") + repeated_tokens(prefix, self.tokenizer)
+        bare_cost = text_cost + repeated_tokens(mark, self.tokenizer)
+        turn_cost = (bare_cost if is_bare else line_cost) + MESSAGE_TOKENS
+        line_tokens = counter.count(line + "\n")
+        return Written(said, self, mark, fragment, turn, turn_cost, line, line_tokens, line_cost)
+
+    def _text_cost(self, said: Said) -> int:
+        """An upper bound for the text and the name: the count stored with the message, where it is still its own.
+
+        BPE counts of pieces add up to at least the count of the whole for such joins; the recount in `budget.fit` has
+        the last word anyway.
+        """
+        if self.tokenizer is TokenizerName.O200K and said.token_count and not said.truncated:
+            tokens = said.token_count
+        else:
+            tokens = token_counter(self.tokenizer).count(said.whole + "\n")
+        return (
+            tokens + NAME_TOKENS + len(safe_name(said.author_name)) if self.with_names else tokens
+        )
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Written:
+    r"""One message in one style.
+
+    Attributes
+    ----------
+    fragment : bytes
+        The message's wire form.
+    turn, turn_cost : the message of its own, its tokens counted, and the most it adds to a payload.
+    line, line_tokens, line_cost : the line among others, the tokens of ``line + "\n"``, the most it adds.
+    """
+
+    said: Said
+    pen: Pen
+    mark: str
+    fragment: bytes
+    turn: NeutralMessage
+    turn_cost: int
+    line: str
+    line_tokens: int
+    line_cost: int
+
+    def telling(self, said: Said) -> Written:
+        """The same message with something else, or less, to tell."""
+        return self.pen.write(said, self.mark, self.fragment)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it takes, roughly."""
+        return WRITTEN_BYTES + WRITTEN_BYTES_PER_CHAR * len(self.line)
+
+
+@dataclass(slots=True)
+class Drafts:
+    """Rows of a view to be written in one style. `found` has None for those not written in it before."""
+
+    view: ChannelView
+    rows: list[int]
+    pen: Pen
+    marks: list[str]
+    found: list[Written | None]
+
+    def left_us(self) -> float:
+        """Microseconds that `finish` takes, predicted."""
+        if all(self.found):
+            return 0.0
+        texts = [
+            self.view.texts[row]
+            for row, one in zip(self.rows, self.found, strict=True)
+            if one is None
+        ]
+        return WRITE_US * len(texts) + WRITE_US_PER_CHAR * sum(map(len, texts))
+
+    def finish(self) -> list[Written]:
+        """The rows as they are written, kept for the next build."""
+        drafts = zip(self.found, self.rows, self.marks, strict=True)
+        return [one or self._write(row, mark) for one, row, mark in drafts]
+
+    def _write(self, row: int, mark: str) -> Written:
+        view, own = self.view, self.pen.self_ids
+        role, author_id = Role(int(view.role[row])), view.author_id(row)
+        said = Said(
+            message_id=view.message_ids[row],
+            role=role,
+            is_own=role is Role.ASSISTANT and (not own or author_id in own),
+            author_id=author_id,
+            author_name=view.author_name(row),
+            kind=AuthorKind(int(view.kind[row])),
+            text=view.texts[row],
+            sent_at_ms=int(view.columns.time_ms[row]),
+            token_count=int(view.token_count[row]),
+        )
+        made = self.pen.write(said, mark, view.fragments[row])
+        view.written.keep((self.pen, mark), int(view.seq[row]), made, made.nbytes)
+        return made
+
+
+def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen) -> Drafts:
+    """What is there of ascending rows in this style."""
+    seqs, numbers = view.seq[rows].tolist(), rows.tolist()
+    times = view.columns.time_ms
+    young = not numbers or style.asked_at_ms - int(times[numbers[0]]) <= MS_PER_DAY
+    if style.time is TimeStyle.NONE or (style.time is None and young):
+        found = list(map(view.written.of((pen, "")).get, seqs))
+        return Drafts(view, numbers, pen, [""] * len(numbers), found)
+    marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
+    pairs = zip(seqs, marks, strict=True)
+    found = [view.written.of((pen, mark)).get(seq) for seq, mark in pairs]
+    return Drafts(view, numbers, pen, marks, found)

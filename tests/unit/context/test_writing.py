@@ -1,0 +1,116 @@
+"""Messages are written once: what is kept gives the same answers as what is made for one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.domain import (
+    Author,
+    Layout,
+    Member,
+    MessageState,
+    Role,
+    SpeakerStyle,
+    TimeStyle,
+    TokenizerName,
+)
+from backscroll_sidecar.ports import Applied
+from backscroll_sidecar.rpc.translate_built import encode_items, encode_message
+from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, KEY, say, stored_in_order
+from tests.kit.rooms import Room, ids
+
+LINES = [
+    say("m0", ANN, "猫在哪？\nand the dog", 3 * DAY_MS),
+    say("m1", Author("u/4", "/slash"), "here", 2 * HOUR_MS),
+    say("m2", BOT, "on the mat", HOUR_MS, role=Role.ASSISTANT),
+    say("m3", BEN, "which mat? " * 5, 9_000),
+    say("m4", ANN, "that mat", 8_000),
+]
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """The messages that were written, in order."""
+    seen = []
+    real = Pen.write
+
+    def write(self, said, *rest):
+        seen.append(said.message_id)
+        return real(self, said, *rest)
+
+    monkeypatch.setattr(Pen, "write", write)
+    return seen
+
+
+def answer(built):
+    """All that a caller gets of the messages, as bytes."""
+    messages = b"".join(map(encode_message, built.messages))
+    return encode_items(built.items), messages, built.payloads, built.text, built.tokens
+
+
+async def test_a_message_is_written_once(written):
+    """Law 9: the next build shows what the first one wrote, and writes only what is new."""
+    room = Room(LINES)
+    first = await room.build(profile="room")
+    assert written == ["m0", "m1", "m2", "m3", "m4"]
+    assert answer(await room.build(profile="room")) == answer(first)
+    room.channels.publish(
+        KEY, Applied(stored=(replace(stored_in_order([say("m5", ANN, "hm", 7_000)])[0], seq=6),))
+    )
+    assert ids(await room.build(profile="room"))[-1] == "m5"
+    assert written[5:] == ["m5"]
+
+
+@pytest.mark.parametrize("layout", Layout)
+@pytest.mark.parametrize("time", [None, *TimeStyle])
+async def test_what_was_kept_for_others_changes_no_answer(layout, time):
+    """Law 2: after builds in every other style a build gives what it gives in a channel just loaded."""
+    styles = [
+        {"speaker_style": speaker, "tokenizer": tokenizer, "include_names": names, "self_ids": own}
+        for speaker in SpeakerStyle
+        for tokenizer in (TokenizerName.O200K, TokenizerName.CHARS_4)
+        for names in (False, True)
+        for own in ((), ("bot",))
+    ]
+    used = Room(LINES)
+    for _ in range(2):
+        for style in styles:
+            request = {"profile": "room", "layout": layout, "time_style": time, **style}
+            fresh = await Room(LINES).build(**request)
+            assert answer(await used.build(**request)) == answer(fresh)
+
+
+async def test_a_recalled_message_is_not_shown_again():
+    """Law 1: nor an edited one as it was, nor anybody by a former name."""
+    room = Room(LINES)
+    await room.build(profile="room")
+    stored = stored_in_order(LINES)
+    recalled = replace(
+        stored[3],
+        analysis=replace(stored[3].analysis, text=""),
+        state=MessageState.RECALLED,
+        revision=1,
+    )
+    edited = replace(stored[4], analysis=replace(stored[4].analysis, text="this mat"), revision=1)
+    room.channels.publish(KEY, Applied(stored=(recalled, edited), members=(Member("u1", "Anna"),)))
+    built = await room.build(profile="room")
+    assert ids(built) == ["m0", "m1", "m2", "m4"]
+    assert "which mat" not in built.text
+    assert "Anna <u1>: this mat" in built.text
+    assert "Ann <" not in built.text
+
+
+async def test_the_same_id_in_two_channels():
+    """S1-03: over all of a user's channels two messages of one id are two messages."""
+    room = Room(
+        [say("m1", ANN, "here"), replace(say("m1", ANN, "there", 1_000), channel="elsewhere")],
+        hot=False,
+    )
+    built = await room.build(key=replace(KEY, channel=""), profile="room")
+    assert [message.content.rpartition(": ")[2] for message in built.messages[:-1]] == [
+        "here",
+        "there",
+    ]
