@@ -12,36 +12,25 @@ from .weights import Constants, Weights
 class Engine(Protocol):
     """What `kernels` and `reference` both are. `reference` documents the arguments."""
 
-    def compare_sets(
-        self,
-        author: Int32,
-        keyword_offsets: Int64,
-        keyword_ids: Int32,
-        mention_offsets: Int64,
-        mention_ids: Int32,
-        rows: Int32,
-        query_author: int,
-        query_keywords: Int32,
-        query_mentions: Int32,
-        mentions: Float64,
-        overlap: Float64,
-    ) -> int: ...
-
     def score_rows(
         self,
         time_ms: Int64,
         author: Int32,
         parent: Int32,
+        keyword_offsets: Int64,
+        keyword_ids: Int32,
+        mention_offsets: Int64,
+        mention_ids: Int32,
         rows: Int32,
         query_time: int,
         query_author: int,
         query_parent: int,
+        query_keywords: Int32,
+        query_mentions: Int32,
         weights: Weights,
         constants: Constants,
         max_chain_depth: int,
         logistic: bool,
-        mentions: Float64,
-        overlap: Float64,
         factors: Float64,
         shares: Float64,
         linear: Float64,
