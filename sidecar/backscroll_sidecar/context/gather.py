@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import structlog
@@ -90,27 +91,35 @@ class Gathered:
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """The names of the sources that proposed candidate `place`."""
-        bits = int(self.source_bits[place])
-        return tuple(name for i, name in enumerate(self.sources) if bits >> i & 1)
+        return _names(self.sources, self.source_bits.item(place))
 
 
-def with_source(
-    gathered: Gathered, name: str, rows: NDArray[np.int32], *, reference: bool = False
+@lru_cache(maxsize=1024)
+def _names(sources: tuple[str, ...], bits: int) -> tuple[str, ...]:
+    return tuple(name for i, name in enumerate(sources) if bits >> i & 1)
+
+
+def with_sources(
+    gathered: Gathered, found: Mapping[str, NDArray[np.int32]], *, reference: bool = False
 ) -> Gathered:
-    """The candidates with the ascending rows of one more source; the same object when it proposes nothing.
+    """The candidates with the rows of more sources, by name; the same object when none proposes anything.
 
     With `reference`, rows that nobody else proposes are shown as references.
     """
-    if not len(rows):
+    new = {name: rows for name, rows in found.items() if len(rows)}
+    if not new:
         return gathered
-    every = np.union1d(gathered.rows, rows).astype(np.int32)
-    bits, semantic = np.zeros(len(every), np.uint32), np.full(len(every), reference)
-    old, new = np.searchsorted(every, gathered.rows), np.searchsorted(every, rows)
-    bits[old], semantic[old] = gathered.source_bits, gathered.semantic
-    bits[new] |= np.uint32(1 << len(gathered.sources))
-    return replace(
-        gathered, rows=every, source_bits=bits, semantic=semantic, sources=(*gathered.sources, name)
+    first = len(gathered.sources)
+    rows, bits = _each_once(
+        [gathered.rows, *new.values()],
+        [gathered.source_bits, *(1 << bit for bit in range(first, first + len(new)))],
     )
+    semantic = np.zeros(len(rows), np.bool_)
+    semantic[np.searchsorted(rows, gathered.rows)] = gathered.semantic
+    if reference:
+        semantic |= bits >> first << first == bits  # nobody else
+    sources = (*gathered.sources, *new)
+    return replace(gathered, rows=rows, source_bits=bits, semantic=semantic, sources=sources)
 
 
 async def gather(
@@ -191,15 +200,13 @@ def _proposed(
     scores = None if result.scores is None else np.asarray(result.scores, np.float64)
     if scores is not None and not (scores.shape == rows.shape and np.isfinite(scores).all()):
         raise SourceFailed("BAD_SCORES")
-    places = np.flatnonzero((rows >= 0) & (rows < query.end))
-    places = places[query.eligible[rows[places]]]
-    return Proposed(
-        bit,
-        source,
-        rows[places],
-        None if scores is None else scores[places],
-        reference or result.category is Category.SEMANTIC,
-    )
+    if len(rows) and (rows.min() < 0 or rows.max() >= query.end):
+        there = (rows >= 0) & (rows < query.end)
+        rows, scores = rows[there], None if scores is None else scores[there]
+    allowed = query.eligible[rows]
+    if not allowed.all():
+        rows, scores = rows[allowed], None if scores is None else scores[allowed]
+    return Proposed(bit, source, rows, scores, reference or result.category is Category.SEMANTIC)
 
 
 def _united(
@@ -213,15 +220,31 @@ def _united(
         return Gathered(
             none, none.astype(np.uint32), none.astype(np.bool_), sources, preferences, degradations
         )
-    rows, place = np.unique(np.concatenate([p.rows for p in proposed]), return_inverse=True)
-    counts = [len(p.rows) for p in proposed]
-    bits = np.zeros(len(rows), np.uint32)
-    np.bitwise_or.at(bits, place, np.repeat([np.uint32(1 << p.bit) for p in proposed], counts))
-    semantic = np.ones(len(rows), np.bool_)
-    np.logical_and.at(semantic, place, np.repeat([p.reference for p in proposed], counts))
+    rows, bits = _each_once([p.rows for p in proposed], [1 << p.bit for p in proposed])
+    talk = sum(1 << p.bit for p in proposed if not p.reference)
+    semantic = bits & np.uint32(talk) == 0
     return Gathered(
         rows, bits, semantic, sources, preferences, degradations, proposed=tuple(proposed)
     )
+
+
+def _each_once(
+    lists: Sequence[NDArray[np.int32]], bits: Sequence[int | NDArray[np.uint32]]
+) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    """The rows of all lists ascending, each once, with the bits of every list that has it."""
+    rows = lists[0] if len(lists) == 1 else np.concatenate(lists)
+    marks = np.empty(len(rows), np.uint32)
+    first = 0
+    for some, bit in zip(lists, bits, strict=True):
+        marks[first : first + len(some)] = bit
+        first += len(some)
+    if (rows[1:] > rows[:-1]).all():
+        return rows, marks
+    keys = rows.astype(np.int64) << 32 | marks
+    keys.sort()
+    rows = (keys >> 32).astype(np.int32)
+    starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    return rows[starts], np.bitwise_or.reduceat(keys, starts).astype(np.uint32)
 
 
 def _completed(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:

@@ -68,6 +68,12 @@ def missing_rows(view: ChannelView, end: int) -> int:
     return max(0, end - state.upto)
 
 
+def linked_already(view: ChannelView, end: int) -> LinkState | None:
+    """The link state for a question at row `end` if no more than a few rows must be linked for it, at once."""
+    busy = view.replies.work is not None and not view.replies.work.done()
+    return None if busy or missing_rows(view, end) > INLINE_ROWS else linked(view, end)
+
+
 async def catch_up(view: ChannelView, end: int) -> LinkState:
     """The link state for a question at row `end`: a few missing rows are linked at once, more by a thread.
 
@@ -76,11 +82,12 @@ async def catch_up(view: ChannelView, end: int) -> LinkState:
     memo = view.replies
     while memo.work is not None and not memo.work.done():
         await asyncio.shield(memo.work)
-    if missing_rows(view, end) > INLINE_ROWS:
+    state = linked_already(view, end)
+    if state is None:
         memo.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
         memo.work.add_done_callback(_retrieve_exception)
-        return await asyncio.shield(memo.work)
-    return linked(view, end)
+        state = await asyncio.shield(memo.work)
+    return state
 
 
 def _retrieve_exception(work: asyncio.Future[LinkState]) -> None:
