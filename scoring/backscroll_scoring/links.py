@@ -178,7 +178,7 @@ def link_columns(
     arrays: LinkArrays, question: LinkQuestion, rows: Int32, n_extra: int
 ) -> tuple[Float64, Float64]:
     """Return float64[m, COLUMNS] of the candidates, and float64[START] but for the scores' part."""
-    x = np.empty((len(rows), len(COLUMNS)), np.float64)
+    x = np.empty((len(COLUMNS), len(rows)), np.float64)  # a column of all rows stands together
     start = np.zeros(len(START), np.float64)
     if len(rows):
         kernels_links.link_columns(
@@ -186,7 +186,7 @@ def link_columns(
             question.flags, question.called, question.shortened, question.names, question.words, question.tokens,
             x, start,
         )  # fmt: skip
-    return x, start
+    return x.T, start
 
 
 def chances(scores: Float64, start: Float64, model: Linear) -> tuple[Float64, float]:
@@ -226,12 +226,12 @@ def conversation_columns(
 ) -> Float64:  # fmt: skip
     """Return float64[m, CONVERSATION]; `p` are the chances by the first stage."""
     naming = np.flatnonzero(x[:, NEWEST_NAMING_ME])
-    out = np.zeros((len(rows), len(CONVERSATION)), np.float64)
+    out = np.empty((len(CONVERSATION), len(rows)), np.float64)
     kernels_conversations.conversation_columns(
         rows, n_extra, p, starts_new, quiet, arrays.author, asker, int(naming[0]) if len(naming) else NOBODY,
         links.rows, links.chances, links.starts, links.together, links.first, out, np.empty(len(rows)),
     )  # fmt: skip
-    return out
+    return out.T
 
 
 def rank(
@@ -254,7 +254,7 @@ def rank(
         The row the question answers for sure, by a platform's own edge; -1: not known.
     """
     x, start = link_columns(arrays, question, rows, n_extra)
-    nothing = np.empty((len(rows), 0), np.float64)
+    nothing = np.empty((0, len(rows)), np.float64).T
     _, scores = _shares(x, nothing, model.first)
     if not len(rows):
         empty, none = np.empty((0, len(SHARES))), scores
@@ -275,12 +275,12 @@ def rank(
 
 
 def _shares(x: Float64, more: Float64, model: Linear) -> tuple[Float64, Float64]:
-    shares = np.empty((len(x), len(SHARES)), np.float64)
+    shares = np.empty((len(SHARES), len(x)), np.float64)
     linear = np.empty(len(x), np.float64)
     family_shares(
-        x, more, model.weights, model.means, model.constant, FAMILIES_OF_COLUMNS, shares, linear
+        x.T, more.T, model.weights, model.means, model.constant, FAMILIES_OF_COLUMNS, shares, linear
     )
-    return shares, linear
+    return shares.T, linear
 
 
 def new_links(first: int) -> ReplyLinks:

@@ -108,6 +108,7 @@ def _asked(question: Question) -> MemoryQuestion:
         question.asked_at_ms,
         asker.id if asker else "",
         asker.name if asker else "",
+        question.keywords,
     )
 
 

@@ -187,10 +187,10 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
     people, columns, end = view.people.index, view.columns, question.end
     asker = people.get(question.asker.id, NOBODY) if question.asker else NOBODY
     since = max(0, end - CALLED_AMONG)
-    written_as = [view.names[i] for i in view.name[since:end].tolist()]
+    writers = zip(view.name[since:end].tolist(), columns.author[since:end].tolist(), strict=True)
     called, shortened = names_called(
         question.text,
-        dict(zip(written_as, columns.author[since:end].tolist(), strict=True)),
+        {view.names[name]: user for name, user in dict(writers).items()},
         asker,
         view.texts[since:end],
     )
