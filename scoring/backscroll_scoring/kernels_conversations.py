@@ -179,6 +179,7 @@ def conversation_columns(
             members[j] += s
             members[i] += s
             since[i] += s
+    log_size = np.log1p(size)
     for j in range(m):
         at = rows[j] - band_from
         known = j >= n_extra and at >= 0
@@ -199,7 +200,7 @@ def conversation_columns(
         x[13, j] = np.log1p(since[j])
         x[14, j] = np.log(max(LEAST, together[j]))
         x[15, j] = starts_new
-        x[16, j] = np.log1p(size)
+        x[16, j] = log_size
         x[17, j] = mass_mine
         x[18, j] = starts_new * together[j]
         x[19, j] = together[j] / (1e-3 + size)

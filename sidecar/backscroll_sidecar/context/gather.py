@@ -99,6 +99,15 @@ def _names(sources: tuple[str, ...], bits: int) -> tuple[str, ...]:
     return tuple(name for i, name in enumerate(sources) if bits >> i & 1)
 
 
+def places_of(rows: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.intp]:
+    """intp[k]: where each of `rows` stands among ascending rows, -1 where it does not."""
+    places = among.searchsorted(rows)
+    if len(among) == 0:
+        return places - 1
+    places[among[np.minimum(places, len(among) - 1)] != rows] = -1
+    return places
+
+
 def with_sources(
     gathered: Gathered, found: Mapping[str, NDArray[np.int32]], *, reference: bool = False
 ) -> Gathered:
@@ -111,11 +120,12 @@ def with_sources(
         return gathered
     first = len(gathered.sources)
     rows, bits = _each_once(
-        [gathered.rows, *new.values()],
-        [gathered.source_bits, *(1 << bit for bit in range(first, first + len(new)))],
+        [*new.values(), gathered.rows],
+        [*(1 << bit for bit in range(first, first + len(new))), gathered.source_bits],
     )
     semantic = np.zeros(len(rows), np.bool_)
-    semantic[np.searchsorted(rows, gathered.rows)] = gathered.semantic
+    if gathered.semantic.any():
+        semantic[rows.searchsorted(gathered.rows)] = gathered.semantic
     if reference:
         semantic |= bits >> first << first == bits  # nobody else
     sources = (*gathered.sources, *new)

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import CLASSIC_FACTORS, score_only, score_rows, top_order
-from backscroll_scoring.links import SHARES
+from backscroll_scoring.links import SHARES, reply_order
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gate import Reach, united
+from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
@@ -115,35 +116,31 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
 
     Candidates the model did not look at (recalled, partial, far too many) score 0.
     """
-    found, known = replies.ranking, slice(None)
-    if len(rows) == len(replies.rows) and (rows == replies.rows).all():  # nearly always
-        places = np.arange(len(rows))
-    else:
-        known = np.isin(replies.rows, rows)
-        places = np.searchsorted(rows, replies.rows[known])
-    parent = _place(rows, parent_row)
-    link_linear, tail_linear = found.link_linear[known], found.tail_linear[known]
-    by_link = np.lexsort((-places, -link_linear, places != parent))
-    head, rest = by_link[:FIRST_LINKS], by_link[FIRST_LINKS:]
-    rest = rest[np.lexsort((-places[rest], -tail_linear[rest]))]
+    found = replies.ranking
+    places = places_of(replies.rows, rows)
+    there = places >= 0
+    if not there.all():
+        found, places = found.of(there), places[there]
+    parent = _place(rows[places], parent_row)
+    best = reply_order(found, parent, FIRST_LINKS)
+    head = best[:FIRST_LINKS]
     first = places[head]
-    scores = np.zeros(len(rows))
-    scores[places] = found.together[known]
-    scores[first] = found.link[known][head]
-    stages = np.zeros(len(rows), np.uint8)
-    stages[first] = STAGES.index(LINK)
-    if parent in first:
-        stages[parent] = STAGES.index(CHAIN)
+    scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
+    scores[places] = found.together
+    scores[first], stages[first] = found.link[head], STAGES.index(LINK)
+    if parent >= 0:
+        stages[places[parent]] = STAGES.index(CHAIN)
 
     def contributions() -> Contributions:
         linear, shares = np.zeros(len(rows)), np.zeros((len(rows), len(SHARES)))
-        linear[places], shares[places] = tail_linear, found.tail_shares[known]
-        linear[first], shares[first] = link_linear[head], found.link_shares[known][head]
+        linear[places], shares[places] = found.tail_linear, found.tail_shares
+        linear[first], shares[first] = found.link_linear[head], found.link_shares[head]
         return shares, linear
 
     weights = (1.0,) * len(SHARES)
-    order = places[np.concatenate([head, rest])]
-    return Ranked(scores, contributions, SHARES, weights, "softmax, logistic", order, stages)
+    return Ranked(
+        scores, contributions, SHARES, weights, "softmax, logistic", places[best], stages
+    )
 
 
 def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Reach) -> Ranked:

@@ -29,6 +29,7 @@ from backscroll_scoring.links import (
 from backscroll_sidecar.analyze.reply_cues import flags_of, names_called
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.memo import LinkState
+from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import MessageState
 
@@ -165,7 +166,10 @@ def rank_replies(
         more = more[view.state[more] == MessageState.LIVE]
     rows, n_extra = candidates(arrays, end, allowed.astype(np.uint8), seen_from, asked)
     older, window = rows[:n_extra], rows[n_extra] if n_extra < len(rows) else end
-    rows = np.union1d(rows, more)[-MOST_ROWS:].astype(np.int32)
+    extra = more[places_of(more, rows) < 0]
+    if len(extra):
+        rows = np.sort(np.concatenate([rows, extra]))
+    rows = rows[-MOST_ROWS:]
     count = end - links.first
     known = ReplyLinks(
         links.first,
@@ -174,7 +178,7 @@ def rank_replies(
         links.starts[:count],
         links.together[:count],
     )
-    n_extra = int(np.searchsorted(rows, window))
+    n_extra = int(rows.searchsorted(window))
     return Replies(
         rows,
         older,
@@ -200,7 +204,7 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
     for user in (called, int(columns.author[parent]) if 0 <= parent < end else NOBODY):
         if user not in {NOBODY, asker, *named}:
             named.append(user)
-    words = question.features(view, follow_inferred=False).keyword_ids
+    words = question.keyword_ids(view)
     return LinkQuestion(
         time_ms=question.asked_at_ms,
         author=asker,

@@ -135,6 +135,8 @@ def _below(ranked: Ranked, profile: Profile, unseen: Marks) -> Marks:
 
 def _all_of_round(marks: Marks, rounds: Rounds) -> Marks:
     """bool[m]: a member of a tool round is marked only where every member is (P-10)."""
+    if not rounds.members:
+        return marks
     return ~_any_of_round(~marks, replace(rounds, dropped=frozenset()))
 
 
