@@ -7,6 +7,7 @@ the rows before them alone, so a channel that grew in memory, one just loaded an
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,16 +135,21 @@ def line_cues(
     called = np.full(last - first, NOBODY, np.int32)
     shortened = called.copy()
     lowest = max(0, first - CALLED_AMONG)
-    written_as = [view.names[i] for i in view.name[lowest:last].tolist()]
     authors = view.columns.author[lowest:last].tolist()
+    writers = list(zip(view.name[lowest:last].tolist(), authors, strict=True))
     texts = view.texts[lowest:last]
     for row in range(first, last):
         at, since = row - lowest, max(0, row - CALLED_AMONG) - lowest
         flags[row - first] = flags_of(texts[at])
         called[row - first], shortened[row - first] = names_called(
-            texts[at], dict(zip(written_as[since:at], authors[since:at], strict=True)), authors[at], texts[since:at]
-        )  # fmt: skip
+            texts[at], _names_of(view, writers[since:at]), authors[at], texts[since:at]
+        )
     return flags, called, shortened
+
+
+def _names_of(view: ChannelView, writers: Iterable[tuple[int, int]]) -> dict[str, int]:
+    """The names of those who wrote, given as places in `view.names` and users; of one name the last user."""
+    return {view.names[name]: user for name, user in dict(writers).items()}
 
 
 def rank_replies(
@@ -194,7 +200,7 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
     writers = zip(view.name[since:end].tolist(), columns.author[since:end].tolist(), strict=True)
     called, shortened = names_called(
         question.text,
-        {view.names[name]: user for name, user in dict(writers).items()},
+        _names_of(view, writers),
         asker,
         view.texts[since:end],
     )
