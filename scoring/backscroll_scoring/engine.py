@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 from . import kernels, reference
-from .arrays import Float64, Int32, Int64
+from .arrays import Bool, Float64, Int32, Int64
 from .weights import Constants, Weights
 
 
@@ -42,6 +42,8 @@ class Engine(Protocol):
     def roots(self, parent: Int32, out: Int32) -> None: ...
 
     def top(self, scores: Float64, rows: Int32, out: Int32) -> int: ...
+
+    def survey(self, rows: Int32, eligible: Bool) -> int: ...
 
     def tree_values(
         self,

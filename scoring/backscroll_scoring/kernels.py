@@ -11,7 +11,7 @@ from .kernels_diversity import collapse, jaccard, shingles
 from .kernels_graph import tree_values
 from .kernels_replies import roots
 from .kernels_score import reply_path, score_rows
-from .kernels_top import top
+from .kernels_top import survey, top
 
 __all__ = [
     "collapse",
@@ -20,6 +20,7 @@ __all__ = [
     "roots",
     "score_rows",
     "shingles",
+    "survey",
     "top",
     "tree_values",
 ]

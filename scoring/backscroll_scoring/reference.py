@@ -8,13 +8,22 @@ status (see `status`).
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Float64, Int32, Int64
+from .arrays import Bool, Float64, Int32, Int64
 from .reference_diversity import collapse, jaccard, shingles
 from .reference_graph import tree_values
-from .status import BAD_OFFSETS, NOT_A_NUMBER, OK, QUERY_NOT_SORTED, ROW_OUT_OF_RANGE
+from .status import (
+    BAD_OFFSETS,
+    NOT_A_NUMBER,
+    NOT_ASCENDING,
+    OK,
+    QUERY_NOT_SORTED,
+    REFUSED,
+    ROW_OUT_OF_RANGE,
+)
 from .weights import Constants, Weights
 
 __all__ = [
@@ -24,6 +33,7 @@ __all__ = [
     "roots",
     "score_rows",
     "shingles",
+    "survey",
     "top",
     "tree_values",
 ]
@@ -206,3 +216,13 @@ def top(scores: Float64, rows: Int32, out: Int32) -> int:
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], -int(rows[i]), -i))
     out[:] = order[: len(out)]
     return OK
+
+
+def survey(rows: Int32, eligible: Bool) -> int:
+    """Return `REFUSED` if a row is outside ``eligible`` (bool[n]) or not eligible, plus `NOT_ASCENDING` if the rows
+    do not strictly ascend.
+    """
+    listed = rows.tolist()
+    refused = any(not (0 <= row < len(eligible) and eligible[row]) for row in listed)
+    ascends = all(one < other for one, other in pairwise(listed)) and min(listed, default=0) >= 0
+    return REFUSED * refused + NOT_ASCENDING * (not ascends)

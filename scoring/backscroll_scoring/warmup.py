@@ -15,7 +15,7 @@ from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
 from .texts import shingle_sets
-from .top_k import top_order
+from .top_k import look_at_rows, top_order
 from .weights import CLASSIC, ScoreParameters
 
 
@@ -36,6 +36,7 @@ def warm() -> None:
         score_rows(columns, query, rows, parameters)
     top_order(score_only(columns, query, rows), rows, limit=1)
     eligible = np.ones(2, np.uint8)
+    look_at_rows(rows, eligible.view(np.bool_))
     postings = Postings()
     postings.append(0, [[0], [0]])
     postings.renumber(rows)

@@ -11,6 +11,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from backscroll_scoring import look_at_rows
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.rounds import (
     NO_ROUNDS,
@@ -50,6 +51,8 @@ class Proposed:
         How good each is in the source's own unit, finite; None: the newest is the best.
     reference : bool
         What nobody else proposes is shown as a reference.
+    ascending : bool
+        Whether the rows ascend without repeats.
     """
 
     bit: int
@@ -57,6 +60,7 @@ class Proposed:
     rows: NDArray[np.int32]
     scores: NDArray[np.float64] | None
     reference: bool
+    ascending: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,13 +214,13 @@ def _proposed(
     scores = None if result.scores is None else np.asarray(result.scores, np.float64)
     if scores is not None and not (scores.shape == rows.shape and np.isfinite(scores).all()):
         raise SourceFailed("BAD_SCORES")
-    if len(rows) and (rows.min() < 0 or rows.max() >= query.end):
-        there = (rows >= 0) & (rows < query.end)
-        rows, scores = rows[there], None if scores is None else scores[there]
-    allowed = query.eligible[rows]
-    if not allowed.all():
-        rows, scores = rows[allowed], None if scores is None else scores[allowed]
-    return Proposed(bit, source, rows, scores, reference or result.category is Category.SEMANTIC)
+    reference = reference or result.category is Category.SEMANTIC
+    allowed, ascending = look_at_rows(np.ascontiguousarray(rows), query.eligible)
+    if not allowed:
+        places = np.flatnonzero((rows >= 0) & (rows < query.end))
+        places = places[query.eligible[rows[places]]]
+        rows, scores = rows[places], None if scores is None else scores[places]
+    return Proposed(bit, source, rows, scores, reference, ascending)
 
 
 def _united(
@@ -230,9 +234,15 @@ def _united(
         return Gathered(
             none, none.astype(np.uint32), none.astype(np.bool_), sources, preferences, degradations
         )
-    rows, bits = _each_once([p.rows for p in proposed], [1 << p.bit for p in proposed])
-    talk = sum(1 << p.bit for p in proposed if not p.reference)
-    semantic = bits & np.uint32(talk) == 0
+    if len(proposed) == 1 and proposed[0].ascending:
+        (only,) = proposed
+        rows = only.rows
+        bits = np.full(len(rows), 1 << only.bit, np.uint32)
+        semantic = np.full(len(rows), only.reference)
+    else:
+        rows, bits = _each_once([p.rows for p in proposed], [1 << p.bit for p in proposed])
+        talk = sum(1 << p.bit for p in proposed if not p.reference)
+        semantic = bits & np.uint32(talk) == 0
     return Gathered(
         rows, bits, semantic, sources, preferences, degradations, proposed=tuple(proposed)
     )
@@ -242,7 +252,7 @@ def _each_once(
     lists: Sequence[NDArray[np.int32]], bits: Sequence[int | NDArray[np.uint32]]
 ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
     """The rows of all lists ascending, each once, with the bits of every list that has it."""
-    rows = lists[0] if len(lists) == 1 else np.concatenate(lists)
+    rows = np.concatenate(lists)
     marks = np.empty(len(rows), np.uint32)
     first = 0
     for some, bit in zip(lists, bits, strict=True):

@@ -73,20 +73,23 @@ def select(
 ) -> Selection:
     """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order."""
     rows = gathered.rows
-    recalled = hidden = unseen = np.zeros(len(rows), np.bool_)
+    nobody = np.zeros(len(rows), np.bool_)
+    recalled = hidden = unseen = nobody
     if not view.all_live:
         state = view.state[rows]
         recalled, hidden = state == MessageState.RECALLED, state == MessageState.PARTIAL
         unseen = recalled | hidden
     chain = _chain(view, question, rows, profile)
-    kept_anyway = chain | _floor(unseen, profile)
+    kept_anyway = chain | _floor(unseen, profile) if profile.recent_floor else chain
     if membership_only:
         hidden = hidden | _hidden(view, question, rows)
         unseen = unseen | hidden
     below = _below(ranked, profile, unseen)
     weak = _all_of_round(below & ~kept_anyway, gathered.rounds)
     out = weak | unseen
-    parted = _any_of_round(out, gathered.rounds) & ~out
+    parted = nobody
+    if gathered.rounds.members:
+        parted = _any_of_round(out, gathered.rounds) & ~out
     rejected: list[tuple[Marks | list[int], Fate, str]] = [
         (weak, Fate.THRESHOLD, Fate.THRESHOLD.value),
         (hidden, Fate.VISIBILITY, Fate.VISIBILITY.value),
@@ -204,8 +207,7 @@ def _by_model(
 def _floor(not_live: Marks, profile: Profile) -> Marks:
     """bool[m]: the newest `recent_floor` live candidates."""
     out = np.zeros(len(not_live), np.bool_)
-    if profile.recent_floor:
-        out[np.flatnonzero(~not_live)[-profile.recent_floor :]] = True
+    out[np.flatnonzero(~not_live)[-profile.recent_floor :]] = True
     return out
 
 
