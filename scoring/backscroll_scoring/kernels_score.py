@@ -8,6 +8,7 @@ the usual one, reads its columns straight on; what no row of a block can have is
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numba as nb
 import numpy as np
@@ -19,7 +20,11 @@ from .weights import Constants, Weights
 
 BLOCK = 512  # rows a pass: what is kept of them takes 24 KB
 GROUP = 32  # ids of consecutive rows that are looked at together
-LAST_MARK = 2047  # marks are a filter in front of the search in the query's ids, 8 KB a set
+
+ONE, LAST_DIGIT = np.uint32(1), np.uint32(31)
+SECOND, ACROSS, THIRD = np.uint32(5), np.uint32(3), np.uint32(10)  # places of digits in bits
+
+Digits: TypeAlias = tuple[np.uint32, np.uint32, np.uint32]
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts, the first ending in zeros (fdlibm)
@@ -55,7 +60,7 @@ def _is_run(rows: Int32) -> bool:
 
 
 @helper
-def _take(column: Int64, rows: Int32, run: bool, out: Int64) -> None:
+def _take(column: Int32 | Int64, rows: Int32, run: bool, out: Int32 | Int64) -> None:
     if run:
         part = column[rows[0] : rows[0] + rows.shape[0]]
         for j in range(rows.shape[0]):
@@ -83,26 +88,47 @@ def _offsets_are_good(offsets: Int64, n_ids: int, rows: Int32, run: bool) -> boo
 
 @helper
 def _ascends(ids: Int32) -> bool:
-    for j in range(1, ids.shape[0]):
+    for j in range(1, ids.shape[0]):  # noqa: SIM110 (compiled code knows no generators)
         if ids[j] <= ids[j - 1]:
             return False
     return True
 
 
 @helper
-def _marked(wanted: Int32, marks: Int32) -> Int32:
-    """Mark every id that can match; return those that can."""
+def _known(wanted: Int32) -> Int32:
+    """Those that can match: negative ids are nobody's."""
     first = 0
     while first < wanted.shape[0] and wanted[first] < 0:
         first += 1
-    for j in range(first, wanted.shape[0]):
-        marks[wanted[j] & LAST_MARK] = 1
     return wanted[first:]
 
 
 @helper
+def _digits(wanted: Int32) -> Digits:
+    """Three sets of 32 bits: which lowest digits in base 32 the ids have, which second ones, which mixed ones."""
+    low, high, mixed = np.uint32(0), np.uint32(0), np.uint32(0)
+    for j in range(wanted.shape[0]):
+        one = np.uint32(wanted[j])
+        low = np.uint32(low | ONE << (one & LAST_DIGIT))
+        high = np.uint32(high | ONE << (one >> SECOND & LAST_DIGIT))
+        mixed = np.uint32(mixed | ONE << ((one >> ACROSS ^ one >> THIRD) & LAST_DIGIT))
+    return low, high, mixed
+
+
+@helper
+def _may_be_in(digits: Digits, one: int) -> np.uint32:
+    """The lowest bit is 1 where all three digits are known: a filter in front of the search, without a table."""
+    unsigned = np.uint32(one)
+    second, across = np.uint32(unsigned >> SECOND), np.uint32(unsigned >> ACROSS)
+    mixed = np.uint32(np.uint32(across ^ np.uint32(unsigned >> THIRD)) & LAST_DIGIT)
+    both = np.uint32(digits[0] >> np.uint32(unsigned & LAST_DIGIT))
+    both = np.uint32(both & np.uint32(digits[1] >> np.uint32(second & LAST_DIGIT)))
+    return np.uint32(both & np.uint32(digits[2] >> mixed))
+
+
+@helper
 def _is_in(wanted: Int32, one: int) -> bool:
-    """Search. Called for marked ids only, that is seldom."""
+    """Search. Called for what passed the filter only, that is seldom."""
     low = 0
     high = wanted.shape[0]
     while low < high:
@@ -116,7 +142,7 @@ def _is_in(wanted: Int32, one: int) -> bool:
 
 @helper
 def _count(
-    offsets: Int64, ids: Int32, rows: Int32, run: bool, wanted: Int32, marks: Int32, out: Float64
+    offsets: Int64, ids: Int32, rows: Int32, run: bool, wanted: Int32, digits: Digits, out: Float64
 ) -> bool:
     """Write how many of its ids are wanted for each row; False: none of any row.
 
@@ -131,7 +157,7 @@ def _count(
     if not run:
         for j in range(rows.shape[0]):
             for k in range(offsets[rows[j]], offsets[rows[j] + 1]):
-                if marks[ids[k] & LAST_MARK] != 0 and _is_in(wanted, ids[k]):
+                if _may_be_in(digits, ids[k]) & ONE and _is_in(wanted, ids[k]):
                     out[j] += 1.0
                     found = True
         return found
@@ -143,13 +169,13 @@ def _count(
         stop = span.shape[0]
         if g < groups.shape[0]:
             stop = GROUP * g + GROUP
-            marked = np.int32(0)
+            some = np.uint32(0)
             for i in range(GROUP):
-                marked |= marks[np.uint32(groups[g, i]) & np.uint32(LAST_MARK)]
-            if marked == 0:
+                some = np.uint32(some | _may_be_in(digits, groups[g, i]))
+            if some & ONE == 0:
                 continue
         for k in range(GROUP * g, stop):
-            if marks[span[k] & LAST_MARK] != 0 and _is_in(wanted, span[k]):
+            if _may_be_in(digits, span[k]) & ONE and _is_in(wanted, span[k]):
                 while first + k >= offsets[rows[0] + j + 1]:
                     j += 1
                 out[j] += 1.0
@@ -287,10 +313,9 @@ def score_rows(
     n = time_ms.shape[0]
     if not (_ascends(query_keywords) and _ascends(query_mentions)):
         return QUERY_NOT_SORTED
-    word_marks = np.zeros(LAST_MARK + 1, np.int32)
-    user_marks, asker_marks = np.zeros_like(word_marks), np.zeros_like(word_marks)
-    words, users = _marked(query_keywords, word_marks), _marked(query_mentions, user_marks)
-    asker = _marked(np.full(1, query_author, np.int32), asker_marks)
+    words, users = _known(query_keywords), _known(query_mentions)
+    asker = _known(np.full(1, query_author, np.int32))
+    word_digits, user_digits, asker_digits = _digits(words), _digits(users), _digits(asker)
     chain = np.empty(min(max_chain_depth, n), np.int32)
     chain = chain[: reply_path(parent, query_parent, chain)]
     chain_values = np.empty(chain.shape[0], np.float64)
@@ -339,14 +364,14 @@ def score_rows(
                 for k in range(users.shape[0]):
                     for j in range(m):
                         value[j] = 0.5 if its_author[j] == users[k] else value[j]
-                if _count(mention_offsets, mention_ids, part, run, asker, asker_marks, scratch):
+                if _count(mention_offsets, mention_ids, part, run, asker, asker_digits, scratch):
                     for j in range(m):
                         value[j] += 0.5 * scratch[j]
-                if _count(mention_offsets, mention_ids, part, run, users, user_marks, scratch):
+                if _count(mention_offsets, mention_ids, part, run, users, user_digits, scratch):
                     for j in range(m):
                         related = value[j] + 0.3 * scratch[j]
                         value[j] = related if related < 1.0 else 1.0  # noqa: FURB136
-            elif _count(keyword_offsets, keyword_ids, part, run, words, word_marks, value):
+            elif _count(keyword_offsets, keyword_ids, part, run, words, word_digits, value):
                 for j in range(m):
                     if value[j] > 0.0:
                         its_words = keyword_offsets[part[j] + 1] - keyword_offsets[part[j]]

@@ -1,4 +1,4 @@
-"""The compiled ranking, and one look at proposed rows. See `reference` for what is computed, `kernels` for who may call."""
+"""The compiled ranking, and one look at rows. See `reference` for what is computed, `kernels` for who may call."""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ class Ranked:
         """bool[m]: whom the history gave its place."""
         if self.stages is None:
             return np.zeros(len(self.scores), np.bool_)
-        return self.stages == STAGES.index(MEMORY)
+        marks: NDArray[np.bool_] = self.stages == STAGES.index(MEMORY)
+        return marks
 
 
 def rank(
@@ -138,9 +139,7 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
         return shares, linear
 
     weights = (1.0,) * len(SHARES)
-    return Ranked(
-        scores, contributions, SHARES, weights, "softmax, logistic", places[best], stages
-    )
+    return Ranked(scores, contributions, SHARES, weights, "softmax, logistic", places[best], stages)
 
 
 def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Reach) -> Ranked:
