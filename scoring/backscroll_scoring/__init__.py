@@ -25,7 +25,7 @@ from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_rows
 from .strings import Packed, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
-from .top_k import top_order
+from .top_k import look_at_rows, top_order
 from .warmup import warm
 from .weights import CLASSIC, ScoreParameters
 
@@ -63,6 +63,7 @@ __all__ = [
     "in_use",
     "interleave",
     "linear_fusion",
+    "look_at_rows",
     "mmr_order",
     "near_duplicates",
     "recency_multipliers",

@@ -5,43 +5,32 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 from . import kernels, reference
-from .arrays import Float64, Int32, Int64
+from .arrays import Bool, Float64, Int32, Int64
 from .weights import Constants, Weights
 
 
 class Engine(Protocol):
     """What `kernels` and `reference` both are. `reference` documents the arguments."""
 
-    def compare_sets(
-        self,
-        author: Int32,
-        keyword_offsets: Int64,
-        keyword_ids: Int32,
-        mention_offsets: Int64,
-        mention_ids: Int32,
-        rows: Int32,
-        query_author: int,
-        query_keywords: Int32,
-        query_mentions: Int32,
-        mentions: Float64,
-        overlap: Float64,
-    ) -> int: ...
-
     def score_rows(
         self,
         time_ms: Int64,
         author: Int32,
         parent: Int32,
+        keyword_offsets: Int64,
+        keyword_ids: Int32,
+        mention_offsets: Int64,
+        mention_ids: Int32,
         rows: Int32,
         query_time: int,
         query_author: int,
         query_parent: int,
+        query_keywords: Int32,
+        query_mentions: Int32,
         weights: Weights,
         constants: Constants,
         max_chain_depth: int,
         logistic: bool,
-        mentions: Float64,
-        overlap: Float64,
         factors: Float64,
         shares: Float64,
         linear: Float64,
@@ -53,6 +42,8 @@ class Engine(Protocol):
     def roots(self, parent: Int32, out: Int32) -> None: ...
 
     def top(self, scores: Float64, rows: Int32, out: Int32) -> int: ...
+
+    def survey(self, rows: Int32, eligible: Bool) -> int: ...
 
     def tree_values(
         self,

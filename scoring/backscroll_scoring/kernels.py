@@ -11,17 +11,16 @@ from .kernels_diversity import collapse, jaccard, shingles
 from .kernels_graph import tree_values
 from .kernels_replies import roots
 from .kernels_score import reply_path, score_rows
-from .kernels_sets import compare_sets
-from .kernels_top import top
+from .kernels_top import survey, top
 
 __all__ = [
     "collapse",
-    "compare_sets",
     "jaccard",
     "reply_path",
     "roots",
     "score_rows",
     "shingles",
+    "survey",
     "top",
     "tree_values",
 ]

@@ -60,6 +60,43 @@ def _log_ranks(values: Float64, out: Float64) -> None:
         out[j] = np.log1p(before)
 
 
+@helper
+def _by_author(
+    rows: Int32, author: Int32, p: Float64, together: Float64, size: float, x: Float64
+) -> None:
+    """The columns that add up what is known of all candidates by one author."""
+    m = rows.shape[0]
+    people, who = np.empty(m, np.int32), np.empty(m, np.int32)
+    count, newest = np.zeros(m, np.int32), np.full(m, -1, np.int32)
+    sum_together, sum_p = np.zeros(m, np.float64), np.zeros(m, np.float64)
+    n_people = 0
+    for j in range(m):
+        place = n_people
+        for k in range(n_people):
+            if people[k] == author[rows[j]]:
+                place = k
+                break
+        if place == n_people:
+            people[place] = author[rows[j]]
+            n_people += 1
+        who[j] = place
+        count[place] += 1
+        sum_together[place] += together[j]
+        sum_p[place] += p[j]
+        x[23, j] = 0.0
+        x[22, j] = 0.0
+        if newest[place] >= 0:
+            x[22, j] = together[newest[place]]
+            x[23, newest[place]] = together[j]
+        newest[place] = j
+    for j in range(m):
+        with_author, link_to_author = sum_together[who[j]], sum_p[who[j]]
+        x[20, j] = (with_author - together[j]) / max(1, count[who[j]] - 1)
+        x[21, j] = with_author / (1e-3 + size)
+        x[24, j] = np.log(max(LEAST, link_to_author))
+        x[25, j] = p[j] / max(LEAST, link_to_author)
+
+
 @kernel(
     nb.void(
         READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp,
@@ -101,11 +138,13 @@ def conversation_columns(
         size += s
     ranks = np.empty(m, np.float64)
     _log_ranks(p, ranks)
-    x[:, 2] = ranks
+    for j in range(m):
+        x[2, j] = ranks[j]
     _log_ranks(together, ranks)
-    x[:, 4] = ranks
-    x[:, 5] = 0.0
-    x[:, 8] = 0.0
+    for j in range(m):
+        x[4, j] = ranks[j]
+        x[5, j] = 0.0
+        x[8, j] = 0.0
     for j in range(n_extra, m):  # what is answered, by whom
         at = rows[j] - band_from
         if at < 0:
@@ -122,10 +161,10 @@ def conversation_columns(
             if place < 0 or place >= m or rows[place] != parent:
                 place = np.searchsorted(rows, parent)
             if place < m and rows[place] == parent:
-                x[place, 5] += link_p[at, k]
+                x[5, place] += link_p[at, k]
                 if mine:
-                    x[place, 8] += link_p[at, k]
-        x[j, 7] = to_me
+                    x[8, place] += link_p[at, k]
+        x[7, j] = to_me
     members, since = np.zeros(m, np.float64), np.zeros(m, np.float64)
     for j in range(n_extra, m):  # every pair once
         at = rows[j] - band_from
@@ -140,53 +179,39 @@ def conversation_columns(
             members[j] += s
             members[i] += s
             since[i] += s
+    log_size = np.log1p(size)
     for j in range(m):
         at = rows[j] - band_from
         known = j >= n_extra and at >= 0
-        x[j, 0] = p[j]
-        x[j, 1] = np.log(max(LEAST, p[j]))
-        x[j, 3] = together[j]
-        x[j, 6] = starts[at] if known else 0.0
+        x[0, j] = p[j]
+        x[1, j] = np.log(max(LEAST, p[j]))
+        x[3, j] = together[j]
+        x[6, j] = starts[at] if known else 0.0
         if not known:
-            x[j, 7] = 0.0
-        x[j, 9] = _together(band, band_from, rows[j], rows[my_newest]) if my_newest >= 0 else 0.0
-        x[j, 10] = (
+            x[7, j] = 0.0
+        x[9, j] = _together(band, band_from, rows[j], rows[my_newest]) if my_newest >= 0 else 0.0
+        x[10, j] = (
             _together(band, band_from, rows[j], rows[newest_naming_me])
             if newest_naming_me >= 0
             else 0.0
         )
-        x[j, 11] = _together(band, band_from, rows[j], rows[m - 1])
-        x[j, 12] = np.log1p(members[j])
-        x[j, 13] = np.log1p(since[j])
-        x[j, 14] = np.log(max(LEAST, together[j]))
-        x[j, 15] = starts_new
-        x[j, 16] = np.log1p(size)
-        x[j, 17] = mass_mine
-        x[j, 18] = starts_new * together[j]
-        x[j, 19] = together[j] / (1e-3 + size)
-        with_author, by_author, link_to_author = 0.0, 0, 0.0
-        before, after = -1, -1
-        for i in range(m):
-            if author[rows[i]] == author[rows[j]]:
-                link_to_author += p[i]
-                with_author += together[i]
-                by_author += 1
-                if i < j:
-                    before = i
-                elif i > j and after < 0:
-                    after = i
-        x[j, 20] = (with_author - together[j]) / max(1, by_author - 1)
-        x[j, 21] = with_author / (1e-3 + size)
-        x[j, 22] = together[before] if before >= 0 else 0.0
-        x[j, 23] = together[after] if after >= 0 else 0.0
-        x[j, 24] = np.log(max(LEAST, link_to_author))
-        x[j, 25] = p[j] / max(LEAST, link_to_author)
-        x[j, 26] = quiet * x[j, 1]
-        x[j, 27] = quiet * x[j, 2]
-        x[j, 28] = quiet * x[j, 14]
-        x[j, 29] = quiet * x[j, 4]
-        x[j, 30] = quiet * x[j, 7]
-        x[j, 31] = quiet * x[j, 9]
-        x[j, 32] = quiet * x[j, 5]
-        x[j, 33] = quiet * x[j, 20]
-        x[j, 34] = quiet * x[j, 21]
+        x[11, j] = _together(band, band_from, rows[j], rows[m - 1])
+        x[12, j] = np.log1p(members[j])
+        x[13, j] = np.log1p(since[j])
+        x[14, j] = np.log(max(LEAST, together[j]))
+        x[15, j] = starts_new
+        x[16, j] = log_size
+        x[17, j] = mass_mine
+        x[18, j] = starts_new * together[j]
+        x[19, j] = together[j] / (1e-3 + size)
+    _by_author(rows, author, p, together, size, x)
+    for j in range(m):
+        x[26, j] = quiet * x[1, j]
+        x[27, j] = quiet * x[2, j]
+        x[28, j] = quiet * x[14, j]
+        x[29, j] = quiet * x[4, j]
+        x[30, j] = quiet * x[7, j]
+        x[31, j] = quiet * x[9, j]
+        x[32, j] = quiet * x[5, j]
+        x[33, j] = quiet * x[20, j]
+        x[34, j] = quiet * x[21, j]

@@ -119,8 +119,9 @@ def bm25(
 ) -> int:
     """See `reference_lexical.bm25`."""
     n = eligible.shape[0]
-    scores[:] = 0.0
-    cover[:] = 0
+    for row in range(scores.shape[0]):  # a slice that is set does not become vector instructions
+        scores[row] = 0.0
+        cover[row] = 0
     if n == 0 or offsets.shape[0] <= n:
         return OK if n == 0 else BAD_POSTINGS
     flat = np.float32(1.0 + k1 * (1.0 - b))

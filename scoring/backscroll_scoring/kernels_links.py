@@ -62,7 +62,6 @@ def _log1p(count: int) -> float:
 
 
 N_START = 16
-AT_ONCE = 8
 
 
 @helper
@@ -191,7 +190,9 @@ def link_columns(
     q_words: Int32, q_tokens: int, x: Float64, start: Float64,
 ) -> None:  # fmt: skip
     """See `reference_links.link_columns`."""
-    x[:m] = 0.0
+    for k in range(N_COLUMNS):
+        for j in range(m):  # a slice that is set does not become vector instructions
+            x[k, j] = 0.0
     n_words = q_words.shape[0] if q_words.shape[0] <= MAX_WORDS else 0
     # -- who: authors and named people as places in a list of this window's authors
     people = np.empty(m, np.int32)
@@ -316,8 +317,8 @@ def link_columns(
                     total += times[often] * rarest
             weight[j] = 2.2 * total / (1.0 + 1.2 * (0.25 + 0.75 * size / max(1.0, mean_words)))
             best_weight = max(best_weight, weight[j])
-            x[j, WORDS_SHARED_SHARE] = shared[j] / (size + q_words.shape[0] - shared[j])
-            x[j, RAREST_SHARED] = rarest
+            x[WORDS_SHARED_SHARE, j] = shared[j] / (size + q_words.shape[0] - shared[j])
+            x[RAREST_SHARED, j] = rarest
     # -- the columns, the newest candidate first
     later = np.zeros(n_people + 1, np.int64)
     named_later = np.zeros(n_people + 1, np.int64)
@@ -336,7 +337,7 @@ def link_columns(
             break
     for j in range(m - 1, -1, -1):
         row, a, f = rows[j], who[j], flag[j]
-        y = x[j]
+        y = x[:, j]
         mine = me >= 0 and a == me
         older = j < n_extra
         away = m - j if not older else n_window + max(0, rows[min(n_extra, m - 1)] - row) + 1
@@ -460,9 +461,6 @@ def link_columns(
             y[SECOND_PERSON_MINE] = mine
         y[CASUAL] = message_type[row] == TYPE_CASUAL
         y[ANSWER] = message_type[row] == TYPE_ANSWER
-        if quiet > 0.0:
-            for k in range(N_QUIET):
-                y[N_BASE + k] = quiet * y[QUIET_OF[k]]
         # what the older candidates will see
         authors_since += is_newest
         later[a] += 1
@@ -472,6 +470,10 @@ def link_columns(
                 named_later[named_who[j, k]] += 1
                 if mine:
                     i_named[named_who[j, k]] = 1
+    if quiet > 0.0:
+        for k in range(N_QUIET):
+            for j in range(m):
+                x[N_BASE + k, j] = quiet * x[QUIET_OF[k], j]
     start[5] = my_count == 0
     start[6] = no_name
     start[7] = absent
@@ -548,7 +550,7 @@ def reply_links(
     link_rows: Int32, link_p: Float64, starts: Float64,
 ) -> None:  # fmt: skip
     """See `reference_links.reply_links`."""
-    x = np.empty((WINDOW + MAX_EXTRA, N_COLUMNS), np.float64)
+    x = np.empty((N_COLUMNS, WINDOW + MAX_EXTRA), np.float64)
     rows = np.empty(WINDOW + MAX_EXTRA, np.int32)
     scores = np.empty(WINDOW + MAX_EXTRA, np.float64)
     p = np.empty(WINDOW + MAX_EXTRA, np.float64)
@@ -585,11 +587,12 @@ def reply_links(
             time_ms[row], author[row], message_type[row], flags[cue], called[cue], shortened[cue], names[:n_names],
             words, tokens[row], x, start,
         )  # fmt: skip
-        scores[:] = constant
-        for begin in range(0, m, AT_ONCE):  # one sum alone would wait for itself
-            for k in range(N_COLUMNS):
-                for j in range(begin, min(m, begin + AT_ONCE)):
-                    scores[j] += weights[k] * x[j, k]
+        for j in range(m):
+            scores[j] = constant
+        for k in range(N_COLUMNS):
+            weight = weights[k]
+            for j in range(m):
+                scores[j] += weight * x[k, j]
         p0 = link_chances(scores, m, start, start_weights, p)
         starts[at] = p0
         for k in range(min(TOP, m)):

@@ -1,22 +1,30 @@
 """The compiled scorer. See `reference` for what is computed.
 
 It walks the rows in blocks that fit the first-level cache, one factor after the other: that makes
-vector instructions of the loops, while the columns are still read once.
+vector instructions of the loops, while the columns are still read once. A block of consecutive rows,
+the usual one, reads its columns straight on; what no row of a block can have is left out.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numba as nb
 import numpy as np
 
 from .arrays import Float64, Int32, Int64
-from .compile import F64, F64_2D, I32, READ_F64, READ_I32, READ_I64, helper, kernel
-from .status import OK, ROW_OUT_OF_RANGE
+from .compile import F64, F64_2D, I32, READ_I32, READ_I64, helper, kernel
+from .status import BAD_OFFSETS, OK, QUERY_NOT_SORTED, ROW_OUT_OF_RANGE
 from .weights import Constants, Weights
 
-BLOCK = 256  # rows a pass: five factors of 8 bytes are 10 KB
+BLOCK = 512  # rows a pass: what is kept of them takes 24 KB
+GROUP = 32  # ids of consecutive rows that are looked at together
+
+ONE, LAST_DIGIT = np.uint32(1), np.uint32(31)
+SECOND, ACROSS, THIRD = np.uint32(5), np.uint32(3), np.uint32(10)  # places of digits in bits
+
+Digits: TypeAlias = tuple[np.uint32, np.uint32, np.uint32]
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts, the first ending in zeros (fdlibm)
@@ -43,9 +51,142 @@ def reply_path(parent: Int32, start: int, out: Int32) -> int:
 
 
 @helper
+def _is_run(rows: Int32) -> bool:
+    """Are the rows consecutive?"""
+    gaps = np.int32(0)
+    for j in range(rows.shape[0]):
+        gaps |= rows[j] - rows[0] - np.int32(j)
+    return gaps == 0
+
+
+@helper
+def _take(column: Int32 | Int64, rows: Int32, run: bool, out: Int32 | Int64) -> None:
+    if run:
+        part = column[rows[0] : rows[0] + rows.shape[0]]
+        for j in range(rows.shape[0]):
+            out[j] = part[j]
+    else:
+        for j in range(rows.shape[0]):
+            out[j] = column[rows[j]]
+
+
+@helper
+def _offsets_are_good(offsets: Int64, n_ids: int, rows: Int32, run: bool) -> bool:
+    """Is every span within the ids? Sign bits are gathered: no branch a row."""
+    bad = 0
+    if run:
+        starts = offsets[rows[0] : rows[0] + rows.shape[0]]
+        ends = offsets[rows[0] + 1 : rows[0] + rows.shape[0] + 1]
+        for j in range(rows.shape[0]):
+            bad |= starts[j] | ends[j] | (ends[j] - starts[j]) | (n_ids - ends[j])
+    else:
+        for j in range(rows.shape[0]):
+            start, end = offsets[rows[j]], offsets[rows[j] + 1]
+            bad |= start | end | (end - start) | (n_ids - end)
+    return bad >= 0
+
+
+@helper
+def _ascends(ids: Int32) -> bool:
+    for j in range(1, ids.shape[0]):  # noqa: SIM110 (compiled code knows no generators)
+        if ids[j] <= ids[j - 1]:
+            return False
+    return True
+
+
+@helper
+def _known(wanted: Int32) -> Int32:
+    """Those that can match: negative ids are nobody's."""
+    first = 0
+    while first < wanted.shape[0] and wanted[first] < 0:
+        first += 1
+    return wanted[first:]
+
+
+@helper
+def _digits(wanted: Int32) -> Digits:
+    """Three sets of 32 bits: which lowest digits in base 32 the ids have, which second ones, which mixed ones."""
+    low, high, mixed = np.uint32(0), np.uint32(0), np.uint32(0)
+    for j in range(wanted.shape[0]):
+        one = np.uint32(wanted[j])
+        low = np.uint32(low | ONE << (one & LAST_DIGIT))
+        high = np.uint32(high | ONE << (one >> SECOND & LAST_DIGIT))
+        mixed = np.uint32(mixed | ONE << ((one >> ACROSS ^ one >> THIRD) & LAST_DIGIT))
+    return low, high, mixed
+
+
+@helper
+def _may_be_in(digits: Digits, one: int) -> np.uint32:
+    """The lowest bit is 1 where all three digits are known: a filter in front of the search, without a table."""
+    unsigned = np.uint32(one)
+    second, across = np.uint32(unsigned >> SECOND), np.uint32(unsigned >> ACROSS)
+    mixed = np.uint32(np.uint32(across ^ np.uint32(unsigned >> THIRD)) & LAST_DIGIT)
+    both = np.uint32(digits[0] >> np.uint32(unsigned & LAST_DIGIT))
+    both = np.uint32(both & np.uint32(digits[1] >> np.uint32(second & LAST_DIGIT)))
+    return np.uint32(both & np.uint32(digits[2] >> mixed))
+
+
+@helper
+def _is_in(wanted: Int32, one: int) -> bool:
+    """Search. Called for what passed the filter only, that is seldom."""
+    low = 0
+    high = wanted.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if wanted[middle] < one:
+            low = middle + 1
+        else:
+            high = middle
+    return low < wanted.shape[0] and wanted[low] == one
+
+
+@helper
+def _count(
+    offsets: Int64, ids: Int32, rows: Int32, run: bool, wanted: Int32, digits: Digits, out: Float64
+) -> bool:
+    """Write how many of its ids are wanted for each row; False: none of any row.
+
+    The ids of consecutive rows stand in one run: `GROUP` of them a step, whosever they are. Short
+    loops mispredict.
+    """
+    for j in range(rows.shape[0]):
+        out[j] = 0.0
+    found = False
+    if wanted.shape[0] == 0:
+        return found
+    if not run:
+        for j in range(rows.shape[0]):
+            for k in range(offsets[rows[j]], offsets[rows[j] + 1]):
+                if _may_be_in(digits, ids[k]) & ONE and _is_in(wanted, ids[k]):
+                    out[j] += 1.0
+                    found = True
+        return found
+    first, last = offsets[rows[0]], offsets[rows[0] + rows.shape[0]]
+    span = ids[first:last]
+    groups = span[: span.shape[0] // GROUP * GROUP].reshape(-1, GROUP)
+    j = 0
+    for g in range(groups.shape[0] + 1):
+        stop = span.shape[0]
+        if g < groups.shape[0]:
+            stop = GROUP * g + GROUP
+            some = np.uint32(0)
+            for i in range(GROUP):
+                some = np.uint32(some | _may_be_in(digits, groups[g, i]))
+            if some & ONE == 0:
+                continue
+        for k in range(GROUP * g, stop):
+            if _may_be_in(digits, span[k]) & ONE and _is_in(wanted, span[k]):
+                while first + k >= offsets[rows[0] + j + 1]:
+                    j += 1
+                out[j] += 1.0
+                found = True
+    return found
+
+
+@helper
 def _reply_chain(
-    parent: Int32,
     rows: Int32,
+    parent: Int32,
     query_parent: int,
     chain: Int32,
     chain_values: Float64,
@@ -53,7 +194,8 @@ def _reply_chain(
     out: Float64,
 ) -> None:
     if query_parent == -1:
-        out[:] = 0.0
+        for j in range(rows.shape[0]):
+            out[j] = 0.0
         return
     low = rows[0]
     high = rows[0]
@@ -70,16 +212,23 @@ def _reply_chain(
 
 @helper
 def _user_continuity(
-    ago_ms: Float64, author: Int32, query_author: int, window_ms: float, out: Float64
+    m: int, ago_ms: Float64, author: Int32, query_author: int, window_ms: float, out: Float64
 ) -> None:
-    for j in range(author.shape[0]):
-        value = 1.0 - abs(ago_ms[j]) / window_ms
-        counts = (author[j] == query_author) & (query_author >= 0) & (value > 0.0)
-        out[j] = value if counts else 0.0
+    near = np.int32(0)
+    for j in range(m):
+        out[j] = 0.0
+        near |= np.int32((abs(ago_ms[j]) < window_ms) & (author[j] == query_author))
+    if near != 0 and query_author >= 0:
+        for j in range(m):
+            value = 1.0 - abs(ago_ms[j]) / window_ms
+            counts = (author[j] == query_author) & (value > 0.0)
+            out[j] = value if counts else 0.0
 
 
 @helper
-def _time_decay(ago_ms: Float64, decay_per_hour: float, powers: Float64, out: Float64) -> None:
+def _time_decay(
+    m: int, ago_ms: Float64, decay_per_hour: float, powers: Float64, out: Float64
+) -> None:
     """exp(x) for x <= 0 as 2**k * exp(r), |r| <= ln(2) / 2, exp(r) by its Taylor series to r**13.
 
     The series leaves out less than 1e-17, rounding adds a few units of the last place: as good as
@@ -87,7 +236,7 @@ def _time_decay(ago_ms: Float64, decay_per_hour: float, powers: Float64, out: Fl
     x = -708 the result is 0. ``powers`` is scratch.
     """
     bits = powers.view(np.int64)
-    for j in range(out.shape[0]):
+    for j in range(m):
         ago = ago_ms[j] if ago_ms[j] > 0.0 else 0.0  # noqa: FURB136 (max does not vectorise)
         exponent = -decay_per_hour * (ago / 3_600_000.0)
         x = exponent if exponent > -708.0 else -708.0  # noqa: FURB136
@@ -109,9 +258,9 @@ def _time_decay(ago_ms: Float64, decay_per_hour: float, powers: Float64, out: Fl
         even = even * r2 + 1 / 24.0
         even = even * r2 + 0.5
         out[j] = 1.0 + (r + r2 * (even + r * odd)) if exponent >= -708.0 else 0.0
-    for j in range(out.shape[0]):
+    for j in range(m):
         bits[j] = (bits[j] + 1023) << 52  # the bits of the number 2**k
-    for j in range(out.shape[0]):
+    for j in range(m):
         out[j] *= powers[j]
 
 
@@ -129,9 +278,10 @@ def _link(total: Float64, logistic: bool, out: Float64) -> None:
 
 @kernel(
     nb.intp(
-        *(READ_I64, READ_I32, READ_I32, READ_I32, nb.int64, nb.intp, nb.intp),
+        *(READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I64, READ_I32),
+        *(READ_I32, nb.int64, nb.int32, nb.int32, READ_I32, READ_I32),
         *(nb.types.UniTuple(nb.float64, 5), nb.types.UniTuple(nb.float64, 4), nb.intp, nb.boolean),
-        *(READ_F64, READ_F64, F64_2D, F64_2D, F64, F64),
+        *(F64_2D, F64_2D, F64, F64),
     ),
     nogil=True,
 )
@@ -139,16 +289,20 @@ def score_rows(
     time_ms: Int64,
     author: Int32,
     parent: Int32,
+    keyword_offsets: Int64,
+    keyword_ids: Int32,
+    mention_offsets: Int64,
+    mention_ids: Int32,
     rows: Int32,
     query_time: int,
     query_author: int,
     query_parent: int,
+    query_keywords: Int32,
+    query_mentions: Int32,
     weights: Weights,
     constants: Constants,
     max_chain_depth: int,
     logistic: bool,
-    mentions: Float64,
-    overlap: Float64,
     factors: Float64,
     shares: Float64,
     linear: Float64,
@@ -157,52 +311,79 @@ def score_rows(
     """See `reference.score_rows`."""
     decay_per_hour, window_ms, chain_decay, sibling_score = constants
     n = time_ms.shape[0]
-    outside = 0
-    for j in range(rows.shape[0]):
-        row = np.int64(rows[j])
-        outside |= row | (n - 1 - row)  # negative if either is
-    if outside < 0:
-        return ROW_OUT_OF_RANGE
+    if not (_ascends(query_keywords) and _ascends(query_mentions)):
+        return QUERY_NOT_SORTED
+    words, users = _known(query_keywords), _known(query_mentions)
+    asker = _known(np.full(1, query_author, np.int32))
+    word_digits, user_digits, asker_digits = _digits(words), _digits(users), _digits(asker)
     chain = np.empty(min(max_chain_depth, n), np.int32)
     chain = chain[: reply_path(parent, query_parent, chain)]
     chain_values = np.empty(chain.shape[0], np.float64)
-    value = 1.0
+    chance = 1.0
     for step in range(chain.shape[0]):
-        chain_values[step] = value
-        value *= chain_decay
+        chain_values[step] = chance
+        chance *= chain_decay
 
     explain = factors.shape[0] > 0
-    factor = np.empty((5, BLOCK), np.float64)
-    scratch = np.empty((3, BLOCK), np.float64)
-    columns = np.empty((2, BLOCK), np.int32)
+    ago_ms, times = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.int64)
+    its_author, its_parent = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    value, scratch, total = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     for base in range(0, rows.shape[0], BLOCK):
         part = rows[base : base + BLOCK]
         m = part.shape[0]
-        ago_ms, powers, total = scratch[0, :m], scratch[1, :m], scratch[2, :m]
-        its_author, its_parent = columns[0, :m], columns[1, :m]
+        outside = 0
         for j in range(m):
-            ago_ms[j] = float(query_time) - float(time_ms[part[j]])
+            row = np.int64(part[j])
+            outside |= row | (n - 1 - row)  # negative if either is
+        if outside < 0:
+            return ROW_OUT_OF_RANGE
+        run = _is_run(part)
+        if not (
+            _offsets_are_good(keyword_offsets, keyword_ids.shape[0], part, run)
+            and _offsets_are_good(mention_offsets, mention_ids.shape[0], part, run)
+        ):
+            return BAD_OFFSETS
+        _take(time_ms, part, run, times)
+        _take(author, part, run, its_author)
+        _take(parent, part, run, its_parent)
         for j in range(m):
-            its_author[j] = author[part[j]]
-        for j in range(m):
-            its_parent[j] = parent[part[j]]
-        _reply_chain(
-            its_parent, part, query_parent, chain, chain_values, sibling_score, factor[0, :m]
-        )
-        _user_continuity(ago_ms, its_author, query_author, window_ms, factor[1, :m])
-        _time_decay(ago_ms, decay_per_hour, powers, factor[2, :m])
-        for f, given in ((3, mentions), (4, overlap)):
-            factor[f, :m] = given[base : base + m]
-        total[:] = 0.0
+            ago_ms[j] = float(query_time) - float(times[j])
+            total[j] = 0.0
         for f in range(5):
+            if f == 0:
+                _reply_chain(
+                    part, its_parent, query_parent, chain, chain_values, sibling_score, value
+                )
+            elif f == 1:
+                _user_continuity(m, ago_ms, its_author, query_author, window_ms, value)
+            elif f == 2:
+                _time_decay(m, ago_ms, decay_per_hour, scratch, value)
+            elif f == 3:
+                for j in range(m):
+                    value[j] = 0.0
+                for k in range(users.shape[0]):
+                    for j in range(m):
+                        value[j] = 0.5 if its_author[j] == users[k] else value[j]
+                if _count(mention_offsets, mention_ids, part, run, asker, asker_digits, scratch):
+                    for j in range(m):
+                        value[j] += 0.5 * scratch[j]
+                if _count(mention_offsets, mention_ids, part, run, users, user_digits, scratch):
+                    for j in range(m):
+                        related = value[j] + 0.3 * scratch[j]
+                        value[j] = related if related < 1.0 else 1.0  # noqa: FURB136
+            elif _count(keyword_offsets, keyword_ids, part, run, words, word_digits, value):
+                for j in range(m):
+                    if value[j] > 0.0:
+                        its_words = keyword_offsets[part[j] + 1] - keyword_offsets[part[j]]
+                        value[j] /= float(its_words + query_keywords.shape[0]) - value[j]
+            weight = weights[f]
             for j in range(m):
-                total[j] += factor[f, j] * weights[f]
-        _link(total, logistic, scores[base : base + m])
+                total[j] += value[j] * weight
+            if explain:
+                for j in range(m):
+                    factors[base + j, f] = value[j]
+                    shares[base + j, f] = value[j] * weight
         if explain:
-            its_factors, its_shares = factors[base : base + m], shares[base : base + m]
-            for j in range(m):
-                for f in range(5):
-                    its_factors[j, f] = factor[f, j]
-                    its_shares[j, f] = factor[f, j] * weights[f]
-            linear[base : base + m] = total
+            linear[base : base + m] = total[:m]
+        _link(total[:m], logistic, scores[base : base + m])
     return OK

@@ -1,12 +1,12 @@
-"""The compiled ranking. See `reference` for what is computed, `kernels` for who may call."""
+"""The compiled ranking, and one look at rows. See `reference` for what is computed, `kernels` for who may call."""
 
 from __future__ import annotations
 
 import numba as nb
 
-from .arrays import Float64, Int32
-from .compile import I32, READ_F64, READ_I32, helper, kernel
-from .status import NOT_A_NUMBER, OK
+from .arrays import Bool, Float64, Int32
+from .compile import I32, READ_BOOL, READ_F64, READ_I32, helper, kernel
+from .status import NOT_A_NUMBER, NOT_ASCENDING, OK, REFUSED
 
 
 @helper
@@ -61,3 +61,17 @@ def top(scores: Float64, rows: Int32, out: Int32) -> int:
         out[size] = last
         _sink(scores, rows, out, 0, size)
     return OK
+
+
+@kernel(nb.intp(READ_I32, READ_BOOL), nogil=True)
+def survey(rows: Int32, eligible: Bool) -> int:
+    """See `reference.survey`."""
+    n = eligible.shape[0]
+    refused, back = False, False
+    last = -1
+    for j in range(rows.shape[0]):
+        row = rows[j]
+        refused |= row < 0 or row >= n or not eligible[row]
+        back |= row <= last
+        last = row
+    return REFUSED * refused + NOT_ASCENDING * back

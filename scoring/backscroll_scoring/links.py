@@ -11,9 +11,10 @@ from typing import TypeAlias
 import numpy as np
 
 from . import kernels_conversations, kernels_links
-from .arrays import Float64, Int32, Int64, UInt8
+from .arrays import Bool, Float64, Int32, Int64, UInt8
 from .kernels_links import NEWEST_NAMING_ME
 from .kernels_shares import family_shares
+from .kernels_shares import reply_order as _reply_order
 from .link_columns import COLUMNS, CONVERSATION, MAX_EXTRA, REACH, START, TOP, WINDOW
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
 
@@ -142,6 +143,18 @@ class Ranking:
     together: Float64
     starts_new: float
 
+    def of(self, chosen: Bool) -> Ranking:
+        """The same of some candidates."""
+        return Ranking(
+            self.link_linear[chosen],
+            self.link_shares[chosen],
+            self.link[chosen],
+            self.tail_linear[chosen],
+            self.tail_shares[chosen],
+            self.together[chosen],
+            self.starts_new,
+        )
+
 
 def first_row(end: int) -> int:
     """Where the links of a question at row ``end`` begin: at least `WARM` rows before it, at a multiple of `BLOCK`.
@@ -178,7 +191,7 @@ def link_columns(
     arrays: LinkArrays, question: LinkQuestion, rows: Int32, n_extra: int
 ) -> tuple[Float64, Float64]:
     """Return float64[m, COLUMNS] of the candidates, and float64[START] but for the scores' part."""
-    x = np.empty((len(rows), len(COLUMNS)), np.float64)
+    x = np.empty((len(COLUMNS), len(rows)), np.float64)  # a column of all rows stands together
     start = np.zeros(len(START), np.float64)
     if len(rows):
         kernels_links.link_columns(
@@ -186,7 +199,7 @@ def link_columns(
             question.flags, question.called, question.shortened, question.names, question.words, question.tokens,
             x, start,
         )  # fmt: skip
-    return x, start
+    return x.T, start
 
 
 def chances(scores: Float64, start: Float64, model: Linear) -> tuple[Float64, float]:
@@ -226,12 +239,12 @@ def conversation_columns(
 ) -> Float64:  # fmt: skip
     """Return float64[m, CONVERSATION]; `p` are the chances by the first stage."""
     naming = np.flatnonzero(x[:, NEWEST_NAMING_ME])
-    out = np.zeros((len(rows), len(CONVERSATION)), np.float64)
+    out = np.empty((len(CONVERSATION), len(rows)), np.float64)
     kernels_conversations.conversation_columns(
         rows, n_extra, p, starts_new, quiet, arrays.author, asker, int(naming[0]) if len(naming) else NOBODY,
         links.rows, links.chances, links.starts, links.together, links.first, out, np.empty(len(rows)),
     )  # fmt: skip
-    return out
+    return out.T
 
 
 def rank(
@@ -254,33 +267,40 @@ def rank(
         The row the question answers for sure, by a platform's own edge; -1: not known.
     """
     x, start = link_columns(arrays, question, rows, n_extra)
-    nothing = np.empty((len(rows), 0), np.float64)
+    nothing = np.empty((0, len(rows)), np.float64).T
     _, scores = _shares(x, nothing, model.first)
     if not len(rows):
         empty, none = np.empty((0, len(SHARES))), scores
         return Ranking(none, empty, none, none, empty, none, 1.0)
     p, starts_new = chances(scores, start, model.start)
-    told = rows == parent
-    if told.any():
-        p, starts_new = told.astype(np.float64), 0.0
+    told = parent >= 0 and bool((rows == parent).any())
+    if told:
+        p, starts_new = (rows == parent).astype(np.float64), 0.0
     more = conversation_columns(
         arrays, links, rows, n_extra, question.author, x, p, starts_new, float(start[QUIET_PLACE])
     )
     link_shares, link_linear = _shares(x, more, model.second)
     tail_shares, tail_linear = _shares(x, more, model.tail)
     likely = np.exp(link_linear - link_linear.max())
-    link = p if told.any() else likely / likely.sum() * (1.0 - starts_new)
+    link = p if told else likely / likely.sum() * (1.0 - starts_new)
     together = 1.0 / (1.0 + np.exp(-tail_linear))
     return Ranking(link_linear, link_shares, link, tail_linear, tail_shares, together, starts_new)
 
 
 def _shares(x: Float64, more: Float64, model: Linear) -> tuple[Float64, Float64]:
-    shares = np.empty((len(x), len(SHARES)), np.float64)
+    shares = np.empty((len(SHARES), len(x)), np.float64)
     linear = np.empty(len(x), np.float64)
     family_shares(
-        x, more, model.weights, model.means, model.constant, FAMILIES_OF_COLUMNS, shares, linear
+        x.T, more.T, model.weights, model.means, model.constant, FAMILIES_OF_COLUMNS, shares, linear
     )
-    return shares, linear
+    return shares.T, linear
+
+
+def reply_order(ranking: Ranking, parent: int, first: int) -> Int32:
+    """Return the places of a ranking's candidates, int32[m]; see `reference_links.reply_order`."""
+    out = np.empty(len(ranking.link_linear), np.int32)
+    _reply_order(ranking.link_linear, ranking.tail_linear, parent, first, out)
+    return out
 
 
 def new_links(first: int) -> ReplyLinks:

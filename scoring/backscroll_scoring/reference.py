@@ -8,23 +8,32 @@ status (see `status`).
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Float64, Int32, Int64
+from .arrays import Bool, Float64, Int32, Int64
 from .reference_diversity import collapse, jaccard, shingles
 from .reference_graph import tree_values
-from .status import BAD_OFFSETS, NOT_A_NUMBER, OK, QUERY_NOT_SORTED, ROW_OUT_OF_RANGE
+from .status import (
+    BAD_OFFSETS,
+    NOT_A_NUMBER,
+    NOT_ASCENDING,
+    OK,
+    QUERY_NOT_SORTED,
+    REFUSED,
+    ROW_OUT_OF_RANGE,
+)
 from .weights import Constants, Weights
 
 __all__ = [
     "collapse",
-    "compare_sets",
     "jaccard",
     "reply_path",
     "roots",
     "score_rows",
     "shingles",
+    "survey",
     "top",
     "tree_values",
 ]
@@ -89,72 +98,30 @@ def link(total: float, logistic: bool) -> float:
     return math.exp(total) / (1.0 + math.exp(total))
 
 
-def compare_sets(
+def score_rows(
+    time_ms: Int64,
     author: Int32,
+    parent: Int32,
     keyword_offsets: Int64,
     keyword_ids: Int32,
     mention_offsets: Int64,
     mention_ids: Int32,
     rows: Int32,
-    query_author: int,
-    query_keywords: Int32,
-    query_mentions: Int32,
-    mentions: Float64,
-    overlap: Float64,
-) -> int:
-    """Compare the users and words of m rows with the query's (S5-09, S5-10).
-
-    Parameters
-    ----------
-    rows : int32[m]
-        Which rows, in any order, repeated or not.
-    mentions, overlap : float64[m], written
-        mention_relation and keyword_overlap.
-
-    Returns
-    -------
-    int
-        OK, ROW_OUT_OF_RANGE, QUERY_NOT_SORTED or BAD_OFFSETS; outputs are undefined unless OK.
-    """
-    if any(not 0 <= row < len(author) for row in rows.tolist()):
-        return ROW_OUT_OF_RANGE
-    for ids in (query_keywords.tolist(), query_mentions.tolist()):
-        if ids != sorted(set(ids)):
-            return QUERY_NOT_SORTED
-    asked_words, asked_users = set(query_keywords.tolist()), set(query_mentions.tolist())
-    for i, row in enumerate(rows.tolist()):
-        sets = []
-        for offsets, ids in ((keyword_offsets, keyword_ids), (mention_offsets, mention_ids)):
-            start, end = int(offsets[row]), int(offsets[row + 1])
-            if not 0 <= start <= end <= len(ids):
-                return BAD_OFFSETS
-            sets.append(set(ids[start:end].tolist()))
-        words, users = sets
-        mentions[i] = mention_relation(int(author[row]), users, query_author, asked_users)
-        overlap[i] = keyword_overlap(words, asked_words)
-    return OK
-
-
-def score_rows(
-    time_ms: Int64,
-    author: Int32,
-    parent: Int32,
-    rows: Int32,
     query_time: int,
     query_author: int,
     query_parent: int,
+    query_keywords: Int32,
+    query_mentions: Int32,
     weights: Weights,
     constants: Constants,
     max_chain_depth: int,
     logistic: bool,
-    mentions: Float64,
-    overlap: Float64,
     factors: Float64,
     shares: Float64,
     linear: Float64,
     scores: Float64,
 ) -> int:
-    """Score m rows of a channel of n, given what `compare_sets` wrote for the same rows.
+    """Score m rows of a channel of n (S5-06 to S5-12).
 
     Parameters
     ----------
@@ -162,8 +129,6 @@ def score_rows(
         Which rows, in any order, repeated or not.
     constants : 4 floats
         `ScoreParameters.constants`.
-    mentions, overlap : float64[m]
-        The last two factors.
     factors, shares : float64[m, 5], written
         Raw factor values in [0, 1], and the same times their weights. Given with 0 rows they, and
         ``linear``, are left alone: only ``scores`` is wanted.
@@ -175,21 +140,32 @@ def score_rows(
     Returns
     -------
     int
-        OK or ROW_OUT_OF_RANGE; outputs are undefined unless OK.
+        OK, ROW_OUT_OF_RANGE, QUERY_NOT_SORTED or BAD_OFFSETS; outputs are undefined unless OK.
     """
     if any(not 0 <= row < len(time_ms) for row in rows.tolist()):
         return ROW_OUT_OF_RANGE
+    for ids in (query_keywords.tolist(), query_mentions.tolist()):
+        if ids != sorted(set(ids)):
+            return QUERY_NOT_SORTED
+    asked_words, asked_users = set(query_keywords.tolist()), set(query_mentions.tolist())
     decay_per_hour, window_ms, chain_decay, sibling_score = constants
     buffer = np.empty(min(max_chain_depth, len(time_ms)), np.int32)
     path = buffer[: reply_path(parent, query_parent, buffer)].tolist()
     for i, row in enumerate(rows.tolist()):
+        sets = []
+        for offsets, ids in ((keyword_offsets, keyword_ids), (mention_offsets, mention_ids)):
+            start, end = int(offsets[row]), int(offsets[row + 1])
+            if not 0 <= start <= end <= len(ids):
+                return BAD_OFFSETS
+            sets.append(set(ids[start:end].tolist()))
+        words, users = sets
         ago_ms = float(query_time) - float(time_ms[row])
         values = (
             reply_chain(row, int(parent[row]), query_parent, path, chain_decay, sibling_score),
             user_continuity(int(author[row]), query_author, ago_ms, window_ms),
             time_decay(ago_ms, decay_per_hour),
-            float(mentions[i]),
-            float(overlap[i]),
+            mention_relation(int(author[row]), users, query_author, asked_users),
+            keyword_overlap(words, asked_words),
         )
         total = 0.0
         for f, (value, weight) in enumerate(zip(values, weights, strict=True)):
@@ -240,3 +216,13 @@ def top(scores: Float64, rows: Int32, out: Int32) -> int:
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], -int(rows[i]), -i))
     out[:] = order[: len(out)]
     return OK
+
+
+def survey(rows: Int32, eligible: Bool) -> int:
+    """Return `REFUSED` if a row is outside ``eligible`` (bool[n]) or not eligible, plus `NOT_ASCENDING` if the rows
+    do not strictly ascend.
+    """
+    listed = rows.tolist()
+    refused = any(not (0 <= row < len(eligible) and eligible[row]) for row in listed)
+    ascends = all(one < other for one, other in pairwise(listed)) and min(listed, default=0) >= 0
+    return REFUSED * refused + NOT_ASCENDING * (not ascends)

@@ -365,3 +365,15 @@ def top_links(p: Sequence[float], rows: Sequence[int], starts: float) -> list[tu
     """The `TOP` likeliest rows and their chances, of equal ones the later first."""
     best = sorted(range(len(p)), key=lambda j: (-p[j], -j))[:TOP]
     return [(rows[j], p[j] * (1.0 - starts)) for j in best]
+
+
+def reply_order(
+    link_linear: Sequence[float], tail_linear: Sequence[float], parent: int, first: int
+) -> list[int]:
+    """Places of m candidates, best first: a known parent, the ``first`` likeliest links with it, the rest by the tail.
+
+    Of equal scores the later candidate comes first. ``parent`` is a place, -1: not known.
+    """
+    every = range(len(link_linear))
+    by_link = sorted(every, key=lambda j: (j != parent, -link_linear[j], -j))
+    return by_link[:first] + sorted(by_link[first:], key=lambda j: (-tail_linear[j], -j))

@@ -100,39 +100,26 @@ def _run(
     engine: EngineChoice,
     out: Scored,
 ) -> None:
-    chosen = resolve(engine)
     rows = require("rows", np.ascontiguousarray(rows), np.int32)
-    mentions, overlap = np.empty(len(rows), np.float64), np.empty(len(rows), np.float64)
     check(
-        chosen.compare_sets(
+        resolve(engine).score_rows(
+            columns.time_ms,
             columns.author,
+            columns.parent,
             columns.keyword_offsets,
             columns.keyword_ids,
             columns.mention_offsets,
             columns.mention_ids,
             rows,
-            query.author,
-            query.keyword_ids,
-            query.mention_ids,
-            mentions,
-            overlap,
-        )
-    )
-    check(
-        chosen.score_rows(
-            columns.time_ms,
-            columns.author,
-            columns.parent,
-            rows,
             query.time_ms,
             query.author,
             query.parent,
+            query.keyword_ids,
+            query.mention_ids,
             parameters.weights,
             parameters.constants,
             parameters.max_chain_depth,
             parameters.link == "logistic",
-            mentions,
-            overlap,
             out.factors,
             out.shares,
             out.linear,

@@ -7,6 +7,9 @@ QUERY_NOT_SORTED = 3
 NOT_A_NUMBER = 4
 BAD_POSTINGS = 5
 
+REFUSED, NOT_ASCENDING = 1, 2
+"""Bits of what `survey` tells."""
+
 MESSAGES = {
     ROW_OUT_OF_RANGE: "rows holds an index outside the channel",
     BAD_OFFSETS: "offsets are not ascending, or point outside the ids they index",

@@ -1,13 +1,13 @@
-"""Put scores in order."""
+"""Put scores in order, and look whether rows are."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from . import kernels
-from .arrays import Float64, Int32, require
+from .arrays import Bool, Float64, Int32, require
 from .engine import EngineChoice, resolve
-from .status import check
+from .status import NOT_ASCENDING, REFUSED, check
 
 
 def top_order(
@@ -51,3 +51,20 @@ def top_order(
     out = np.empty(m if limit is None else min(m, limit), np.int32)
     check(resolve(engine).top(scores, rows, out))
     return out
+
+
+def look_at_rows(
+    rows: Int32, eligible: Bool, *, engine: EngineChoice = kernels
+) -> tuple[bool, bool]:
+    """Return whether all rows are eligible rows, and whether they ascend without repeats.
+
+    Parameters
+    ----------
+    rows : int32[m]
+        Any numbers.
+    eligible : bool[n]
+        Of the rows 0 to n - 1; others are not eligible.
+    """
+    require("rows", rows, np.int32)
+    found = resolve(engine).survey(rows, require("eligible", eligible, np.bool_))
+    return not found & REFUSED, not found & NOT_ASCENDING

@@ -10,13 +10,13 @@ from .graph import graph_scores
 from .index import ExactIndex, SignIndex, VectorRows, query_blocks, sign_bits
 from .lexical import Postings, bm25, in_use, rows_with
 from .link_model import shipped
-from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank
+from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_rows
 from .strings import Packed, StringTable
 from .texts import shingle_sets
-from .top_k import top_order
+from .top_k import look_at_rows, top_order
 from .weights import CLASSIC, ScoreParameters
 
 
@@ -37,6 +37,7 @@ def warm() -> None:
         score_rows(columns, query, rows, parameters)
     top_order(score_only(columns, query, rows), rows, limit=1)
     eligible = np.ones(2, np.uint8)
+    look_at_rows(rows, eligible.view(np.bool_))
     postings = Postings()
     postings.append(0, one_a_row, ids)
     postings.renumber(rows)
@@ -87,4 +88,4 @@ def _warm_links() -> None:
     allowed, links = np.ones(2, np.uint8), new_links(0)
     extend_links(arrays, allowed, 0, links, 0, 2, shipped())
     rows, n_extra = candidates(arrays, 2, allowed, 0, question)
-    rank(arrays, links, question, rows, n_extra, shipped())
+    reply_order(rank(arrays, links, question, rows, n_extra, shipped()), 0, 1)

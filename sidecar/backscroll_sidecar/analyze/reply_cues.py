@@ -118,10 +118,10 @@ def names_called(
     body = line[called.end() :] if called and addressee >= 0 else line
     tokens = set(_TOKEN.findall(body)) - STOP_WORDS
     if tokens:
-        heads = {token[:3] for token in tokens}
+        heads, spoken_for = {token[:3] for token in tokens}, (addressee, author)
         recent = _Recent(recent_texts)
         for name, user in names.items():
-            if _head(name) not in heads or user in {addressee, author}:
+            if _head(name) not in heads or user in spoken_for:
                 continue
             for token in tokens & _prefixes(name):
                 if recent.is_rare(token):

@@ -31,7 +31,7 @@ def diversify(
 
     A cut of the new order anywhere is what a smaller maximum gives.
     """
-    if profile.diversity == "none":
+    if profile.diversity == "none" or not gathered.semantic.any():
         return order, []
     members = gathered.rounds.members
     references = [

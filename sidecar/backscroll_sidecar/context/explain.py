@@ -19,8 +19,10 @@ def explain(
 ) -> Explanation:
     """One entry a candidate, in time order."""
     ranks = selection.ranks()
-    scores, linear, shares = ranked.scores.tolist(), ranked.linear.tolist(), ranked.shares.tolist()
+    all_shares, all_linear = ranked.contributions()
+    scores, linear, shares = ranked.scores.tolist(), all_linear.tolist(), all_shares.tolist()
     kinds = _kinds(ranked, profile)
+    account = selection.account(len(gathered.rows))
     candidates = tuple(
         CandidateExplanation(
             message_id=view.message_ids[row],
@@ -28,8 +30,8 @@ def explain(
             shares=tuple(shares[place]),
             linear=linear[place],
             score=scores[place],
-            decided_by=selection.decided_by[place],
-            fate=selection.fates[place],
+            decided_by=account[place][1],
+            fate=account[place][0],
             rank=ranks.get(place, 0),
             scored_by=kinds[place],
         )
@@ -42,9 +44,9 @@ def explain(
 
 def _kinds(ranked: Ranked, profile: Profile) -> list[str]:
     """What each candidate's score is the score of."""
-    if (
-        ranked.stages
-    ):  # a parent known from the platform stands first among the links, with a link's score
-        return [LINK if stage == CHAIN else stage for stage in ranked.stages]
+    if ranked.stages is not None:
+        # A parent known from the platform stands first among the links, with a link's score.
+        stages = [ranked.stage_of(place) for place in range(len(ranked.scores))]
+        return [LINK if stage == CHAIN else stage for stage in stages]
     kind = "recency" if ranked.factors == RECENCY_FACTORS else "score"
     return [MEMORY if profile.by_memory else kind] * len(ranked.scores)

@@ -58,8 +58,7 @@ def rank_fused(
     shares[:, -1] = linear - sums
     return Ranked(
         np.clip(linear, 0.0, 1.0),
-        linear,
-        shares,
+        lambda: (shares, linear),
         (*(source for source, _ in lists), "recency"),
         (*[weight] * len(lists), profile.recency_share),
         "identity",

@@ -32,18 +32,11 @@ class Reach(Enum):
     FAR = "far"
 
 
-def reach(starts_new: float, long_ago: LongAgo, *, answers: bool) -> Reach:
-    """The reach of a question.
+def reach(starts_new: float, long_ago: LongAgo) -> Reach:
+    """The reach of a question that answers no message: what a platform says it answers is about the last lines.
 
-    Parameters
-    ----------
-    starts_new : 0 to 1
-        Probability that the question answers nothing that was said here.
-    answers : bool
-        Whether a platform says that it answers a message: then the last lines are what it is about.
+    `starts_new`, 0 to 1, is the probability that the question answers nothing that was said here.
     """
-    if answers:
-        return Reach.NEAR
     after_pause = long_ago.pause_ms >= PAUSE_MS
     if after_pause and (long_ago.scattered or long_ago.score >= SOUNDS_AFTER_PAUSE):
         return Reach.FAR

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from backscroll_scoring import look_at_rows
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.rounds import (
     NO_ROUNDS,
@@ -49,6 +51,8 @@ class Proposed:
         How good each is in the source's own unit, finite; None: the newest is the best.
     reference : bool
         What nobody else proposes is shown as a reference.
+    ascending : bool
+        Whether the rows ascend without repeats.
     """
 
     bit: int
@@ -56,6 +60,7 @@ class Proposed:
     rows: NDArray[np.int32]
     scores: NDArray[np.float64] | None
     reference: bool
+    ascending: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,30 +95,49 @@ class Gathered:
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """The names of the sources that proposed candidate `place`."""
-        return self.sources_in(int(self.source_bits[place]))
+        return self.sources_in(self.source_bits.item(place))
 
     def sources_in(self, bits: int) -> tuple[str, ...]:
         """The names of the sources that `source_bits` of this value stand for."""
-        return tuple(name for i, name in enumerate(self.sources) if bits >> i & 1)
+        return _names(self.sources, bits)
 
 
-def with_source(
-    gathered: Gathered, name: str, rows: NDArray[np.int32], *, reference: bool = False
+@lru_cache(maxsize=1024)
+def _names(sources: tuple[str, ...], bits: int) -> tuple[str, ...]:
+    return tuple(name for i, name in enumerate(sources) if bits >> i & 1)
+
+
+def places_of(rows: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.intp]:
+    """intp[k]: where each of `rows` stands among ascending rows, -1 where it does not."""
+    places = among.searchsorted(rows)
+    if len(among) == 0:
+        return places - 1
+    places[among[np.minimum(places, len(among) - 1)] != rows] = -1
+    return places
+
+
+def with_sources(
+    gathered: Gathered, found: Mapping[str, NDArray[np.int32]], *, reference: bool = False
 ) -> Gathered:
-    """The candidates with the ascending rows of one more source; the same object when it proposes nothing.
+    """The candidates with the rows of more sources, by name; the same object when none proposes anything.
 
     With `reference`, rows that nobody else proposes are shown as references.
     """
-    if not len(rows):
+    new = {name: rows for name, rows in found.items() if len(rows)}
+    if not new:
         return gathered
-    every = np.union1d(gathered.rows, rows).astype(np.int32)
-    bits, semantic = np.zeros(len(every), np.uint32), np.full(len(every), reference)
-    old, new = np.searchsorted(every, gathered.rows), np.searchsorted(every, rows)
-    bits[old], semantic[old] = gathered.source_bits, gathered.semantic
-    bits[new] |= np.uint32(1 << len(gathered.sources))
-    return replace(
-        gathered, rows=every, source_bits=bits, semantic=semantic, sources=(*gathered.sources, name)
+    first = len(gathered.sources)
+    rows, bits = _each_once(
+        [*new.values(), gathered.rows],
+        [*(1 << bit for bit in range(first, first + len(new))), gathered.source_bits],
     )
+    semantic = np.zeros(len(rows), np.bool_)
+    if gathered.semantic.any():
+        semantic[rows.searchsorted(gathered.rows)] = gathered.semantic
+    if reference:
+        semantic |= bits >> first << first == bits  # nobody else
+    sources = (*gathered.sources, *new)
+    return replace(gathered, rows=rows, source_bits=bits, semantic=semantic, sources=sources)
 
 
 async def gather(
@@ -194,15 +218,13 @@ def _proposed(
     scores = None if result.scores is None else np.asarray(result.scores, np.float64)
     if scores is not None and not (scores.shape == rows.shape and np.isfinite(scores).all()):
         raise SourceFailed("BAD_SCORES")
-    places = np.flatnonzero((rows >= 0) & (rows < query.end))
-    places = places[query.eligible[rows[places]]]
-    return Proposed(
-        bit,
-        source,
-        rows[places],
-        None if scores is None else scores[places],
-        reference or result.category is Category.SEMANTIC,
-    )
+    reference = reference or result.category is Category.SEMANTIC
+    allowed, ascending = look_at_rows(np.ascontiguousarray(rows), query.eligible)
+    if not allowed:
+        places = np.flatnonzero((rows >= 0) & (rows < query.end))
+        places = places[query.eligible[rows[places]]]
+        rows, scores = rows[places], None if scores is None else scores[places]
+    return Proposed(bit, source, rows, scores, reference, ascending)
 
 
 def _united(
@@ -216,15 +238,37 @@ def _united(
         return Gathered(
             none, none.astype(np.uint32), none.astype(np.bool_), sources, preferences, degradations
         )
-    rows, place = np.unique(np.concatenate([p.rows for p in proposed]), return_inverse=True)
-    counts = [len(p.rows) for p in proposed]
-    bits = np.zeros(len(rows), np.uint32)
-    np.bitwise_or.at(bits, place, np.repeat([np.uint32(1 << p.bit) for p in proposed], counts))
-    semantic = np.ones(len(rows), np.bool_)
-    np.logical_and.at(semantic, place, np.repeat([p.reference for p in proposed], counts))
+    if len(proposed) == 1 and proposed[0].ascending:
+        (only,) = proposed
+        rows = only.rows
+        bits = np.full(len(rows), 1 << only.bit, np.uint32)
+        semantic = np.full(len(rows), only.reference)
+    else:
+        rows, bits = _each_once([p.rows for p in proposed], [1 << p.bit for p in proposed])
+        talk = sum(1 << p.bit for p in proposed if not p.reference)
+        semantic = bits & np.uint32(talk) == 0
     return Gathered(
         rows, bits, semantic, sources, preferences, degradations, proposed=tuple(proposed)
     )
+
+
+def _each_once(
+    lists: Sequence[NDArray[np.int32]], bits: Sequence[int | NDArray[np.uint32]]
+) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    """The rows of all lists ascending, each once, with the bits of every list that has it."""
+    rows = np.concatenate(lists)
+    marks = np.empty(len(rows), np.uint32)
+    first = 0
+    for some, bit in zip(lists, bits, strict=True):
+        marks[first : first + len(some)] = bit
+        first += len(some)
+    if (rows[1:] > rows[:-1]).all():
+        return rows, marks
+    keys = rows.astype(np.int64) << 32 | marks
+    keys.sort()
+    rows = (keys >> 32).astype(np.int32)
+    starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    return rows[starts], np.bitwise_or.reduceat(keys, starts).astype(np.uint32)
 
 
 def _completed(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -13,9 +14,9 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fusing import rank_fused
 from backscroll_sidecar.context.gate import Reach, reach
-from backscroll_sidecar.context.gather import Gathered, gather, with_rounds, with_source
+from backscroll_sidecar.context.gather import Gathered, gather, places_of, with_rounds, with_sources
 from backscroll_sidecar.context.profiles import Profile, plain
-from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.question import INLINE_US, Question
 from backscroll_sidecar.context.rank import (
     Ranked,
     rank,
@@ -23,10 +24,10 @@ from backscroll_sidecar.context.rank import (
     rank_by_replies,
     rank_united,
 )
-from backscroll_sidecar.context.recall import Meaning, Recalled, look_up, recall
-from backscroll_sidecar.context.replies import Replies, catch_up, rank_replies
+from backscroll_sidecar.context.recall import Meaning, Recalled, look_up, look_up_us, recall
+from backscroll_sidecar.context.replies import Replies, catch_up, linked_already, rank_replies
 from backscroll_sidecar.context.rounds import OrphanCalls
-from backscroll_sidecar.context.select import Selection, select
+from backscroll_sidecar.context.select import Selection, select, select_nothing
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
 
@@ -166,16 +167,22 @@ class Picker:
         """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
         if not deadline.allows(RANK_REPLIES_US):
             raise OutOfTime
-        state = await deadline.bound(catch_up(query.view, question.end))
-        replies = rank_replies(query.view, question, query.eligible, gathered.rows, state)
+        view = query.view
+        state = linked_already(view, question.end)
+        if state is None:
+            state = await deadline.bound(catch_up(view, question.end))
+        replies = rank_replies(view, question, query.eligible, gathered.rows, state)
         if Recent.name in gathered.sources:
             gathered = _with_older(gathered, query, replies)
         far = Reach.NEAR
         recalled: Recalled | None = None
-        if profile.memory_sources and question.text:
-            sought, sounds = await deadline.bound(look_up(query, question))
-            answers = question.explicit_parent_row >= 0
-            far = reach(replies.ranking.starts_new, sounds, answers=answers)
+        answers = question.explicit_parent_row >= 0
+        if profile.memory_sources and question.text and not answers:
+            if look_up_us(query, question) > INLINE_US:
+                sought, sounds = await deadline.bound(asyncio.to_thread(look_up, query, question))
+            else:
+                sought, sounds = look_up(query, question)
+            far = reach(replies.ranking.starts_new, sounds)
             if far is not Reach.NEAR:
                 recalled = await recall(query, sought, self._meaning(profile), deadline)
                 gathered = _with_recalled(gathered, recalled)
@@ -217,19 +224,21 @@ class Picker:
 def _with_older(gathered: Gathered, query: StrategyQuery, replies: Replies) -> Gathered:
     """The older messages that the reply model looked at: of the asker, of who is named, of who names the asker."""
     view = query.view
-    older = np.setdiff1d(replies.older, gathered.rows)
+    older = replies.older[places_of(replies.older, gathered.rows) < 0]
     own = view.columns.author[older] == view.people.index.get(query.user_id, -1)
-    gathered = with_source(gathered, "asker", older[own])
-    return with_source(gathered, "mention", older[~own])
+    return with_sources(gathered, {"asker": older[own], "mention": older[~own]})
 
 
 def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:
     """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line."""
     rows = np.sort(recalled.memory.rows)
     either = np.union1d(recalled.by_words, recalled.by_meaning)
-    gathered = with_source(gathered, "lexical", recalled.by_words, reference=True)
-    gathered = with_source(gathered, "semantic", recalled.by_meaning, reference=True)
-    gathered = with_source(gathered, "recall", np.setdiff1d(rows, either), reference=True)
+    found = {
+        "lexical": recalled.by_words,
+        "semantic": recalled.by_meaning,
+        "recall": np.setdiff1d(rows, either),
+    }
+    gathered = with_sources(gathered, found, reference=True)
     return replace(
         gathered,
         degradations=(*gathered.degradations, *recalled.degradations),
@@ -241,7 +250,7 @@ def nothing(profile: Profile, *lost: Degradation) -> Picked:
     """Rung three: no history."""
     none = np.empty(0, np.int32)
     gathered = Gathered(none, none.astype(np.uint32), none.astype(np.bool_), profile.sources)
-    return Picked(Rung.EMPTY, gathered, rank_by_recency(none), Selection([], [], []), profile, lost)
+    return Picked(Rung.EMPTY, gathered, rank_by_recency(none), select_nothing(), profile, lost)
 
 
 async def without_history(query: StrategyQuery, profile: Profile, deadline: Deadline) -> Picked:

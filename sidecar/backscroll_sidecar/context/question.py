@@ -74,9 +74,13 @@ class Question:
             time_ms=self.asked_at_ms,
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
             parent=self.parent_row if follow_inferred else self.explicit_parent_row,
-            keyword_ids=_known_or_negative(self.keywords, view.keyword_ids),
+            keyword_ids=self.keyword_ids(view),
             mention_ids=_known_or_negative(self.mentioned, people),
         )
+
+    def keyword_ids(self, view: ChannelView) -> NDArray[np.int32]:
+        """Its keywords in the channel's numbers, ascending; unknown ones get negative ones of their own."""
+        return _known_or_negative(self.keywords, view.keyword_ids)
 
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
         """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread.

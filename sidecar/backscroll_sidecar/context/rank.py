@@ -7,15 +7,17 @@ those of the model that gave it its place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import CLASSIC_FACTORS, score_rows, top_order
-from backscroll_scoring.links import SHARES
+from backscroll_scoring import CLASSIC_FACTORS, score_only, score_rows, top_order
+from backscroll_scoring.links import SHARES, reply_order
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gate import Reach, united
+from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
@@ -26,6 +28,10 @@ RECENCY_FACTORS = ("recency",)
 FIRST_LINKS = 7
 """So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
 LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
+STAGES = (CONVERSATION, LINK, CHAIN, MEMORY)
+
+Contributions = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""float64[m, f]: weight times factor, in the order of the factors; float64[m]: their sums."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,24 +42,33 @@ class Ranked:
     ----------
     scores : float64[m]
         The link's value, 0 to 1: what the threshold is compared with.
-    linear : float64[m]
-        Sum of the shares.
-    shares : float64[m, f]
-        Weight times factor, in the order of `factors`.
+    contributions : what the scores are made of
+        Worked out when it is asked for: a build that explains nothing does not.
     order : intp[k] or None
         The candidates best first where that is not simply by score; those left out come last.
-    stages : tuple of m str
-        What gave each candidate its place, where there is an order.
+    stages : uint8[m] or None
+        What gave each candidate its place, where there is an order: its place in `STAGES`.
     """
 
     scores: NDArray[np.float64]
-    linear: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    contributions: Callable[[], Contributions]
     factors: tuple[str, ...]
     weights: tuple[float, ...]
     link: str
     order: NDArray[np.intp] | None = None
-    stages: tuple[str, ...] = ()
+    stages: NDArray[np.uint8] | None = None
+
+    def stage_of(self, place: int) -> str:
+        """What gave a candidate its place."""
+        return "score" if self.stages is None else STAGES[self.stages[place]]
+
+    @property
+    def from_memory(self) -> NDArray[np.bool_]:
+        """bool[m]: whom the history gave its place."""
+        if self.stages is None:
+            return np.zeros(len(self.scores), np.bool_)
+        marks: NDArray[np.bool_] = self.stages == STAGES.index(MEMORY)
+        return marks
 
 
 def rank(
@@ -64,8 +79,7 @@ def rank(
         memory = rank_rows_by_memory(view, question, rows)
         return Ranked(
             link(memory.scores),
-            memory.scores,
-            memory.shares,
+            lambda: (memory.shares, memory.scores),
             memory.factors,
             memory.weights,
             "logistic",
@@ -74,14 +88,18 @@ def rank(
         return rank_by_recency(rows)
     columns = view.columns if profile.follow_inferred else view.explicit_columns
     features = question.features(view, follow_inferred=profile.follow_inferred)
-    scored = score_rows(columns, features, rows, profile.parameters)
+    parameters = profile.parameters
+
+    def contributions() -> Contributions:
+        scored = score_rows(columns, features, rows, parameters)
+        return scored.shares, scored.linear
+
     return Ranked(
-        scored.scores,
-        scored.linear,
-        scored.shares,
+        score_only(columns, features, rows, parameters),
+        contributions,
         CLASSIC_FACTORS,
-        profile.parameters.weights,
-        profile.parameters.link,
+        parameters.weights,
+        parameters.link,
     )
 
 
@@ -89,7 +107,9 @@ def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:
     """The newest candidate gets 1, each older one a step of 1/m less."""
     m = len(rows)
     scores = np.arange(1, m + 1, dtype=np.float64) / max(1, m)
-    return Ranked(scores, scores, scores.reshape(m, 1), RECENCY_FACTORS, (1.0,), "identity")
+    return Ranked(
+        scores, lambda: (scores.reshape(m, 1), scores), RECENCY_FACTORS, (1.0,), "identity"
+    )
 
 
 def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) -> Ranked:
@@ -98,34 +118,28 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
     Candidates the model did not look at (recalled, partial, far too many) score 0.
     """
     found = replies.ranking
-    known = np.isin(replies.rows, rows)
-    places = np.searchsorted(rows, replies.rows[known])
-    link, together = found.link[known], found.together[known]
-    parent = _place(rows, parent_row)
-    by_link = np.lexsort((-places, -found.link_linear[known], places != parent))
-    head, rest = by_link[:FIRST_LINKS], by_link[FIRST_LINKS:]
-    rest = rest[np.lexsort((-places[rest], -found.tail_linear[known][rest]))]
-    scores, linear = np.zeros(len(rows)), np.zeros(len(rows))
-    shares = np.zeros((len(rows), len(SHARES)))
-    stages = [CONVERSATION] * len(rows)
-    scores[places], linear[places] = together, found.tail_linear[known]
-    shares[places] = found.tail_shares[known]
+    places = places_of(replies.rows, rows)
+    there = places >= 0
+    if not there.all():
+        found, places = found.of(there), places[there]
+    parent = _place(rows[places], parent_row)
+    best = reply_order(found, parent, FIRST_LINKS)
+    head = best[:FIRST_LINKS]
     first = places[head]
-    scores[first], linear[first] = link[head], found.link_linear[known][head]
-    shares[first] = found.link_shares[known][head]
-    for place in first.tolist():
-        stages[place] = CHAIN if place == parent else LINK
-    order = places[np.concatenate([head, rest])]
-    return Ranked(
-        scores,
-        linear,
-        shares,
-        SHARES,
-        (1.0,) * len(SHARES),
-        "softmax, logistic",
-        order,
-        tuple(stages),
-    )
+    scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
+    scores[places] = found.together
+    scores[first], stages[first] = found.link[head], STAGES.index(LINK)
+    if parent >= 0:
+        stages[places[parent]] = STAGES.index(CHAIN)
+
+    def contributions() -> Contributions:
+        linear, shares = np.zeros(len(rows)), np.zeros((len(rows), len(SHARES)))
+        linear[places], shares[places] = found.tail_linear, found.tail_shares
+        linear[first], shares[first] = found.link_linear[head], found.link_shares[head]
+        return shares, linear
+
+    weights = (1.0,) * len(SHARES)
+    return Ranked(scores, contributions, SHARES, weights, "softmax, logistic", places[best], stages)
 
 
 def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Reach) -> Ranked:
@@ -139,24 +153,28 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
     at_places = places[~both.by_first]
     at_memory = {row: at for at, row in enumerate(memory.rows.tolist())}
     far = [at_memory[row] for row in both.rows[~both.by_first].tolist()]
-    f, m = near.shares.shape[1], memory.shares.shape[1]
-    shares = np.zeros((len(rows), f + m))
-    shares[:, :f] = near.shares
-    shares[at_places, :f], shares[at_places, f:] = 0.0, memory.shares[far]
-    scores, linear = near.scores.copy(), near.linear.copy()
-    scores[at_places], linear[at_places] = link(memory.scores[far]), memory.scores[far]
-    stages = list(near.stages)
-    for place in at_places.tolist():
-        stages[place] = MEMORY
+    scores = near.scores.copy()
+    scores[at_places] = link(memory.scores[far])
+    stages = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages.copy()
+    stages[at_places] = STAGES.index(MEMORY)
+
+    def contributions() -> Contributions:
+        near_shares, near_linear = near.contributions()
+        f, m = near_shares.shape[1], memory.shares.shape[1]
+        shares, linear = np.zeros((len(rows), f + m)), near_linear.copy()
+        shares[:, :f] = near_shares
+        shares[at_places, :f], shares[at_places, f:] = 0.0, memory.shares[far]
+        linear[at_places] = memory.scores[far]
+        return shares, linear
+
     return Ranked(
         scores,
-        linear,
-        shares,
+        contributions,
         near.factors + memory.factors,
         near.weights + memory.weights,
         near.link,
         places,
-        tuple(stages),
+        stages,
     )
 
 

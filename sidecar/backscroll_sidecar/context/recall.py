@@ -14,7 +14,7 @@ from backscroll_scoring import MAX_QUERY_TERMS, top_order
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.question import INLINE_US, Question, text_us
+from backscroll_sidecar.context.question import Question, text_us
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Similarities
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
@@ -70,20 +70,19 @@ def _best(query: StrategyQuery, sought: Sought, dense: NDArray[np.float32] | Non
     return rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
 
 
-async def look_up(query: StrategyQuery, question: Question) -> tuple[Sought, LongAgo]:
-    """The question's words in the history, and how much it sounds as if it were about long ago.
+def look_up(query: StrategyQuery, question: Question) -> tuple[Sought, LongAgo]:
+    """The question's words in the history, and how much it sounds as if it were about long ago."""
+    sought = seek(query.view, _asked(question), query.eligible)
+    return sought, long_ago(query.view, sought)
+
+
+def look_up_us(query: StrategyQuery, question: Question) -> float:
+    """Microseconds `look_up` takes, predicted from its text, the rows, and how often its words were said.
 
     One hop to a thread and back costs 30 to 180 us, so it must save more: what is predicted to take less than
     `INLINE_US` is done at once. The number of rows alone does not tell: a word that every row has costs ten times what
     the rows do, and a near question in a channel of 10,000 rows has rare words.
     """
-    if look_up_us(query, question) > INLINE_US:
-        return await asyncio.to_thread(_look_up, query, question)
-    return _look_up(query, question)
-
-
-def look_up_us(query: StrategyQuery, question: Question) -> float:
-    """Microseconds `look_up` takes, predicted from its text, the rows, and how often its words were said."""
     ids, counts = query.view.lexicon.ids, query.view.lexicon.postings.counts
     words = question.keywords[:MAX_QUERY_TERMS]
     numbers = [
@@ -94,11 +93,6 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
     said = sum(counts.item(number) for number in numbers if 0 <= number < len(counts))
     text = SEEK_TEXT * text_us(question.text)
     return SEEK_US + text + SEEK_US_PER_ROW * query.end + SEEK_US_PER_POSTING * said
-
-
-def _look_up(query: StrategyQuery, question: Question) -> tuple[Sought, LongAgo]:
-    sought = seek(query.view, _asked(question), query.eligible)
-    return sought, long_ago(query.view, sought)
 
 
 def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Memory:
@@ -114,6 +108,7 @@ def _asked(question: Question) -> MemoryQuestion:
         question.asked_at_ms,
         asker.id if asker else "",
         asker.name if asker else "",
+        question.keywords,
     )
 
 

@@ -7,6 +7,7 @@ the rows before them alone, so a channel that grew in memory, one just loaded an
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,7 @@ from backscroll_scoring.links import (
 from backscroll_sidecar.analyze.reply_cues import flags_of, names_called
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.memo import LinkState
+from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import MessageState
 
@@ -68,6 +70,12 @@ def missing_rows(view: ChannelView, end: int) -> int:
     return max(0, end - state.upto)
 
 
+def linked_already(view: ChannelView, end: int) -> LinkState | None:
+    """The link state for a question at row `end` if no more than a few rows must be linked for it, at once."""
+    busy = view.replies.work is not None and not view.replies.work.done()
+    return None if busy or missing_rows(view, end) > INLINE_ROWS else linked(view, end)
+
+
 async def catch_up(view: ChannelView, end: int) -> LinkState:
     """The link state for a question at row `end`: a few missing rows are linked at once, more by a thread.
 
@@ -76,11 +84,12 @@ async def catch_up(view: ChannelView, end: int) -> LinkState:
     memo = view.replies
     while memo.work is not None and not memo.work.done():
         await asyncio.shield(memo.work)
-    if missing_rows(view, end) > INLINE_ROWS:
+    state = linked_already(view, end)
+    if state is None:
         memo.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
         memo.work.add_done_callback(_retrieve_exception)
-        return await asyncio.shield(memo.work)
-    return linked(view, end)
+        state = await asyncio.shield(memo.work)
+    return state
 
 
 def _retrieve_exception(work: asyncio.Future[LinkState]) -> None:
@@ -126,16 +135,21 @@ def line_cues(
     called = np.full(last - first, NOBODY, np.int32)
     shortened = called.copy()
     lowest = max(0, first - CALLED_AMONG)
-    written_as = [view.names[i] for i in view.name[lowest:last].tolist()]
     authors = view.columns.author[lowest:last].tolist()
+    writers = list(zip(view.name[lowest:last].tolist(), authors, strict=True))
     texts = view.texts[lowest:last]
     for row in range(first, last):
         at, since = row - lowest, max(0, row - CALLED_AMONG) - lowest
         flags[row - first] = flags_of(texts[at])
         called[row - first], shortened[row - first] = names_called(
-            texts[at], dict(zip(written_as[since:at], authors[since:at], strict=True)), authors[at], texts[since:at]
-        )  # fmt: skip
+            texts[at], _names_of(view, writers[since:at]), authors[at], texts[since:at]
+        )
     return flags, called, shortened
+
+
+def _names_of(view: ChannelView, writers: Iterable[tuple[int, int]]) -> dict[str, int]:
+    """The names of those who wrote, given as places in `view.names` and users; of one name the last user."""
+    return {view.names[name]: user for name, user in dict(writers).items()}
 
 
 def rank_replies(
@@ -158,7 +172,10 @@ def rank_replies(
         more = more[view.state[more] == MessageState.LIVE]
     rows, n_extra = candidates(arrays, end, allowed.astype(np.uint8), seen_from, asked)
     older, window = rows[:n_extra], rows[n_extra] if n_extra < len(rows) else end
-    rows = np.union1d(rows, more)[-MOST_ROWS:].astype(np.int32)
+    extra = more[places_of(more, rows) < 0]
+    if len(extra):
+        rows = np.sort(np.concatenate([rows, extra]))
+    rows = rows[-MOST_ROWS:]
     count = end - links.first
     known = ReplyLinks(
         links.first,
@@ -167,7 +184,7 @@ def rank_replies(
         links.starts[:count],
         links.together[:count],
     )
-    n_extra = int(np.searchsorted(rows, window))
+    n_extra = int(rows.searchsorted(window))
     return Replies(
         rows,
         older,
@@ -180,10 +197,10 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
     people, columns, end = view.people.index, view.columns, question.end
     asker = people.get(question.asker.id, NOBODY) if question.asker else NOBODY
     since = max(0, end - CALLED_AMONG)
-    written_as = [view.names[i] for i in view.name[since:end].tolist()]
+    writers = zip(view.name[since:end].tolist(), columns.author[since:end].tolist(), strict=True)
     called, shortened = names_called(
         question.text,
-        dict(zip(written_as, columns.author[since:end].tolist(), strict=True)),
+        _names_of(view, writers),
         asker,
         view.texts[since:end],
     )
@@ -193,7 +210,7 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
     for user in (called, int(columns.author[parent]) if 0 <= parent < end else NOBODY):
         if user not in {NOBODY, asker, *named}:
             named.append(user)
-    words = question.features(view, follow_inferred=False).keyword_ids
+    words = question.keyword_ids(view)
     return LinkQuestion(
         time_ms=question.asked_at_ms,
         author=asker,

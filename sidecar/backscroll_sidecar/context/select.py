@@ -5,7 +5,7 @@ The order is a ranking that can be cut anywhere: a smaller maximum selects a pre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -18,13 +18,16 @@ from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import FIRST_LINKS, MEMORY, Ranked
+from backscroll_sidecar.context.rank import FIRST_LINKS, Ranked
 from backscroll_sidecar.context.rounds import Rounds
 from backscroll_sidecar.domain import Fate, MessageState
 
 THRESHOLD_TOLERANCE = 1e-6
 HEAD = 3
 """This many best scores come before floors and chain: the likeliest parents stay in front (measured on irc_dev)."""
+
+
+Marks = NDArray[np.bool_]
 
 
 @dataclass(slots=True, eq=False)
@@ -35,15 +38,14 @@ class Selection:
     ----------
     order : list of places
         The chosen candidates (indices into the gathered rows), best first.
-    fates : list of Fate
-        One per candidate.
-    decided_by : list of str
-        The stage that decided, one per candidate.
+    rejected : list of (places, fate, stage)
+        Who lost, in the order in which it was decided: of several entries the last one holds.
+    stage_of : from the place of a chosen candidate to the stage that decided for it
     """
 
     order: list[int]
-    fates: list[Fate]
-    decided_by: list[str]
+    rejected: list[tuple[Marks | list[int], Fate, str]]
+    stage_of: Callable[[int], str]
 
     def ranks(self) -> dict[int, int]:
         """Ranks by place, 1 is the best."""
@@ -52,7 +54,17 @@ class Selection:
     def drop(self, place: int, fate: Fate, stage: str) -> None:
         """Take a chosen candidate out again (budget, compressor)."""
         self.order.remove(place)
-        self.fates[place], self.decided_by[place] = fate, stage
+        self.rejected.append(([place], fate, stage))
+
+    def account(self, count: int) -> list[tuple[Fate, str]]:
+        """The fate of each of `count` candidates, and the stage that decided."""
+        out = [(Fate.LIMIT, "limit")] * count
+        for places, fate, stage in self.rejected:
+            for place in places if isinstance(places, list) else np.flatnonzero(places).tolist():
+                out[place] = (fate, stage)
+        for place in self.order:
+            out[place] = (Fate.SELECTED, self.stage_of(place))
+        return out
 
 
 def select(
@@ -66,68 +78,77 @@ def select(
 ) -> Selection:
     """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order."""
     rows = gathered.rows
-    fates = [Fate.LIMIT] * len(rows)
-    decided = ["limit"] * len(rows)
-
-    def reject(places: NDArray[np.intp], fate: Fate, stage: str = "") -> None:
-        for place in places.tolist():
-            fates[place], decided[place] = fate, stage or fate.value
-
-    recalled = view.state[rows] == MessageState.RECALLED
-    partial = view.state[rows] == MessageState.PARTIAL
-    hidden = partial | _hidden(view, question, rows) if membership_only else partial
+    nobody = np.zeros(len(rows), np.bool_)
+    recalled = hidden = unseen = nobody
+    if not view.all_live:
+        state = view.state[rows]
+        recalled, hidden = state == MessageState.RECALLED, state == MessageState.PARTIAL
+        unseen = recalled | hidden
     chain = _chain(view, question, rows, profile)
-    kept_anyway = chain | _floor(recalled | partial, profile)
-    below = _below(ranked, profile, ~(hidden | recalled))
+    kept_anyway = chain | _floor(unseen, profile) if profile.recent_floor else chain
+    if membership_only:
+        hidden = hidden | _hidden(view, question, rows)
+        unseen = unseen | hidden
+    below = _below(ranked, profile, unseen)
     weak = _all_of_round(below & ~kept_anyway, gathered.rounds)
-    reject(np.flatnonzero(weak), Fate.THRESHOLD)
-    reject(np.flatnonzero(hidden), Fate.VISIBILITY)
-    reject(np.flatnonzero(recalled), Fate.RECALLED)
-    out = weak | hidden | recalled
-    parted = _any_of_round(out, gathered.rounds) & ~out
-    reject(np.flatnonzero(parted), Fate.VISIBILITY, "round")
-    places = np.flatnonzero(~(out | parted))
+    out = weak | unseen
+    parted = nobody
+    if gathered.rounds.members:
+        parted = _any_of_round(out, gathered.rounds) & ~out
+    rejected: list[tuple[Marks | list[int], Fate, str]] = [
+        (weak, Fate.THRESHOLD, Fate.THRESHOLD.value),
+        (hidden, Fate.VISIBILITY, Fate.VISIBILITY.value),
+        (recalled, Fate.RECALLED, Fate.RECALLED.value),
+        (parted, Fate.VISIBILITY, "round"),
+    ]
+    left = ~(out | parted)
     head = HEAD if profile.parameters else 0
     if ranked.order is None:
-        order, lifted = _order(places, ranked.scores, kept_anyway, head)
+        order, lifted = _order(np.flatnonzero(left), ranked.scores, kept_anyway, head)
     else:
-        order, lifted = _by_model(places, ranked.order, chain)
+        order, lifted = _by_model(left, ranked.order, chain)
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, gathered, order)
-        reject(np.array(copies, np.intp), Fate.DUPLICATE)
+        rejected.append((copies, Fate.DUPLICATE, Fate.DUPLICATE.value))
     order, alike = diversify(view, gathered, ranked.scores, order, profile)
-    reject(np.array(alike, np.intp), Fate.DIVERSITY)
+    rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY.value))
     members = gathered.rounds.members
-    chosen = _whole_rounds(order, members, profile.max_context)
-    for place in chosen:
-        fates[place] = Fate.SELECTED
+
+    def stage_of(place: int) -> str:
         if place in members and below[place]:
-            decided[place] = "round"
-            continue
-        by_score = not below[place] and place not in lifted
-        stage = ranked.stages[place] if ranked.stages else "score"
-        decided[place] = stage if by_score else "chain" if chain[place] else "floor"
-    return Selection(chosen, fates, decided)
+            return "round"
+        if not below[place] and place not in lifted:
+            return ranked.stage_of(place)
+        return "chain" if chain[place] else "floor"
+
+    return Selection(_whole_rounds(order, members, profile.max_context), rejected, stage_of)
 
 
-def _below(ranked: Ranked, profile: Profile, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def select_nothing() -> Selection:
+    """The selection of no candidates."""
+    return Selection([], [], lambda _: "")
+
+
+def _below(ranked: Ranked, profile: Profile, unseen: Marks) -> Marks:
     """bool[m]: under the threshold. With a least number, neither the best of those seen are, nor what the history gave:
     `recall_limit` bounds that, and of its lines even a good one is seldom the answer.
     """
     below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
     if profile.least_context:
         order = top_order(ranked.scores) if ranked.order is None else ranked.order
-        below[order[seen[order]][: profile.least_context]] = False
-        below[[place for place, stage in enumerate(ranked.stages) if stage == MEMORY]] = False
+        below[order[~unseen[order]][: profile.least_context]] = False
+        below[ranked.from_memory] = False
     return below
 
 
-def _all_of_round(marks: NDArray[np.bool_], rounds: Rounds) -> NDArray[np.bool_]:
+def _all_of_round(marks: Marks, rounds: Rounds) -> Marks:
     """bool[m]: a member of a tool round is marked only where every member is (P-10)."""
+    if not rounds.members:
+        return marks
     return ~_any_of_round(~marks, replace(rounds, dropped=frozenset()))
 
 
-def _any_of_round(marks: NDArray[np.bool_], rounds: Rounds) -> NDArray[np.bool_]:
+def _any_of_round(marks: Marks, rounds: Rounds) -> Marks:
     """bool[m]: the marks, orphans, and every member of a tool round of which one is marked (P-10)."""
     if not rounds.members:
         return marks
@@ -159,7 +180,7 @@ def _whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) ->
 def _order(
     places: NDArray[np.intp],
     scores: NDArray[np.float64],
-    kept_anyway: NDArray[np.bool_],
+    kept_anyway: Marks,
     head: int,
 ) -> tuple[list[int], set[int]]:
     """Best scores first; what floors and chain keep comes right after the first `head`, and is named."""
@@ -170,33 +191,34 @@ def _order(
 
 
 def _by_model(
-    places: NDArray[np.intp],
-    model_order: NDArray[np.intp],
-    chain: NDArray[np.bool_],
+    left: Marks, model_order: NDArray[np.intp], chain: Marks
 ) -> tuple[list[int], set[int]]:
     """The model's order, the chain right after the likeliest links. The floor keeps its place: where lines are new is
     in the model, and two of twenty places cost .01 of the conversation (measured on irc_dev).
     """
-    left = set(places.tolist())
-    order = [place for place in model_order.tolist() if place in left]
-    order += sorted(left.difference(order), reverse=True)
+    order: list[int] = model_order[left[model_order]].tolist()
+    if len(model_order) < len(left):
+        others = left.copy()
+        others[model_order] = False
+        order += np.flatnonzero(others)[::-1].tolist()
+    if not chain.any():
+        return order, set()
     rest = order[FIRST_LINKS:]
     answered = [place for place in rest if chain[place]]
     order = order[:FIRST_LINKS] + answered + [place for place in rest if not chain[place]]
     return order, set(answered)
 
 
-def _floor(not_live: NDArray[np.bool_], profile: Profile) -> NDArray[np.bool_]:
+def _floor(not_live: Marks, profile: Profile) -> Marks:
     """bool[m]: the newest `recent_floor` live candidates."""
     out = np.zeros(len(not_live), np.bool_)
-    if profile.recent_floor:
-        out[np.flatnonzero(~not_live)[-profile.recent_floor :]] = True
+    out[np.flatnonzero(~not_live)[-profile.recent_floor :]] = True
     return out
 
 
 def _chain(
     view: ChannelView, question: Question, rows: NDArray[np.int32], profile: Profile
-) -> NDArray[np.bool_]:
+) -> Marks:
     """bool[m]: the message the question replies to and its ancestors."""
     parent = question.parent_row if profile.follow_inferred else question.explicit_parent_row
     if not profile.keep_chain or parent < 0:
@@ -206,7 +228,7 @@ def _chain(
     return np.isin(rows, chain)
 
 
-def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Marks:
     """bool[m]: said before the asker joined or after the asker left (P-04)."""
     hidden = np.zeros(len(rows), np.bool_)
     if question.asker is None:

@@ -7,8 +7,10 @@ who asks about long ago pauses for nobody.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backscroll_sidecar.analyze import RecallSigns, recall_signs
 from backscroll_sidecar.channels import ChannelView
@@ -67,16 +69,22 @@ def long_ago(view: ChannelView, sought: Sought) -> LongAgo:
     """Read the signs of a question that `memory.seek` has looked up."""
     scores = sought.matches.scores
     cut = max(0, len(scores) - NEAR_ROWS)
-    before = np.flatnonzero(sought.eligible)[-SITTING_ROWS:]
-    times_ms = view.columns.time_ms[before]
+    times_ms = view.columns.time_ms[_last_rows(sought.eligible, SITTING_ROWS)].tolist()
     pause_ms = NO_PAUSE
-    if len(before):
-        pause_ms = max(0, sought.question.asked_at_ms - int(times_ms[-1]))
+    if times_ms:
+        pause_ms = max(0, sought.question.asked_at_ms - times_ms[-1])
     return LongAgo(
         far=float(scores[:cut].max(initial=0.0)) / 10,
         near=float(scores[cut:].max(initial=0.0)) / 10,
         signs=recall_signs(sought.question.text.lower()),
         speaks_of=sought.named.speaks_of,
         pause_ms=pause_ms,
-        scattered=bool((np.diff(times_ms) >= PAUSE_MS).any()),
+        scattered=any(later - one >= PAUSE_MS for one, later in pairwise(times_ms)),
     )
+
+
+def _last_rows(eligible: NDArray[np.uint8], count: int) -> NDArray[np.intp]:
+    """The last `count` rows that count; looked for in the last few first, where they nearly always are."""
+    start = max(0, len(eligible) - NEAR_ROWS)
+    rows = start + np.flatnonzero(eligible[start:])
+    return rows[-count:] if len(rows) >= count else np.flatnonzero(eligible)[-count:]

@@ -47,12 +47,14 @@ class MemoryQuestion:
     ----------
     text : trimmed.
     asker_id, asker_name : empty when unknown.
+    keywords : those of the text, where somebody has cut them out already.
     """
 
     text: str
     asked_at_ms: int
     asker_id: str = ""
     asker_name: str = ""
+    keywords: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +128,8 @@ def seek(view: ChannelView, question: MemoryQuestion, eligible: Bools) -> Sought
         eligible = eligible & (view.state[:end] == MessageState.LIVE)
     named = named_in(question.text, view.people.by_name_part)
     mask = eligible.view(np.uint8)
-    terms, boosts = _terms(view, keywords(named.rest), mask)
+    known = question.keywords if named.rest == question.text else None
+    terms, boosts = _terms(view, keywords(named.rest) if known is None else known, mask)
     matches = bm25(view.lexicon.postings, view.columns.keyword_offsets, terms, boosts, mask)
     return Sought(question, named, terms, boosts, matches, mask)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backscroll_sidecar.context.model import Overrides
-from backscroll_sidecar.domain import Category, Fate
+from backscroll_sidecar.domain import Category, Fate, Reply, ReplyKind
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
@@ -102,6 +102,19 @@ def test_a_reply_in_mid_talk_asks_nobody_for_meaning():
         "asker",
         "mention",
     }
+
+
+def test_a_platforms_reply_edge_shuts_the_gate():
+    """S2-11: what a platform says the question answers is what it is about, however much it sounds like long ago."""
+    edge = Reply("n150", ReplyKind.QUOTE)
+    room, embedder = meaning([*PAST, *NOISE])
+    for reply, opens in ((edge, False), (None, True)):
+        built = room.build_now(
+            "what is broken in room four?", CAT, profile="balanced", reply=reply, explain=True
+        )
+        sources = {source for one in built.explanation.candidates for source in one.sources}
+        assert ("lexical" in sources) is opens
+        assert bool(embedder.calls) is opens
 
 
 def test_other_words_are_found_by_meaning_once_embedded():

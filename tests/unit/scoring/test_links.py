@@ -15,6 +15,7 @@ from backscroll_scoring.links import (
     SHARES,
     LinkArrays,
     LinkQuestion,
+    Ranking,
     ReplyLinks,
     candidates,
     chances,
@@ -23,6 +24,7 @@ from backscroll_scoring.links import (
     link_columns,
     new_links,
     rank,
+    reply_order,
 )  # fmt: skip
 
 
@@ -206,6 +208,20 @@ def test_shares_add_up_and_chances_are_chances(seed):
         assert ranking.link_shares[j].tolist() == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_order_of_replies_is_that_of_the_twin(seed):
+    """A known parent, the likeliest links, the rest by the tail; of equal scores the later first."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(1, 30))
+    none, nothing = np.empty((m, 0)), np.zeros(m)
+    link, tail = (rng.integers(0, 5, m).astype(np.float64) for _ in range(2))
+    found = Ranking(link, none, nothing, tail, none, nothing, 0.0)
+    for parent in (-1, int(rng.integers(0, m))):
+        for first in (0, 7, m, m + 1):
+            expected = plain.reply_order(link.tolist(), tail.tolist(), parent, first)
+            assert reply_order(found, parent, first).tolist() == expected
+
+
 def _sum(shares):
     out = np.zeros(len(shares))
     for column in shares.T:
@@ -245,7 +261,7 @@ def test_link_kernels_compile_nothing_when_called():
         for module, names in (
             (kernels_links, ("candidates", "link_columns", "link_chances", "reply_links")),
             (kernels_conversations, ("conversations", "conversation_columns")),
-            (kernels_shares, ("family_shares",)),
+            (kernels_shares, ("family_shares", "reply_order")),
         )
         for name in names
     ]

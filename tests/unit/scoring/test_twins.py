@@ -11,6 +11,7 @@ from backscroll_scoring import (
     ScoreParameters,
     ancestors,
     kernels,
+    look_at_rows,
     reference,
     reply_tree,
     roots,
@@ -180,3 +181,15 @@ def test_nothing_to_score(parameters):
             == top_order(scored.scores, engine=engine).shape
             == (0,)
         )
+
+
+@TWINS
+@given(st.lists(st.integers(-2, 12)), st.lists(st.booleans(), max_size=12))
+def test_one_look_at_rows(listed, flags):
+    """S5-13 to S5-15: whether all that was proposed is eligible, and in order."""
+    rows, eligible = array(listed, np.int32, True), array(flags, np.bool_, True)
+    found = look_at_rows(rows, eligible)
+    assert found == look_at_rows(rows, eligible, engine="reference")
+    assert found[0] == all(0 <= row < len(flags) and flags[row] for row in listed)
+    if found[0]:
+        assert found[1] == (listed == sorted(set(listed)))
