@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backscroll_sidecar.channels import HotChannel
-from backscroll_sidecar.channels.fragments import MAX_BYTES, Fragments
+from backscroll_sidecar.channels.written import MAX_BYTES, Written
 from backscroll_sidecar.domain import Member, MessageState
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import ANN, BEN, KEY, PlainCodec, say, stored_in_order
 
 
-def filled(channel: HotChannel) -> Fragments:
+def filled(channel: HotChannel) -> Written:
     """The channel's fragments with something for each of its messages."""
     view = channel.view()
     for seq in view.seq.tolist():
@@ -26,7 +26,7 @@ def room(count: int = 4) -> HotChannel:
 
 def test_they_never_exceed_their_bytes():
     """When they are full they begin anew; one that is too large by itself is kept alone."""
-    kept = Fragments()
+    kept = Written()
     for seq in range(3_000):
         kept.keep(seq % 5, seq, object(), MAX_BYTES // 100)
         assert kept.nbytes <= MAX_BYTES

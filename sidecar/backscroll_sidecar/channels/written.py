@@ -15,10 +15,10 @@ STYLE_BYTES = 300
 """Of a style without messages."""
 
 
-class Fragments:
+class Written:
     """Written messages by style and arrival number: a cache of a view's rows, no part of its value.
 
-    When it is full it begins anew. What changes a message, or how it is written, makes new fragments, which the old
+    When it is full it begins anew. What changes a message, or how it is written, makes another, which the old
     views do not see: a build that still reads one of those cannot bring back what was.
     """
 
@@ -43,10 +43,10 @@ class Fragments:
         self.of(style)[seq] = written
         self.nbytes += nbytes
 
-    def without(self, seqs: Iterable[int]) -> Fragments:
-        """The fragments after these messages changed."""
+    def without(self, seqs: Iterable[int]) -> Written:
+        """What is left after these messages changed."""
         gone = tuple(seqs)
-        out = Fragments()
+        out = Written()
         out.nbytes = self.nbytes
         for style, known in self._by_style.copy().items():
             out._by_style[style] = left = known.copy()
