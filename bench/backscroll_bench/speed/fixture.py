@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol, TypeVar
@@ -22,6 +23,7 @@ from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Wrong
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 BUILD = "/backscroll.v1.ContextService/BuildContext"
 STREAM = "/backscroll.v1.ContextService/StreamChat"
@@ -77,7 +79,7 @@ class Questions:
 
 @dataclass
 class Bench:
-    """Servers are started when a part first needs them and live as long as the bench."""
+    """Servers are started when a part first needs them and live as long as the bench. `peers` is the peers' venv."""
 
     serve: Serve
     directory: Path
@@ -86,6 +88,7 @@ class Bench:
     sizes: Sizes
     stack: ExitStack
     connections: AsyncExitStack
+    peers: Path | None = None
     _served: dict[str, Served] = field(default_factory=dict)
     _filled: set[tuple[str, int]] = field(default_factory=set)
     _questions: dict[tuple[str, str, int], Questions] = field(default_factory=dict)
@@ -179,8 +182,9 @@ class Bench:
         vector_of: chats.VectorOf | None = None,
     ) -> None:
         """Append the first `count` messages of the stream, with `vector_of` each with its vector."""
-        call = served.call(APPEND)
-        for request in chats.append_requests(channel, chats.said(count), FILL_BATCH, vector_of):
+        call, messages = served.call(APPEND), islice(chats.stream(), count)
+        while some := list(islice(messages, FILL_BATCH)):
+            (request,) = chats.append_requests(channel, some, FILL_BATCH, vector_of)
             answer = history_pb2.AppendMessagesResponse.FromString(await call(request))
             stored = sum(one.outcome == history_pb2.APPEND_OUTCOME_STORED for one in answer.results)
             if stored != len(answer.results):
@@ -221,8 +225,8 @@ class Bench:
         return await self.interleaved(lambda: load(call), lambda: load(r0))
 
     async def interleaved(
-        self, measured: Callable[[], Awaitable[T]], base: Callable[[], Awaitable[T]]
-    ) -> list[tuple[T, T]]:
+        self, measured: Callable[[], Awaitable[T]], base: Callable[[], Awaitable[U]]
+    ) -> list[tuple[T, U]]:
         """As many rounds as the run has, each of both sides, the garbage collector kept out."""
         rounds = []
         for number in range(self.sizes.rounds):

@@ -37,7 +37,7 @@ IDLE_SHARE = 0.1
 
 async def build(bench: Bench, count: int) -> Readings:
     """Builds with a query vector given, beside R0. Readings: p50, p99, stages."""
-    served, given, _ = await _asked(bench, count)
+    served, given, _ = await asked(bench, count)
     call = served.call(BUILD)
     found = latencies(await bench.beside_r0(call, given, calls=bench.sizes.calls))
     stages = await stage_microseconds(call, given, min(STAGE_BUILDS, bench.sizes.calls))
@@ -48,7 +48,7 @@ async def build(bench: Bench, count: int) -> Readings:
 
 async def throughput(bench: Bench, count: int, concurrency: int) -> Readings:
     """The same by many callers at once: calls a second against R0's. Reading: rate."""
-    served, given, _ = await _asked(bench, count)
+    served, given, _ = await asked(bench, count)
     rounds = await bench.beside_r0(
         served.call(BUILD), given, calls=bench.sizes.many, concurrency=concurrency
     )
@@ -57,7 +57,7 @@ async def throughput(bench: Bench, count: int, concurrency: int) -> Readings:
 
 async def as_text(bench: Bench, count: int) -> Readings:
     """The same questions without a vector, against R0 and the bare embedder one after the other. Reading: p50."""
-    served, _, plain = await _asked(bench, count)
+    served, _, plain = await asked(bench, count)
     call, r0 = served.call(BUILD), await bench.r0_to(plain)
     calls = max(1, bench.sizes.calls // 4)  # some milliseconds each
     texts = [context_pb2.BuildContextRequest.FromString(one).question for one in plain.requests]
@@ -87,8 +87,8 @@ def _encode_s(text: str) -> float:
     return time.perf_counter() - began
 
 
-async def _asked(bench: Bench, count: int) -> tuple[Served, Questions, Questions]:
-    """The server, and questions to a channel of `count` messages with vectors: with a vector of their own, and without."""
+async def asked(bench: Bench, count: int) -> tuple[Served, Questions, Questions]:
+    """The server, and questions to a channel of `count` messages with vectors, with one of their own and without."""
     served = await bench.served(KIND)
 
     async def filled() -> tuple[Questions, Questions]:
@@ -109,17 +109,17 @@ async def far_questions(call: Call, channel: str, count: int) -> tuple[Questions
         There is none.
     """
     given, plain = Questions([], []), Questions([], [])
-    for asked in chats.said(LOOK_AHEAD, skip=count):
-        request = chats.build_request(channel, asked, "balanced")
-        as_text = request.SerializeToString()
-        request.query_embedding.CopyFrom(vectors.embedding_of(asked.line.content))
+    for said in chats.said(LOOK_AHEAD, skip=count):
+        request = chats.build_request(channel, said, "balanced")
+        without = request.SerializeToString()
+        request.query_embedding.CopyFrom(vectors.embedding_of(said.line.content))
         with_vector = request.SerializeToString()
         answer = await _whole(call, with_vector)
         if not _is_by_meaning(answer):
             continue
-        other = await _whole(call, as_text)
+        other = await _whole(call, without)
         if _is_by_meaning(other):
-            for kept, sent, came in ((given, with_vector, answer), (plain, as_text, other)):
+            for kept, sent, came in ((given, with_vector, answer), (plain, without, other)):
                 kept.requests.append(sent)
                 kept.replies.append(len(came))
         if len(given.requests) == QUESTIONS:

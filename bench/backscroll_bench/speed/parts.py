@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from backscroll_bench.speed import appends, builds, kernels, meaning, semantic, starts, streams
+from backscroll_bench.peers import NAMES
+from backscroll_bench.speed import (
+    appends,
+    assembly,
+    builds,
+    kernels,
+    meaning,
+    peers,
+    semantic,
+    starts,
+    streams,
+)
 from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.reading import Readings
 
@@ -29,6 +40,7 @@ PARTS: Mapping[str, Part] = {
     "kernel-1m": kernels.bandwidth,
     "kernel-python": kernels.against_python,
     "kernel-numpy": kernels.against_numpy,
+    "assembly": assembly.assembly,
     "semantic-10k": partial(semantic.search, count=10_000),
     "semantic-30k": partial(semantic.search, count=30_000),
     "semantic-filtered": partial(semantic.filtered, count=10_000),
@@ -39,6 +51,7 @@ PARTS: Mapping[str, Part] = {
     "delta": streams.delay,
     "delta-burst": streams.burst,
     "ingest-p99": builds.under_ingest,
+    **{f"peer-{name}": partial(peers.against, name=name) for name in NAMES},
     "start": starts.start,
     "memory": starts.memory,
 }

@@ -50,7 +50,9 @@ async def _serve(base_url: str) -> None:
         request_deserializer=context_pb2.StreamChatRequest.FromString,
         response_serializer=context_pb2.StreamChatResponse.SerializeToString,
     )
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {name: handler}),))
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(service, {name: handler}),)
+    )
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     await until_input_ends(port)

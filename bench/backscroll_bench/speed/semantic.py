@@ -1,7 +1,7 @@
 """The parts about search by meaning: the top 20 of one channel, against hnswlib as it is, in this process.
 
-Both sides search the same real vectors (`vectors`), one question at a time in one thread, and both must find .98 of what
-a look at every float32 vector finds: hnswlib gets the smallest `ef` with which it does. What is searched is what a
+Both sides search the same real vectors (`vectors`), one question at a time in one thread, and both must find .98 of
+what a look at every float32 vector finds: hnswlib gets the smallest `ef` with which it does. What is searched is what a
 server would search at that size.
 """
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from backscroll_bench.speed import vectors
 from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.reading import Reading, Readings
-from backscroll_bench.speed.stats import Rounds, Wrong
+from backscroll_bench.speed.stats import Absent, Rounds, Wrong
 from backscroll_scoring import hnsw, warm
 from backscroll_scoring.index import VectorIndex, normalised, query_blocks
 from backscroll_sidecar.ports import StoredVector
@@ -31,7 +31,28 @@ LEAST_RECALL = 0.98
 QUESTIONS, QUICK_QUESTIONS = 200, 40
 QUICK_SHARE = 10
 """A quick run has this part of the rows."""
-EFS = (20, 25, 30, 40, 50, 65, 80, 100, 125, 160, 200, 250, 320, 400, 500, 650, 800, 1_000, 1_500, 2_000)
+EFS = (
+    20,
+    25,
+    30,
+    40,
+    50,
+    65,
+    80,
+    100,
+    125,
+    160,
+    200,
+    250,
+    320,
+    400,
+    500,
+    650,
+    800,
+    1_000,
+    1_500,
+    2_000,
+)
 LINKS, EF_CONSTRUCTION = 16, 200
 """hnswlib's own defaults."""
 ALLOWED_SHARE = 0.1
@@ -43,7 +64,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Rows, questions that are not among them, and the rows each of them should find: float32[n, d], float32[q, d], …"""
+    """Rows, questions that are not among them, and what each of them should find: float32[n, d], float32[q, d]."""
 
     rows: Floats
     questions: Floats
@@ -112,13 +133,15 @@ class _Raw:
 
     Raises
     ------
+    Absent
+        It is not installed.
     Wrong
-        It is not installed, or no `ef` does.
+        No `ef` does.
     """
 
     def __init__(self, task: _Task, *, is_filtered: bool) -> None:
         if not hnsw.is_available():
-            raise Wrong("hnswlib is not installed")
+            raise Absent("hnswlib is not installed")
         import hnswlib
 
         n, dims = task.rows.shape
@@ -135,9 +158,9 @@ class _Raw:
 
     def search(self, question: Floats) -> NDArray[np.uint64]:
         """Its labels."""
-        found: NDArray[np.uint64]
         found, _ = self._index.knn_query(question, k=LIMIT, num_threads=1, filter=self._filter)
-        return found[0]
+        labels: NDArray[np.uint64] = found[0]
+        return labels
 
 
 def server_index(rows: Floats) -> VectorIndex:

@@ -135,10 +135,9 @@ async def _both(bench: Bench) -> tuple[Served, grpc.aio.Channel]:
 async def _hear(channel: grpc.aio.Channel, method: str, request: bytes, count: int) -> _Heard:
     """One answer to its end; what came is looked at when all of it is there."""
     ask: Any = channel.unary_stream(method)
-    came: list[tuple[float, bytes]] = []
+    answer = ask(request, timeout=CALL_TIMEOUT_S)
     try:
-        async for raw in ask(request, timeout=CALL_TIMEOUT_S):
-            came.append((time.monotonic(), raw))
+        came = [(time.monotonic(), raw) async for raw in answer]
     except grpc.aio.AioRpcError as error:
         raise failed(method, error) from None
     written, heard = [], []

@@ -17,9 +17,7 @@ from backscroll_bench.speed.loops import run
 MODULE = "backscroll_bench.speed.upstream"
 STAMP = 20
 """Characters of a delta: a number with spaces before it."""
-HEAD = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-)
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 LAST = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":0,"model":"bench",'
     b'"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'

@@ -48,8 +48,7 @@ def embed_stream(count: int) -> None:
 
 
 def texts() -> Iterator[str]:
-    """Different texts out of the shipped chats, as many as there are: messages, then two of one group, ever further
-    apart, as one text."""
+    """Different texts out of the shipped chats: messages, then two of one group as one text, ever further apart."""
     seen: set[str] = set()
     for text in _all_texts():
         if text not in seen:
