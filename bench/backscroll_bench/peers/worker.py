@@ -12,18 +12,19 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from backscroll_bench.peers.base import Memory, Said, Stub
 
+PACKAGE = "backscroll_bench.peers"
 CLASSES = {
-    "mem0-qdrant": ("mem0_memory", "Mem0Qdrant"),
-    "mem0-faiss": ("mem0_memory", "Mem0Faiss"),
-    "chromadb": ("chroma_memory", "Chroma"),
-    "langgraph": ("langgraph_memory", "LangGraph"),
-    "llamaindex": ("llamaindex_memory", "LlamaIndex"),
+    "mem0-qdrant": f"{PACKAGE}.mem0_memory:Mem0Qdrant",
+    "mem0-faiss": f"{PACKAGE}.mem0_memory:Mem0Faiss",
+    "chromadb": f"{PACKAGE}.chroma_memory:Chroma",
+    "langgraph": f"{PACKAGE}.langgraph_memory:LangGraph",
+    "llamaindex": f"{PACKAGE}.llamaindex_memory:LlamaIndex",
 }
 LOOPBACK = ("127.", "::1", "localhost")
 
@@ -41,19 +42,20 @@ def stay_here(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(f"no network here: {host}")
 
 
-def main(name: str, directory: str) -> None:
+def main(name: str, directory: str, answers: TextIO) -> None:
     """Store the chat, then answer rounds until standard input ends."""
     chat = json.loads((Path(directory) / "chat.json").read_text("utf-8"))
     stub = Stub(chat["texts"], np.load(Path(directory) / "vectors.npy"))
-    module, cls = CLASSES[name]
-    make: type[Memory] = getattr(importlib.import_module(f"backscroll_bench.peers.{module}"), cls)
+    module, _, attribute = CLASSES[name].partition(":")
+    make: type[Memory] = getattr(importlib.import_module(module), attribute)
     began = time.perf_counter()
     memory = make(directory, stub)
     memory.fill([Said(**one) for one in chat["messages"]])
     questions = chat["questions"]
-    tell({"filled_s": time.perf_counter() - began, "found": [*map(memory.ask, questions)]})
+    filled_s = time.perf_counter() - began
+    tell(answers, {"filled_s": filled_s, "found": [memory.ask(one) for one in questions]})
     for line in sys.stdin:
-        tell({"seconds": ask_round(memory, questions, **json.loads(line))})
+        tell(answers, {"seconds": ask_round(memory, questions, **json.loads(line))})
 
 
 def ask_round(memory: Memory, questions: list[str], calls: int, longest_s: float) -> list[float]:
@@ -69,13 +71,13 @@ def ask_round(memory: Memory, questions: list[str], calls: int, longest_s: float
     return taken
 
 
-def tell(answer: dict[str, Any]) -> None:
+def tell(answers: TextIO, answer: dict[str, Any]) -> None:
     """One line, where nothing else writes."""
-    print(json.dumps(answer), file=ANSWERS, flush=True)
+    print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":
     # What a library prints goes to standard error.
-    ANSWERS, sys.stdout = sys.stdout, sys.stderr
+    answers_to, sys.stdout = sys.stdout, sys.stderr
     sys.addaudithook(stay_here)
-    main(*sys.argv[1:])
+    main(sys.argv[1], sys.argv[2], answers_to)

@@ -43,6 +43,7 @@ PARTS: Mapping[str, Part] = {
     "assembly": assembly.assembly,
     "semantic-10k": partial(semantic.search, count=10_000),
     "semantic-30k": partial(semantic.search, count=30_000),
+    "semantic-100k": partial(semantic.search, count=100_000),
     "semantic-filtered": partial(semantic.filtered, count=10_000),
     "append-50": partial(appends.batches, size=50),
     "append-single-normal": appends.single_normal,

@@ -51,7 +51,7 @@ async def against(bench: Bench, name: str) -> Readings:
     served, given, _ = await meaning.asked(bench, count)
     call = served.call(BUILD)
     directory = bench.directory / bench.new_name(name)
-    _write_chat(directory, count, given)
+    write_chat(directory, count, given)
     calls = min(CALLS, bench.sizes.calls)
     async with _worker(python, name, directory) as worker:
 
@@ -79,7 +79,7 @@ async def against(bench: Bench, name: str) -> Readings:
     return {"speedup": Reading(rounds.ratio, details, rounds)}
 
 
-def _write_chat(directory: Path, count: int, asked: Questions) -> None:
+def write_chat(directory: Path, count: int, asked: Questions) -> None:
     """What a worker reads: the messages that the server's channel has, and the questions it is asked."""
     directory.mkdir()
     said = chats.said(count)

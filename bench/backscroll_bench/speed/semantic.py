@@ -63,13 +63,20 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class Task:
     """Rows, questions that are not among them, and what each of them should find: float32[n, d], float32[q, d]."""
 
     rows: Floats
     questions: Floats
     allowed: Bools
     truth: list[set[int]]
+
+    @staticmethod
+    def of(rows: Floats, questions: Floats, allowed: Bools) -> Task:
+        """With the truth worked out: a look at every allowed row."""
+        similar = np.where(allowed, questions @ rows.T, -np.inf)
+        nearest = np.argpartition(-similar, LIMIT, axis=1)[:, :LIMIT]
+        return Task(rows, questions, allowed, [set(one.tolist()) for one in nearest])
 
     def recall(self, search: Callable[[Floats], NDArray[np.integer[Any]]]) -> float:
         """Share of the true rows that a search finds."""
@@ -96,12 +103,12 @@ async def filtered(bench: Bench, count: int) -> Readings:
 
 
 async def _measured(
-    bench: Bench, task: _Task, *, is_filtered: bool
+    bench: Bench, task: Task, *, is_filtered: bool
 ) -> tuple[Rounds, dict[str, float], str]:
     """Seconds a search of both sides, what they are made of, and why they mean nothing."""
     warm()
     index = server_index(task.rows)
-    raw = _Raw(task, is_filtered=is_filtered)
+    raw = Raw(task, is_filtered=is_filtered)
 
     def ours(question: Floats) -> NDArray[np.int32]:
         return index.search(query_blocks(question), LIMIT, task.allowed)[0]
@@ -128,7 +135,7 @@ async def _measured(
     return rounds, details, fails
 
 
-class _Raw:
+class Raw:
     """hnswlib with its own defaults, and the smallest `ef` that finds enough.
 
     Raises
@@ -139,7 +146,7 @@ class _Raw:
         No `ef` does.
     """
 
-    def __init__(self, task: _Task, *, is_filtered: bool) -> None:
+    def __init__(self, task: Task, *, is_filtered: bool) -> None:
         if not hnsw.is_available():
             raise Absent("hnswlib is not installed")
         import hnswlib
@@ -175,7 +182,7 @@ def server_index(rows: Floats) -> VectorIndex:
     return block.index(by_signs=by_signs)
 
 
-def _task(bench: Bench, count: int, share: float = 1.0) -> _Task:
+def _task(bench: Bench, count: int, share: float = 1.0) -> Task:
     quick = bench.sizes.quick
     count, asked = (count // QUICK_SHARE, QUICK_QUESTIONS) if quick else (count, QUESTIONS)
     made = normalised(vectors.vectors_of(vectors.first_texts(count + asked)))
@@ -185,9 +192,7 @@ def _task(bench: Bench, count: int, share: float = 1.0) -> _Task:
     is_question[rng.choice(min(len(made), 5_000), asked, replace=False)] = True
     rows, questions = made[~is_question], made[is_question]
     allowed = rng.random(len(rows)) < share
-    similar = np.where(allowed, questions @ rows.T, -np.inf)
-    truth = [set(one.tolist()) for one in np.argpartition(-similar, LIMIT, axis=1)[:, :LIMIT]]
-    return _Task(rows, questions, allowed, truth)
+    return Task.of(rows, questions, allowed)
 
 
 def _median_s(search: Callable[[Floats], object], questions: Floats) -> float:

@@ -65,7 +65,7 @@ async def _until_delta(ask: Any, request: bytes) -> float:  # noqa: ANN401
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class Heard:
     """One answer: when each of its deltas was written and when it was there, seconds on the same clock."""
 
     written_s: Sequence[float]
@@ -95,7 +95,7 @@ async def burst(bench: Bench) -> Readings:
 
 
 async def _beside_relay(
-    bench: Bench, count: int, gap_us: int, times: int, figure: Callable[[_Heard], float]
+    bench: Bench, count: int, gap_us: int, times: int, figure: Callable[[Heard], float]
 ) -> Readings:
     """A figure of answers of `count` deltas, `times` a round, of both sides."""
     served, bare = await bench.once("streams", lambda: _both(bench))
@@ -107,7 +107,7 @@ async def _beside_relay(
     raw = request.SerializeToString()
 
     async def side(channel: grpc.aio.Channel, method: str) -> float:
-        return median([figure(await _hear(channel, method, raw, count)) for _ in range(times)])
+        return median([figure(await hear(channel, method, raw, count)) for _ in range(times)])
 
     async def measured() -> float:
         return await side(served.channel, STREAM)
@@ -132,7 +132,7 @@ async def _both(bench: Bench) -> tuple[Served, grpc.aio.Channel]:
     return served, await bench.connect(address)
 
 
-async def _hear(channel: grpc.aio.Channel, method: str, request: bytes, count: int) -> _Heard:
+async def hear(channel: grpc.aio.Channel, method: str, request: bytes, count: int) -> Heard:
     """One answer to its end; what came is looked at when all of it is there."""
     ask: Any = channel.unary_stream(method)
     answer = ask(request, timeout=CALL_TIMEOUT_S)
@@ -147,4 +147,4 @@ async def _hear(channel: grpc.aio.Channel, method: str, request: bytes, count: i
             heard.append(at_s)
     if len(written) != count:
         raise Wrong(f"{len(written)} of {count} deltas came")
-    return _Heard(written, heard)
+    return Heard(written, heard)

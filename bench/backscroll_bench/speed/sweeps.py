@@ -113,14 +113,14 @@ async def _channels(bench: Bench, reach: Reach) -> list[Point]:
             if base is None:
                 base = await near_questions(call, names[0], "balanced", CHANNEL_MESSAGES)
         assert base is not None
-        asked = _elsewhere(base, rng.sample(names, count))
+        asked = elsewhere(base, rng.sample(names, count))
         for request in asked.requests:  # all of them in memory
             await call(request)
         points.append({"channels": count} | await _point(bench, call, asked))
     return points
 
 
-def _elsewhere(asked: Questions, channels: Sequence[str]) -> Questions:
+def elsewhere(asked: Questions, channels: Sequence[str]) -> Questions:
     """The questions by turns, each to the next channel; all channels hold the same."""
     made = Questions([], [])
     for n, channel in enumerate(channels):
