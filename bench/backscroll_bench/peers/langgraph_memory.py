@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -14,13 +15,22 @@ from backscroll_bench.peers.base import CHANNEL, LIMIT, Said, Stub
 BATCH = 500
 
 
+def _sqlite() -> Any:  # noqa: ANN401
+    """The standard library's SQLite, or another one where it was built without extensions: vectors are one."""
+    if hasattr(sqlite3.Connection, "enable_load_extension"):
+        return sqlite3
+    return importlib.import_module("pysqlite3")
+
+
 class LangGraph:
     """One namespace a chat."""
 
     def __init__(self, directory: str, stub: Stub) -> None:
         self._store: Any = SqliteStore(
             # As `SqliteStore.from_conn_string` connects.
-            sqlite3.connect(f"{directory}/store.db", check_same_thread=False, isolation_level=None),
+            _sqlite().connect(
+                f"{directory}/store.db", check_same_thread=False, isolation_level=None
+            ),
             index={
                 "dims": stub.dims,
                 "embed": lambda texts: [stub(text) for text in texts],

@@ -7,12 +7,11 @@ and the answer is cut to a budget and ready to be posted.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,8 +28,6 @@ from backscroll_bench.speed.stats import Absent, Rounds, Wrong, percentile
 
 HISTORY, QUICK_HISTORY = 10_000, 1_000
 CALLS = 100
-LINE_BYTES = 2**20
-"""Longest answer of a worker."""
 QUIET = {
     "MEM0_TELEMETRY": "False",
     "ANONYMIZED_TELEMETRY": "False",
@@ -53,7 +50,7 @@ async def against(bench: Bench, name: str) -> Readings:
     directory = bench.directory / bench.new_name(name)
     write_chat(directory, count, given)
     calls = min(CALLS, bench.sizes.calls)
-    async with _worker(python, name, directory) as worker:
+    with _worker(python, name, directory) as worker:
 
         async def measured() -> float:
             load = await closed_loop(call, given.requests, calls, longest_s=bench.sizes.seconds)
@@ -61,10 +58,10 @@ async def against(bench: Bench, name: str) -> Readings:
 
         async def base() -> float:
             asked = {"calls": calls, "longest_s": bench.sizes.seconds}
-            taken: list[float] = (await worker.ask(asked))["seconds"]
+            taken: list[float] = worker.ask(asked)["seconds"]
             return percentile(taken, 0.5)
 
-        filled = await worker.read()
+        filled = worker.read()
         if not all(filled["found"]):
             raise Wrong(f"{name} found nothing for a question")
         await measured(), await base()
@@ -97,18 +94,18 @@ def write_chat(directory: Path, count: int, asked: Questions) -> None:
 
 
 class _Worker:
-    """One line a question, one line an answer."""
+    """One line a question, one line an answer. Waiting for one holds the event loop: nothing else is to run then."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[str], log: Path) -> None:
         self._name, self._process, self._log = name, process, log
 
-    async def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """A round."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(question).encode() + b"\n")
-        return await self.read()
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        return self.read()
 
-    async def read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
         """The next answer.
 
         Raises
@@ -117,7 +114,7 @@ class _Worker:
             The process ended; with the last line it wrote.
         """
         assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
+        line = self._process.stdout.readline()
         if not line:
             said = self._log.read_text("utf-8", "replace").strip().splitlines()
             raise Wrong(f"{self._name} ended: {said[-1] if said else 'it said nothing'}")
@@ -125,22 +122,21 @@ class _Worker:
         return answer
 
 
-@asynccontextmanager
-async def _worker(python: Path, name: str, directory: Path) -> AsyncIterator[_Worker]:
+@contextmanager
+def _worker(python: Path, name: str, directory: Path) -> Iterator[_Worker]:
     """A worker in the peers' venv; at home in its directory, ended with the block."""
     home = {"HOME": str(directory), "MEM0_DIR": str(directory / "mem0")}
     code = {"PYTHONPATH": str(Path(backscroll_bench.__file__).parents[1])}
     kept = {key: os.environ[key] for key in ("PATH", "LANG", "TMPDIR") if key in os.environ}
     log = directory / "log.txt"
     with log.open("wb") as errors:
-        process = await asyncio.create_subprocess_exec(
-            str(python), "-m", "backscroll_bench.peers.worker", name, str(directory),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-            cwd=directory, env=kept | QUIET | home | code, limit=LINE_BYTES,
+        process = subprocess.Popen(
+            [str(python), "-m", "backscroll_bench.peers.worker", name, str(directory)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+            cwd=directory, env=kept | QUIET | home | code,
         )  # fmt: skip
-        try:
-            yield _Worker(name, process, log)
-        finally:
-            if process.returncode is None:
+        with process:
+            try:
+                yield _Worker(name, process, log)
+            finally:
                 process.kill()
-            await process.wait()
