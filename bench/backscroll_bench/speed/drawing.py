@@ -86,7 +86,7 @@ def _peers(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN
     axes.set(xlabel="milliseconds, p50")
 
 
-DRAWN = {
+DRAWN: Mapping[str, Any] = {
     "history": _history,
     "channels": _channels,
     "concurrency": _concurrency,

@@ -29,11 +29,15 @@ BUILD = "/backscroll.v1.ContextService/BuildContext"
 STREAM = "/backscroll.v1.ContextService/StreamChat"
 APPEND = "/backscroll.v1.HistoryService/AppendMessages"
 FILL_BATCH = 500
-LOOK_AHEAD = 40
+LOOK_AHEAD = 200
 """Messages behind the history that may be questions; the first `QUESTIONS` about the last lines are."""
 QUESTIONS = 8
 WARM_CALLS = 50
 LOAD_S, LOAD_LOOK_S = 60.0, 0.5
+
+
+class NoQuestion(Wrong):
+    """A channel ends where a profile has nothing to say: `classic` in the Chinese chats."""
 
 
 class Running(Protocol):
@@ -254,8 +258,10 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
 
     Raises
     ------
+    NoQuestion
+        None is about the last lines, or nothing was taken for any.
     Wrong
-        A build degraded or took nothing, or none is about the last lines.
+        A build degraded.
     """
     requests, lengths = [], []
     for asked in chats.said(LOOK_AHEAD, skip=count):
@@ -275,7 +281,7 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
         if len(requests) == QUESTIONS:
             break
     if not requests:
-        raise Wrong(f"no question about the last lines of {count} messages for {profile}")
+        raise NoQuestion(f"no question about the last lines of {count} messages for {profile}")
     return Questions(requests, lengths)
 
 

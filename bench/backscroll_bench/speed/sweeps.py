@@ -17,13 +17,19 @@ from backscroll.v1 import context_pb2
 from backscroll_bench.peers import NAMES
 from backscroll_bench.speed import builds, meaning, peers
 from backscroll_bench.speed.echo import echo_server
-from backscroll_bench.speed.fixture import BUILD, Bench, Questions, Serve, near_questions
+from backscroll_bench.speed.fixture import (
+    BUILD,
+    Bench,
+    NoQuestion,
+    Questions,
+    Serve,
+    near_questions,
+)
 from backscroll_bench.speed.load import Call, Load
 from backscroll_bench.speed.loops import run
 from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Absent
 
-SWEEPS = ("history", "channels", "concurrency", "peers")
 CHANNEL_MESSAGES = 1_000
 PROFILES = ("balanced", "classic_full")
 VECTOR_UP_TO = 100_000
@@ -73,9 +79,7 @@ async def _points(
         async with AsyncExitStack() as connections:
             echo = stack.enter_context(echo_server())
             bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers_venv)
-            for name, sweep in zip(
-                SWEEPS, (_history, _channels, _concurrency, _peers), strict=True
-            ):
+            for name, sweep in SWEEPS.items():
                 progress(name)
                 found[name] = await sweep(bench, reach)
             progress("")
@@ -88,7 +92,10 @@ async def _history(bench: Bench, reach: Reach) -> list[Point]:
     for count in reach.history:
         for profile in PROFILES:
             kind = builds.KINDS[profile]
-            asked = await bench.questions(kind, profile, count)
+            try:
+                asked = await bench.questions(kind, profile, count)
+            except NoQuestion:
+                continue
             call = (await bench.served(kind)).call(BUILD)
             points.append(
                 {"profile": profile, "messages": count} | await _point(bench, call, asked)
@@ -173,3 +180,12 @@ def _figures(prefix: str, loads: Sequence[Load]) -> Point:
         f"{prefix}p99_ms": median(load.p99_s for load in loads) * 1e3,
         f"{prefix}per_second": median(load.per_second for load in loads),
     }
+
+
+SWEEPS = {
+    "history": _history,
+    "channels": _channels,
+    "concurrency": _concurrency,
+    "peers": _peers,
+}
+"""In the order they are measured; `drawing` has a picture for each."""

@@ -178,17 +178,19 @@ def _measured(
 
 def _plot(plots: Path, sizes: Sizes, peers: Path, *, quiet: bool) -> None:
     """Measure the sweeps and draw them."""
-    from backscroll_bench.speed import drawing, machine, report
+    from backscroll_bench.speed import Wrong, drawing, machine, report
 
     if not drawing.can_draw():
         raise CommandError("plots need matplotlib, which is missing", INSTALL)
-    with _place() as (directory, state_dir):
-        from backscroll_bench.speed.sweeps import SWEEPS, measure_points
+    with _place() as (directory, state_dir), _progress(list(drawing.DRAWN), quiet) as progress:
+        from backscroll_bench.speed.sweeps import measure_points
 
-        with _progress(SWEEPS, quiet) as progress:
+        try:
             points = measure_points(
                 server, directory, state_dir, sizes, peers_venv=peers.absolute(), progress=progress
             )
+        except Wrong as error:
+            raise CommandError(str(error), "this could not be measured") from None
     where = machine.describe()
     note = QUICK_NOTE if sizes.quick else report.described(where)
     written = [str(path) for path in drawing.write(points, where, note, plots)]
