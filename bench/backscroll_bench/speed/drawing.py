@@ -61,14 +61,14 @@ def _history(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: A
 
 def _channels(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401
     _lines(axes, [{**one, "profile": "balanced"} for one in points], "channels", "profile")
-    axes.set_xscale("log", base=2)
+    _ticks(axes, points, "channels")
     axes.set(title="BuildContext, another one of many channels each time", ylim=(0, None))
     axes.set(xlabel="channels in memory", ylabel="milliseconds (line: p50, dots: p99)")
 
 
 def _concurrency(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401
     _lines(axes, points, "callers", "profile")
-    axes.set_xscale("log", base=2)
+    _ticks(axes, points, "callers")
     axes.set(yscale="log", title="BuildContext against callers at once")
     axes.set(xlabel="callers at once", ylabel="milliseconds (line: p50, dots: p99)")
 
@@ -92,6 +92,13 @@ DRAWN: Mapping[str, Any] = {
     "concurrency": _concurrency,
     "peers": _peers,
 }
+
+
+def _ticks(axes: Any, points: Sequence[Mapping[str, Any]], x: str) -> None:  # noqa: ANN401
+    """A logarithmic axis with the measured numbers on it."""
+    at = sorted({int(one[x]) for one in points})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(at, [f"{one}" for one in at])
 
 
 def _lines(axes: Any, points: Sequence[Mapping[str, Any]], x: str, by: str) -> None:  # noqa: ANN401
