@@ -15,17 +15,10 @@ from statistics import median
 
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed import chats, vectors
-from backscroll_bench.speed.builds import STAGE_BUILDS
-from backscroll_bench.speed.fixture import (
-    BUILD,
-    Bench,
-    Questions,
-    Served,
-    channel_of,
-    stage_microseconds,
-)
+from backscroll_bench.speed.builds import by_one_caller
+from backscroll_bench.speed.fixture import BUILD, Bench, Questions, Served, channel_of
 from backscroll_bench.speed.load import Call, Load, closed_loop
-from backscroll_bench.speed.reading import Reading, Readings, latencies, rates
+from backscroll_bench.speed.reading import Reading, Readings, rates
 from backscroll_bench.speed.stats import Rounds, Wrong
 
 KIND = "meaning"
@@ -38,12 +31,7 @@ IDLE_SHARE = 0.1
 async def build(bench: Bench, count: int) -> Readings:
     """Builds with a query vector given, beside R0. Readings: p50, p99, stages."""
     served, given, _ = await asked(bench, count)
-    call = served.call(BUILD)
-    found = latencies(await bench.beside_r0(call, given, calls=bench.sizes.calls))
-    stages = await stage_microseconds(call, given, min(STAGE_BUILDS, bench.sizes.calls))
-    details = {f"{name}_us": us for name, us in stages.items()}
-    found["stages"] = Reading(stages["all"], details | {"reply_bytes": given.reply_bytes})
-    return found
+    return await by_one_caller(bench, served.call(BUILD), given)
 
 
 async def throughput(bench: Bench, count: int, concurrency: int) -> Readings:
