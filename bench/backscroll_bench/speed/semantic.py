@@ -7,9 +7,11 @@ server would search at that size.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from statistics import median
 from typing import Any
 
@@ -29,6 +31,10 @@ from backscroll_sidecar.vectors.service import GRAPH_ROWS, SIGN_ROWS
 LIMIT = 20
 LEAST_RECALL = 0.98
 QUESTIONS, QUICK_QUESTIONS = 200, 40
+MESSAGES = 5_000
+"""The first texts are messages as they were written: questions are some of these."""
+VECTORS_FILE = "BACKSCROLL_VECTORS"
+"""Names a file of vectors of one's own instead, float32[n, d] as ``.npy``: rows, and behind them the questions."""
 QUICK_SHARE = 10
 """A quick run has this part of the rows."""
 EFS = (
@@ -185,14 +191,20 @@ def server_index(rows: Floats) -> VectorIndex:
 def _task(bench: Bench, count: int, share: float = 1.0) -> Task:
     quick = bench.sizes.quick
     count, asked = (count // QUICK_SHARE, QUICK_QUESTIONS) if quick else (count, QUESTIONS)
-    made = normalised(vectors.vectors_of(vectors.first_texts(count + asked)))
     rng = np.random.default_rng(1)
-    # The first texts are messages as they were written: questions are some of them.
-    is_question = np.zeros(len(made), np.bool_)
-    is_question[rng.choice(min(len(made), 5_000), asked, replace=False)] = True
-    rows, questions = made[~is_question], made[is_question]
-    allowed = rng.random(len(rows)) < share
-    return Task.of(rows, questions, allowed)
+    if path := os.environ.get(VECTORS_FILE):
+        given = np.load(path)
+        if len(given) < count + asked:
+            raise Wrong(f"{path} has {len(given)} vectors, {count + asked} are needed")
+        made = normalised(given[: count + asked].astype(np.float32))
+        rows, questions = made[:count], made[count:]
+    else:
+        messages = list(islice(vectors.texts(), MESSAGES))
+        drawn = [messages[n] for n in rng.choice(MESSAGES, asked, replace=False)]
+        texts = list(islice(vectors.texts(without=set(drawn)), count))
+        rows = normalised(vectors.vectors_of(texts))
+        questions = normalised(vectors.vectors_of(drawn))
+    return Task.of(rows, questions, rng.random(len(rows)) < share)
 
 
 def _median_s(search: Callable[[Floats], object], questions: Floats) -> float:

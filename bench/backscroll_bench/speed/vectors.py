@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -47,26 +47,22 @@ def embed_stream(count: int) -> None:
     _embed([one.line.content for one in chats.said(count)])
 
 
-def texts() -> Iterator[str]:
-    """Different texts out of the shipped chats: messages, then two of one group as one text, ever further apart."""
+def texts(without: Container[str] = ()) -> Iterator[str]:
+    """Different texts out of the shipped chats: messages, then two of one group as one text, ever further apart.
+
+    `without` names messages that are in none of them: questions must not find themselves.
+    """
+    groups = [
+        [line.content for line in group if line.content not in without] for group in chats.groups()
+    ]
     seen: set[str] = set()
-    for text in _all_texts():
-        if text not in seen:
-            seen.add(text)
-            yield text
-
-
-def first_texts(count: int) -> list[str]:
-    """The first `count` of `texts`."""
-    return list(islice(texts(), count))
-
-
-def _all_texts() -> Iterator[str]:
-    groups = [[line.content for line in group] for group in chats.groups()]
-    yield from (text for group in groups for text in group)
-    for gap in range(1, max(map(len, groups))):
+    for gap in range(max(map(len, groups), default=0)):
         for group in groups:
-            yield from (f"{a}\n{b}" for a, b in zip(group, group[gap:], strict=False))
+            for first, second in zip(group, group[gap:], strict=False):
+                text = f"{first}\n{second}" if gap else first
+                if text not in seen:
+                    seen.add(text)
+                    yield text
 
 
 def _embed(texts: Iterable[str]) -> None:
