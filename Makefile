@@ -13,6 +13,8 @@ PROTO_VENV := .venv-proto
 PROTO_STAMP := $(PROTO_VENV)/.stamp-setup
 OLD_VENV := .venv-oldest
 OLD_STAMP := $(OLD_VENV)/.stamp-setup
+PEERS_VENV := .venv-peers
+PEERS_STAMP := $(PEERS_VENV)/.stamp-setup
 PROTO_OUT := clients/python
 AIMOCK := tests/proof/aimock
 AIMOCK_STAMP := $(AIMOCK)/node_modules/.stamp-setup
@@ -101,8 +103,25 @@ proto-check: $(STAMP) $(PROTO_STAMP)  ## Lint proto/ and compare the committed c
 	  || { echo "The generated code is out of date: run 'make proto' and commit the result." >&2; exit 1; }
 
 .PHONY: bench
-bench: $(STAMP)  ## Run the benchmarks; bench/README.md says how selection quality is judged
+bench: $(STAMP)  ## Measure how fast it is here and hold it against objectives; bench/README.md says how to read it
+	$(BIN)/backscroll bench --slo --peers $(PEERS_VENV) $(BENCH_FLAGS)
+
+.PHONY: bench-parts
+bench-parts: $(STAMP)  ## Measure single parts: kernels, vectors, analysis, fitting, encoding
 	$(PYTEST) $(PYTEST_FLAGS) --benchmark-only --benchmark-columns=min,median,max,rounds $(BENCH_FLAGS) bench
+
+.PHONY: plots
+plots: $(STAMP)  ## Measure how latency grows, and draw it under bench/plots
+	$(BIN)/backscroll bench --plots bench/plots --peers $(PEERS_VENV) $(BENCH_FLAGS)
+
+.PHONY: peers
+peers: $(PEERS_STAMP)  ## Prepare the venv of what a user would pick instead, for make bench
+
+$(PEERS_STAMP): bench/peers/requirements.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@test -x $(PEERS_VENV)/bin/python || $(PYTHON) -m venv $(PEERS_VENV)
+	$(PEERS_VENV)/bin/python -m pip install -q -r $<
+	@touch $@
 
 .PHONY: proof
 proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks, figures
@@ -124,6 +143,6 @@ docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples
 
 .PHONY: clean
 clean:  ## Remove environments, caches and builds
-	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+	rm -rf $(VENV) $(PROTO_VENV) $(OLD_VENV) $(PEERS_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
 	  .benchmarks $(AIMOCK)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Do the kernels pay, and what does a build cost? `make bench` answers; the next figures stand beside each other."""
+"""Do the kernels pay, and what does a build cost? `make bench-parts` answers, one figure beside the other."""
 
 from __future__ import annotations
 

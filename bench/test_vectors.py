@@ -1,4 +1,4 @@
-"""Vector search by index and size: how long, and how much of the exact answer is found. `make bench` answers.
+"""Vector search by index and size: how long, and how much of the exact answer is found. `make bench-parts` answers.
 
 Vectors are made up, like an embedder's: few strong directions, a common part, noise. With BACKSCROLL_VECTORS naming a
 ``.npy`` file of float32[n, d] they are real ones. Every line checks recall@20 >= .98 against float32 brute force.

@@ -13,6 +13,7 @@ from backscroll_bench.speed.fixture import (
     APPEND,
     BUILD,
     Bench,
+    Questions,
     Served,
     near_questions,
     stage_microseconds,
@@ -40,13 +41,18 @@ async def build(bench: Bench, profile: str, count: int, concurrency: int = 1) ->
     kind = KINDS[profile]
     asked = await bench.questions(kind, profile, count)
     call = (await bench.served(kind)).call(BUILD)
-    calls = bench.sizes.calls if concurrency == 1 else bench.sizes.many
-    rounds = await bench.beside_r0(call, asked, calls=calls, concurrency=concurrency)
-    found = latencies(rounds)
     if concurrency == 1:
-        stages = await stage_microseconds(call, asked, min(STAGE_BUILDS, bench.sizes.calls))
-        details = {f"{name}_us": us for name, us in stages.items()}
-        found["stages"] = Reading(stages["all"], details | {"reply_bytes": asked.reply_bytes})
+        return await by_one_caller(bench, call, asked)
+    many = bench.sizes.many
+    return latencies(await bench.beside_r0(call, asked, calls=many, concurrency=concurrency))
+
+
+async def by_one_caller(bench: Bench, call: Call, asked: Questions) -> Readings:
+    """Builds one after the other, beside R0. Readings: p50, p99, stages."""
+    found = latencies(await bench.beside_r0(call, asked, calls=bench.sizes.calls))
+    stages = await stage_microseconds(call, asked, min(STAGE_BUILDS, bench.sizes.calls))
+    details = {f"{name}_us": us for name, us in stages.items()}
+    found["stages"] = Reading(stages["all"], details | {"reply_bytes": asked.reply_bytes})
     return found
 
 

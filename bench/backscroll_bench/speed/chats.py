@@ -5,10 +5,11 @@ Groups follow each other; where the stream is longer than the samples they come 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import TypeAlias
 
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
 from backscroll_bench.quality import read_set, shipped_sets
@@ -17,6 +18,8 @@ from backscroll_bench.speed.everything import NAME as EVERYTHING
 
 SETS = ("irc", "kdconv")
 """English and Chinese group chats; the rest that ships is short."""
+VectorOf: TypeAlias = Callable[[str], message_pb2.Embedding]
+"""Gives the vector of a text."""
 START_MS = 1_700_000_000_000
 BETWEEN_GROUPS_MS = 60_000
 
@@ -44,7 +47,7 @@ class Said:
 
 
 @lru_cache(1)
-def _groups() -> tuple[tuple[Line, ...], ...]:
+def groups() -> tuple[tuple[Line, ...], ...]:
     """The groups of the sets, by turns, so that both languages come early."""
     with shipped_sets(SETS) as names:
         sets = [list(read_set(*find_set(name)).groups.values()) for name in names]
@@ -56,7 +59,7 @@ def stream() -> Iterator[Said]:
     """Messages without end, in time order, ids unique."""
     now_ms, turn = START_MS, 0
     while True:
-        for lines in _groups():
+        for lines in groups():
             first_ms = lines[0].timestamp
             for line in lines:
                 sent_at_ms = now_ms + max(0, line.timestamp - first_ms)
@@ -70,14 +73,19 @@ def said(count: int, *, skip: int = 0) -> list[Said]:
     return list(islice(stream(), skip, skip + count))
 
 
-def append_requests(channel: str, messages: Iterable[Said], batch: int) -> list[bytes]:
-    """The messages as serialised calls of AppendMessages, `batch` in each."""
+def append_requests(
+    channel: str, messages: Iterable[Said], batch: int, vector_of: VectorOf | None = None
+) -> list[bytes]:
+    """The messages as serialised calls of AppendMessages, `batch` in each; with `vector_of` each brings its vector."""
     rest = iter(messages)
     found = []
     while some := list(islice(rest, batch)):
-        request = history_pb2.AppendMessagesRequest(
-            channel=channel, messages=[one.message() for one in some]
-        )
+        request = history_pb2.AppendMessagesRequest(channel=channel)
+        for one in some:
+            made = request.messages.add()
+            made.CopyFrom(one.message())
+            if vector_of is not None:
+                made.embeddings.append(vector_of(one.line.content))
         found.append(request.SerializeToString())
     return found
 
@@ -101,8 +109,3 @@ def is_near(built: context_pb2.BuildContextResponse) -> bool:
     """Whether the answer came from the last lines alone: nothing that words or meaning found in the history."""
     far = {context_pb2.SOURCE_LEXICAL, context_pb2.SOURCE_SEMANTIC}
     return not any(far & set(item.sources) for item in built.items)
-
-
-def serialised(requests: Sequence[context_pb2.BuildContextRequest]) -> list[bytes]:
-    """Each as its bytes."""
-    return [one.SerializeToString() for one in requests]

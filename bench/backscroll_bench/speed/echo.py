@@ -1,26 +1,21 @@
 """R0: a bare `grpc.aio` unary echo in a process of its own, what every call is compared with.
 
-`python -m backscroll_bench.speed.echo` prints its port and serves until its standard input ends, so that it never
-outlives the bench. The method ``/r0.Echo/N`` takes any bytes and answers with N bytes.
+`children.child` starts it. The method ``/r0.Echo/N`` takes any bytes and answers with N bytes.
 """
 
 from __future__ import annotations
 
-import asyncio
-import gc
-import subprocess
-import sys
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import grpc
 
+from backscroll_bench.speed.children import child, until_input_ends
 from backscroll_bench.speed.loops import run
 
 LARGEST_REPLY = 8 * 2**20
-STOP_S = 5.0
+MODULE = "backscroll_bench.speed.echo"
 
 
 def method(reply_bytes: int) -> str:
@@ -59,42 +54,13 @@ async def _serve() -> None:
     server.add_generic_rpc_handlers((_Echo(),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    gc.collect()
-    gc.freeze()
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-
-    def watch() -> None:
-        sys.stdin.read()
-        loop.call_soon_threadsafe(ended.set)
-
-    threading.Thread(target=watch, daemon=True).start()
-    print(port, flush=True)
-    await ended.wait()
+    await until_input_ends(port)
     await server.stop(0)
 
 
-@contextmanager
-def echo_server() -> Iterator[str]:
+def echo_server() -> AbstractContextManager[str]:
     """The address of an echo server of our own, ended with the block."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "backscroll_bench.speed.echo"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        port = process.stdout.readline().strip()
-        if not port:
-            raise RuntimeError(f"the echo server did not start; exit code {process.wait()}")
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.stdin.close()
-        try:
-            process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+    return child(MODULE)
 
 
 if __name__ == "__main__":

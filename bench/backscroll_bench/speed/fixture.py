@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import grpc
 
@@ -22,16 +23,21 @@ from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Wrong
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 BUILD = "/backscroll.v1.ContextService/BuildContext"
 STREAM = "/backscroll.v1.ContextService/StreamChat"
 APPEND = "/backscroll.v1.HistoryService/AppendMessages"
 FILL_BATCH = 500
-LOOK_AHEAD = 40
+LOOK_AHEAD = 200
 """Messages behind the history that may be questions; the first `QUESTIONS` about the last lines are."""
 QUESTIONS = 8
 WARM_CALLS = 50
 LOAD_S, LOAD_LOOK_S = 60.0, 0.5
+
+
+class NoQuestion(Wrong):
+    """A channel ends where a profile has nothing to say: `classic` in the Chinese chats."""
 
 
 class Running(Protocol):
@@ -64,15 +70,20 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions to one channel, serialised, and how large their answers are (the median, bytes)."""
+    """Questions to one channel, serialised, each once, and how many bytes each one's answer has."""
 
     requests: list[bytes]
-    reply_bytes: int
+    replies: list[int]
+
+    @property
+    def reply_bytes(self) -> int:
+        """Of the answer in the middle."""
+        return sorted(self.replies)[len(self.replies) // 2]
 
 
 @dataclass
 class Bench:
-    """Servers are started when a part first needs them and live as long as the bench."""
+    """Servers are started when a part first needs them and live as long as the bench. `peers` is the peers' venv."""
 
     serve: Serve
     directory: Path
@@ -81,21 +92,32 @@ class Bench:
     sizes: Sizes
     stack: ExitStack
     connections: AsyncExitStack
+    peers: Path | None = None
     _served: dict[str, Served] = field(default_factory=dict)
     _filled: set[tuple[str, int]] = field(default_factory=set)
     _questions: dict[tuple[str, str, int], Questions] = field(default_factory=dict)
+    _made: dict[Hashable, Any] = field(default_factory=dict)
     _echo_channel: grpc.aio.Channel | None = None
     _names: int = 0
 
     # --- servers ---------------------------------------------------------------------------------
 
     def flags(
-        self, database: str, *, durability: str = "full", full_classic: bool = False
+        self,
+        database: str,
+        *,
+        durability: str = "full",
+        full_classic: bool = False,
+        embedder: str = "none",
+        settings: str = "",
     ) -> list[str]:
-        """How a server of the bench is called: its own database and settings, the user's compiled kernels."""
-        config = self.directory / ("everything.toml" if full_classic else "plain.toml")
+        """How a server of the bench is called: its own database and settings, the user's compiled kernels.
+
+        `settings` are further lines of its file.
+        """
+        config = self.directory / f"{self.new_name('settings')}.toml"
         strategies = f'strategies = ["{everything.PATH}"]\n' if full_classic else ""
-        config.write_text(f'embedder = "none"\n{strategies}', "utf-8")
+        config.write_text(f'embedder = "{embedder}"\n{strategies}{settings}', "utf-8")
         return [
             "--config", str(config), "--state-dir", str(self.state_dir),
             "--database", str(self.directory / database), "--durability", durability,
@@ -107,11 +129,14 @@ class Bench:
         return self.serve(flags, self.directory)
 
     async def served(self, kind: str = "plain") -> Served:
-        """The server of that kind: plain, normal (durability) or full_classic."""
+        """The server of that kind: plain, normal (durability), full_classic, or meaning (the bundled embedder)."""
         if kind not in self._served:
             durability = "normal" if kind == "normal" else "full"
             flags = self.flags(
-                f"{kind}.db", durability=durability, full_classic=kind == "full_classic"
+                f"{kind}.db",
+                durability=durability,
+                full_classic=kind == "full_classic",
+                embedder="local" if kind == "meaning" else "none",
             )
             running = self.stack.enter_context(self.start(flags))
             self._served[kind] = Served(running, await self.connect(running.address))
@@ -127,6 +152,25 @@ class Bench:
             self._echo_channel = await self.connect(self.echo)
         return unary(self._echo_channel, echo_method(reply_bytes))
 
+    async def r0_to(self, asked: Questions) -> Call:
+        """The bare echo that answers each of these requests with as many bytes as the server does."""
+        echoes = {
+            request: await self.r0(size)
+            for request, size in zip(asked.requests, asked.replies, strict=True)
+        }
+
+        def call(request: bytes) -> Awaitable[bytes]:
+            return echoes[request](request)
+
+        return call
+
+    async def once(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        """What `make` gives, made once a run: several parts may need it."""
+        if key not in self._made:
+            self._made[key] = await make()
+        found: T = self._made[key]
+        return found
+
     def new_name(self, prefix: str) -> str:
         """A name for a channel or a database that was not used yet."""
         self._names += 1
@@ -134,10 +178,17 @@ class Bench:
 
     # --- histories -------------------------------------------------------------------------------
 
-    async def fill(self, served: Served, channel: str, count: int) -> None:
-        """Append the first `count` messages of the stream."""
-        call = served.call(APPEND)
-        for request in chats.append_requests(channel, chats.said(count), FILL_BATCH):
+    async def fill(
+        self,
+        served: Served,
+        channel: str,
+        count: int,
+        vector_of: chats.VectorOf | None = None,
+    ) -> None:
+        """Append the first `count` messages of the stream, with `vector_of` each with its vector."""
+        call, messages = served.call(APPEND), islice(chats.stream(), count)
+        while some := list(islice(messages, FILL_BATCH)):
+            (request,) = chats.append_requests(channel, some, FILL_BATCH, vector_of)
             answer = history_pb2.AppendMessagesResponse.FromString(await call(request))
             stored = sum(one.outcome == history_pb2.APPEND_OUTCOME_STORED for one in answer.results)
             if stored != len(answer.results):
@@ -161,7 +212,7 @@ class Bench:
         self, call: Call, asked: Questions, *, calls: int, concurrency: int = 1
     ) -> list[tuple[Load, Load]]:
         """Rounds of (measured, R0): the same requests, answers of the same size, the one that is first by turns."""
-        r0 = await self.r0(asked.reply_bytes)
+        r0 = await self.r0_to(asked)
 
         async def load(one: Call) -> Load:
             return await closed_loop(
@@ -178,8 +229,8 @@ class Bench:
         return await self.interleaved(lambda: load(call), lambda: load(r0))
 
     async def interleaved(
-        self, measured: Callable[[], Awaitable[T]], base: Callable[[], Awaitable[T]]
-    ) -> list[tuple[T, T]]:
+        self, measured: Callable[[], Awaitable[T]], base: Callable[[], Awaitable[U]]
+    ) -> list[tuple[T, U]]:
         """As many rounds as the run has, each of both sides, the garbage collector kept out."""
         rounds = []
         for number in range(self.sizes.rounds):
@@ -207,8 +258,10 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
 
     Raises
     ------
+    NoQuestion
+        None is about the last lines, or nothing was taken for any.
     Wrong
-        A build degraded or took nothing, or none is about the last lines.
+        A build degraded.
     """
     requests, lengths = [], []
     for asked in chats.said(LOOK_AHEAD, skip=count):
@@ -228,8 +281,8 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
         if len(requests) == QUESTIONS:
             break
     if not requests:
-        raise Wrong(f"no question about the last lines of {count} messages for {profile}")
-    return Questions(requests, sorted(lengths)[len(lengths) // 2])
+        raise NoQuestion(f"no question about the last lines of {count} messages for {profile}")
+    return Questions(requests, lengths)
 
 
 async def _once_loaded(call: Call, request: bytes) -> bytes:

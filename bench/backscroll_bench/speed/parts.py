@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from backscroll_bench.speed import appends, builds, kernels, rooms, starts, streams
+from backscroll_bench.peers import NAMES
+from backscroll_bench.speed import (
+    appends,
+    assembly,
+    builds,
+    kernels,
+    meaning,
+    peers,
+    rooms,
+    semantic,
+    starts,
+    streams,
+)
 from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.reading import Readings
 
@@ -16,6 +28,11 @@ PARTS: Mapping[str, Part] = {
     "balanced-1k": partial(builds.build, profile="balanced", count=1_000),
     "balanced-100k": partial(builds.build, profile="balanced", count=100_000),
     "balanced-c64": partial(builds.throughput, profile="balanced", count=10_000, concurrency=64),
+    "vector-10k": partial(meaning.build, count=10_000),
+    "vector-1k": partial(meaning.build, count=1_000),
+    "vector-100k": partial(meaning.build, count=100_000),
+    "vector-c64": partial(meaning.throughput, count=10_000, concurrency=64),
+    "long-ago-text": partial(meaning.as_text, count=10_000),
     "classic-10k": partial(builds.build, profile="classic_full", count=10_000),
     "classic-10k-c8": partial(builds.build, profile="classic_full", count=10_000, concurrency=8),
     "classic-c64": partial(builds.throughput, profile="classic_full", count=10_000, concurrency=64),
@@ -25,11 +42,19 @@ PARTS: Mapping[str, Part] = {
     "kernel-1m": kernels.bandwidth,
     "kernel-python": kernels.against_python,
     "kernel-numpy": kernels.against_numpy,
+    "assembly": assembly.assembly,
+    "semantic-10k": partial(semantic.search, count=10_000),
+    "semantic-30k": partial(semantic.search, count=30_000),
+    "semantic-100k": partial(semantic.search, count=100_000),
+    "semantic-filtered": partial(semantic.filtered, count=10_000),
     "append-50": partial(appends.batches, size=50),
     "append-single-normal": appends.single_normal,
     "append-single-full": appends.single_full,
     "first-delta": streams.first_delta,
+    "delta": streams.delay,
+    "delta-burst": streams.burst,
     "ingest-p99": builds.under_ingest,
+    **{f"peer-{name}": partial(peers.against, name=name) for name in NAMES},
     "start": starts.start,
     "memory": starts.memory,
 }

@@ -21,6 +21,7 @@ class Reading:
     rounds : both sides round by round where there are two.
     calm : what the noise check looks at, a value a round; unset: the other side of `rounds`.
     fails : why the row is not held whatever its value; empty: nothing.
+    absent : why it was not measured, which is nobody's fault; empty: it was.
     """
 
     value: float
@@ -28,6 +29,7 @@ class Reading:
     rounds: Rounds | None = None
     calm: tuple[float, ...] = ()
     fails: str = ""
+    absent: str = ""
 
 
 Readings = Mapping[str, Reading]

@@ -32,25 +32,33 @@ class Result:
 
     @property
     def held(self) -> bool | None:
-        """Whether the gate is held; None where there is none."""
-        held = self.row.holds(self.reading.value)
-        return held if held is None else held and not self.reading.fails
+        """Whether the gate is held; None where there is none, or what it is compared with is not installed."""
+        return self._judged(self.row.holds(self.reading.value))
 
     @property
     def reached(self) -> bool | None:
         """Whether the goal is reached; None where there is none."""
-        reached = self.row.reaches(self.reading.value)
-        return reached if reached is None else reached and not self.reading.fails
+        return self._judged(self.row.reaches(self.reading.value))
+
+    def _judged(self, verdict: bool | None) -> bool | None:
+        if verdict is None or self.reading.absent:
+            return None
+        return verdict and not self.reading.fails
 
     def as_json(self) -> dict[str, Any]:
         """The row of the JSON document."""
-        body: dict[str, Any] = {
+        return {
             "name": self.row.name,
             "value": None if self.is_missing else self.reading.value,
             "gate": self.row.gate,
             "goal": self.row.goal,
             "held": self.held,
             "reached": self.reached,
+        }
+
+    def as_full_json(self) -> dict[str, Any]:
+        """The same with all that is known of it."""
+        body = self.as_json() | {
             "unit": self.row.unit,
             "better": self.row.better,
             "what": self.row.what,
@@ -61,11 +69,12 @@ class Result:
                 "values": list(self.reading.rounds.values),
                 "bases": list(self.reading.rounds.bases),
             }
-        return body | {
-            key: text
-            for key, text in (("noise", self.noise), ("fails", self.reading.fails))
-            if text
+        remarks = {
+            "noise": self.noise,
+            "fails": self.reading.fails,
+            "absent": self.reading.absent,
         }
+        return body | {key: text for key, text in remarks.items() if text}
 
 
 def markdown(results: Sequence[Result], machine: Mapping[str, Any], note: str) -> str:
@@ -91,7 +100,11 @@ def terminal(results: Sequence[Result]) -> Table:
 def remarks_of(results: Sequence[Result]) -> list[str]:
     """What must be said of single rows: once for each thing."""
     said = [f"{NOISY} {one.row.part}: {one.noise}" for one in results if one.noise]
-    said += [f"{one.row.name}: {one.reading.fails}" for one in results if one.reading.fails]
+    said += [
+        f"{one.row.name}: {why}"
+        for one in results
+        if (why := one.reading.fails or one.reading.absent)
+    ]
     return list(dict.fromkeys(said))
 
 

@@ -15,7 +15,7 @@ from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.report import Result
 from backscroll_bench.speed.rows import Row
 from backscroll_bench.speed.sizes import Sizes
-from backscroll_bench.speed.stats import Noise, Wrong, check_noise
+from backscroll_bench.speed.stats import Absent, Noise, Wrong, check_noise
 
 TRIES = 3
 """A part whose denominator was noisy is measured again, all of it, before the run is refused. Not where noise is
@@ -29,6 +29,7 @@ def measure(
     state_dir: Path,
     sizes: Sizes,
     *,
+    peers: Path | None = None,
     allow_noise: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     parts: Mapping[str, Part] = PARTS,
@@ -42,6 +43,7 @@ def measure(
     serve : starts a server of the bench's own, on this machine.
     directory : for databases; empty, the caller's to remove.
     state_dir : where compiled kernels are kept.
+    peers : venv of the other products (`make peers`); without it their rows are not measured, and say so.
     allow_noise : take what a noisy part found, marked, instead of refusing it.
     progress : told the name of each part before it begins, and "" at the end.
 
@@ -50,7 +52,9 @@ def measure(
     Noise
         What a part is compared with moved too much, `TRIES` times.
     """
-    return run(_measure(rows, serve, directory, state_dir, sizes, allow_noise, progress, parts))
+    return run(
+        _measure(rows, serve, directory, state_dir, sizes, peers, allow_noise, progress, parts)
+    )
 
 
 async def _measure(
@@ -59,6 +63,7 @@ async def _measure(
     directory: Path,
     state_dir: Path,
     sizes: Sizes,
+    peers: Path | None,
     allow_noise: bool,
     progress: Callable[[str], None],
     parts: Mapping[str, Part],
@@ -67,16 +72,21 @@ async def _measure(
     with ExitStack() as stack:
         async with AsyncExitStack() as connections:
             echo = stack.enter_context(echo_server())
-            bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections)
+            bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers)
             for name in dict.fromkeys(row.part for row in rows):
                 progress(name)
                 try:
                     found[name] = await _quietly(name, parts[name], bench, allow_noise)
-                except Wrong as error:
-                    missing = Reading(nan, fails=str(error))
-                    found[name] = {row.reading: missing for row in rows}, ""
+                except (Absent, Wrong) as error:
+                    found[name] = {row.reading: _missing(error) for row in rows}, ""
             progress("")
     return [Result(row, found[row.part][0][row.reading], found[row.part][1]) for row in rows]
+
+
+def _missing(error: Absent | Wrong) -> Reading:
+    if isinstance(error, Absent):
+        return Reading(nan, absent=str(error))
+    return Reading(nan, fails=str(error))
 
 
 async def _quietly(name: str, part: Part, bench: Bench, allow_noise: bool) -> tuple[Readings, str]:

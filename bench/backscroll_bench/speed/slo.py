@@ -87,7 +87,9 @@ def breaches(objectives: Iterable[Objective], results: Iterable[Result]) -> list
     return [
         breach
         for one in objectives
-        if one.row in measured and (breach := _judge(one, measured[one.row])) is not None
+        if one.row in measured
+        and not measured[one.row].reading.absent
+        and (breach := _judge(one, measured[one.row])) is not None
     ]
 
 

@@ -15,6 +15,10 @@ class Wrong(Exception):
     """The server did not do what was to be measured: a figure would mean nothing."""
 
 
+class Absent(Exception):
+    """What a row is compared with is not installed here: no figure, and no fault."""
+
+
 class Noise(Exception):
     """The rounds of a denominator differ too much: the ratios to it mean nothing.
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EPILOG = "Example: backscroll bench balanced-10k append-50 --slo"
 INSTALL = 'in the source tree: pip install ".[bench]"'
 ROUNDS, LEAST_ROUNDS, QUICK_ROUNDS = 9, 7, 3
+PEERS = Path(".venv-peers")
 QUICK_NOTE = "A quick run: it shows that everything works; its figures mean nothing."
 
 
@@ -61,11 +62,33 @@ def bench(
             "--allow-noise", help="Print rows measured on a busy machine, too, marked with ~."
         ),
     ] = False,
+    peers: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="venv with what a user would pick instead (make peers). Without it those rows are not measured.",
+        ),
+    ] = PEERS,
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Measure no rows but how latency grows (history, channels, callers, peers), and draw it there as SVG.",
+            file_okay=False,
+        ),
+    ] = None,
     list_rows: Annotated[
         bool, typer.Option("--list", help="Name the rows and measure nothing.")
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: options.Json = False,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="With --json: also units, milliseconds, both sides of every round, machine and versions.",
+        ),
+    ] = False,
 ) -> None:
     """Measure how fast Backscroll is on this machine, with servers of its own over real chats.
 
@@ -82,10 +105,29 @@ def bench(
         _list(rows, as_json)
         return
     sizes = speed.sizes(QUICK_ROUNDS if quick else rounds, quick=quick)
-    results = _measured(rows, sizes, allow_noise=allow_noise, quiet=as_json)
-    broken = speed.breaches(objectives, results)
-    _show(results, broken, sizes, slo=bool(objectives), markdown=markdown, as_json=as_json)
-    missing = [f"{one.row.name}: {one.reading.fails}" for one in results if one.is_missing]
+    if plots is not None:
+        if row or objectives:
+            usage("--plots measures no rows", "call it alone")
+        _plot(plots, sizes, peers, quiet=as_json)
+        return
+    results = _measured(rows, sizes, peers, allow_noise=allow_noise, quiet=as_json)
+    if as_json:
+        print_json(_full(results, sizes) if full else _bare(results))
+    else:
+        _show(results, sizes, markdown=markdown)
+    _judge(results, speed.breaches(objectives, results), named=bool(row))
+
+
+def _judge(results: Sequence[Result], broken: Sequence[Breach], *, named: bool) -> None:
+    """End with an error where a row could not be measured or an objective is not held.
+
+    A row whose other side is not installed is an error only where it was asked for by name.
+    """
+    missing = [
+        f"{one.row.name}: {one.reading.fails or one.reading.absent}"
+        for one in results
+        if one.is_missing and (named or not one.reading.absent)
+    ]
     if missing:
         raise CommandError("\n".join(missing), "these rows could not be measured")
     if broken:
@@ -106,38 +148,63 @@ def _wanted(
         usage(str(error))
 
 
-def _measured(rows: Sequence[Row], sizes: Sizes, *, allow_noise: bool, quiet: bool) -> list[Result]:
-    """Databases in a directory that goes with the run; compiled kernels where the user's are."""
-    from backscroll_bench import speed
-
-    with (
-        tempfile.TemporaryDirectory(prefix="backscroll-bench-") as name,
-        _progress(rows, quiet) as progress,
-    ):
+@contextmanager
+def _place() -> Iterator[tuple[Path, Path]]:
+    """A directory for databases that goes with the run, and where the user's compiled kernels are."""
+    with tempfile.TemporaryDirectory(prefix="backscroll-bench-") as name:
         settings = load(directory=Path(name)).settings
         prepare_process(settings)
+        yield Path(name), settings.state_dir
+
+
+def _measured(
+    rows: Sequence[Row], sizes: Sizes, peers: Path, *, allow_noise: bool, quiet: bool
+) -> list[Result]:
+    from backscroll_bench import speed
+
+    parts = list(dict.fromkeys(row.part for row in rows))
+    with _place() as (directory, state_dir), _progress(parts, quiet) as progress:
         from backscroll_bench.speed.run import measure  # imports numpy and the kernels
 
         try:
             return measure(
-                rows,
-                server,
-                Path(name),
-                settings.state_dir,
-                sizes,
-                allow_noise=allow_noise,
-                progress=progress,
-            )
+                rows, server, directory, state_dir, sizes,
+                peers=peers.absolute(), allow_noise=allow_noise, progress=progress,
+            )  # fmt: skip
         except speed.Noise as error:
             advice = "end what else is running, or take the figures as they are with --allow-noise"
             raise CommandError(str(error), advice) from None
 
 
+def _plot(plots: Path, sizes: Sizes, peers: Path, *, quiet: bool) -> None:
+    """Measure the sweeps and draw them."""
+    from backscroll_bench.speed import Wrong, drawing, machine, report
+
+    if not drawing.can_draw():
+        raise CommandError("plots need matplotlib, which is missing", INSTALL)
+    with _place() as (directory, state_dir), _progress(list(drawing.DRAWN), quiet) as progress:
+        from backscroll_bench.speed.sweeps import measure_points
+
+        try:
+            points = measure_points(
+                server, directory, state_dir, sizes, peers_venv=peers.absolute(), progress=progress
+            )
+        except Wrong as error:
+            raise CommandError(str(error), "this could not be measured") from None
+    where = machine.describe()
+    note = QUICK_NOTE if sizes.quick else report.described(where)
+    written = [str(path) for path in drawing.write(points, where, note, plots)]
+    if quiet:
+        print_json({"files": written})
+    else:
+        for path in written:
+            out().print(escape(path))
+
+
 @contextmanager
-def _progress(rows: Sequence[Row], quiet: bool) -> Iterator[Callable[[str], None]]:
+def _progress(parts: Sequence[str], quiet: bool) -> Iterator[Callable[[str], None]]:
     """A bar that moves between parts only: nothing may draw while something is measured."""
     console = err()
-    parts = list(dict.fromkeys(row.part for row in rows))
     bar = Progress(
         TextColumn("{task.description:<22}"),
         BarColumn(),
@@ -170,25 +237,22 @@ def _list(rows: Sequence[Row], as_json: bool) -> None:
         out().print(f"[bold]{one.name}[/] ({escape(one.unit)}): {escape(one.what)}")
 
 
-def _show(
-    results: Sequence[Result],
-    broken: Sequence[Breach],
-    sizes: Sizes,
-    *,
-    slo: bool,
-    markdown: bool,
-    as_json: bool,
-) -> None:
+def _bare(results: Sequence[Result]) -> dict[str, Any]:
+    """What `--json` promises, and nothing else."""
+    return {"rows": [one.as_json() for one in results]}
+
+
+def _full(results: Sequence[Result], sizes: Sizes) -> dict[str, Any]:
+    from backscroll_bench.speed import machine
+
+    rows = [one.as_full_json() for one in results]
+    return {"rows": rows, "rounds": sizes.rounds, "quick": sizes.quick, **machine.describe()}
+
+
+def _show(results: Sequence[Result], sizes: Sizes, *, markdown: bool) -> None:
     from backscroll_bench.speed import machine, report
 
     where = machine.describe()
-    if as_json:
-        body: dict[str, Any] = {"rows": [one.as_json() for one in results]}
-        body |= {"rounds": sizes.rounds, "quick": sizes.quick, **where}
-        if slo:
-            body["breaches"] = [str(one) for one in broken]
-        print_json(body)
-        return
     note = QUICK_NOTE if sizes.quick else ""
     if markdown:
         print(report.markdown(results, where, note), flush=True)

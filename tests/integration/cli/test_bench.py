@@ -19,6 +19,7 @@ def test_one_command_measures_rows_beside_an_empty_call(shell):
         "--quick",
         "--allow-noise",
         "--json",
+        "--full",
         "--slo-file",
         str(slo),
     )
@@ -37,8 +38,21 @@ def test_one_command_measures_rows_beside_an_empty_call(shell):
     assert body["versions"].keys() >= {"backscroll", "grpcio", "numpy"}
     assert body["cores"] >= 1
     assert done.returncode == 1
-    assert body["breaches"] == [json.loads(done.stderr)["error"]]
-    assert body["breaches"][0].startswith("balanced-1k: p50_ms is ")
+    assert json.loads(done.stderr)["error"].startswith("balanced-1k: p50_ms is ")
+
+
+def test_json_is_what_was_promised_and_nothing_else(shell):
+    """Issue 5: {"rows": [{"name", "value", "gate", "goal", "held", "reached"}]}."""
+    body = shell.json("bench", "kernel-numpy", "--quick", "--allow-noise")
+    assert body.keys() == {"rows"}
+    assert [row.keys() for row in body["rows"]] == [ROW_KEYS]
+
+
+def test_a_peer_that_is_not_installed_is_an_error_where_it_is_named(shell):
+    done = shell.run("bench", "peer-chromadb", "--quick", "--peers", "nowhere", "--json")
+    assert json.loads(done.stdout)["rows"][0]["held"] is None
+    assert done.returncode == 1
+    assert "make peers" in json.loads(done.stderr)["error"]
 
 
 @pytest.mark.parametrize(
@@ -47,6 +61,7 @@ def test_one_command_measures_rows_beside_an_empty_call(shell):
         (("nope",), "there is no row nope"),
         (("--rounds", "3"), "--rounds"),
         (("--slo-file", "nowhere.toml"), "nowhere.toml: cannot be read"),
+        (("--plots", "pictures", "balanced-1k"), "--plots measures no rows"),
     ],
 )
 def test_what_cannot_be_measured_is_told_before_anything_is(shell, arguments, says):

@@ -1,11 +1,12 @@
 """The load is bounded by count, callers and time; the chats are real, in order, and never the same message twice."""
 
 import asyncio
+from itertools import islice
 
 import pytest
 
 from backscroll.v1 import history_pb2
-from backscroll_bench.speed import chats
+from backscroll_bench.speed import chats, vectors
 from backscroll_bench.speed.load import MOST_CONCURRENT, closed_loop
 
 
@@ -65,3 +66,15 @@ def test_batches_hold_every_message_once():
     assert [len(one.messages) for one in requests] == [3, 3, 1]
     assert [one.id for each in requests for one in each.messages] == [one.id for one in messages]
     assert {one.channel for one in requests} == {"room"}
+
+
+def test_texts_are_different_and_none_holds_a_question():
+    """Two messages as one text where messages do not suffice: a question must not find itself in them."""
+    messages = list(islice(vectors.texts(), 5_000))
+    said = {one.line.content for one in chats.said(7_576)}
+    assert set(messages) <= said
+    asked = set(messages[::50])
+    made = list(islice(vectors.texts(without=asked), 20_000))
+    assert len(set(made)) == 20_000
+    assert not any(asked & set(text.split("\n")) for text in made)
+    assert sum(text not in said for text in made) > 10_000

@@ -16,7 +16,8 @@ MACHINE = {"measured_on": "2026-11-22", "cpu": "A CPU", "cores": 2, "versions": 
 
 
 def test_a_row_says_what_was_held_and_reached():
-    body = result(LOWER, 1.6, p50_ms=0.4).as_json()
+    """Issue 5: JSON has these six fields and no other; the rest is there where it is asked for."""
+    one = result(LOWER, 1.6, p50_ms=0.4)
     expected = {
         "name": "quick",
         "value": 1.6,
@@ -25,6 +26,8 @@ def test_a_row_says_what_was_held_and_reached():
         "held": True,
         "reached": False,
     }
+    assert one.as_json() == expected
+    body = one.as_full_json()
     assert expected.items() <= body.items()
     assert body["details"] == {"p50_ms": 0.4}
     assert not {"noise", "fails", "rounds"} & body.keys()
@@ -33,13 +36,16 @@ def test_a_row_says_what_was_held_and_reached():
 
 def test_a_row_keeps_its_rounds():
     reading = Reading(2.0, rounds=Rounds((2.0, 4.0), (1.0, 2.0)))
-    assert Result(LOWER, reading).as_json()["rounds"] == {"values": [2.0, 4.0], "bases": [1.0, 2.0]}
+    assert Result(LOWER, reading).as_full_json()["rounds"] == {
+        "values": [2.0, 4.0],
+        "bases": [1.0, 2.0],
+    }
 
 
 def test_what_fails_is_not_held_whatever_its_value():
     one = result(LOWER, 1.0, fails="only 5 of 10 came in")
     assert (one.held, one.reached) == (False, False)
-    assert one.as_json()["fails"] == "only 5 of 10 came in"
+    assert one.as_full_json()["fails"] == "only 5 of 10 came in"
     assert remarks_of([one]) == ["quick: only 5 of 10 came in"]
 
 
@@ -48,6 +54,16 @@ def test_what_could_not_be_measured_has_no_value():
     body = json.loads(json.dumps(one.as_json(), allow_nan=False))
     assert (body["value"], body["held"], body["reached"]) == (None, False, False)
     assert "| – | ≤ 2 | ≤ 1.5 | no | no |" in markdown([one], MACHINE, "")
+
+
+def test_what_it_is_compared_with_may_be_absent():
+    one = Result(LOWER, Reading(math.nan, absent="its venv is not there: make peers"))
+    assert (one.is_missing, one.held, one.reached) == (True, None, None)
+    assert one.as_json() == {
+        "name": "quick", "value": None, "gate": 2.0, "goal": 1.5, "held": None, "reached": None,
+    }  # fmt: skip
+    assert one.as_full_json()["absent"] == "its venv is not there: make peers"
+    assert remarks_of([one]) == ["quick: its venv is not there: make peers"]
 
 
 def test_what_has_no_gate_is_neither_held_nor_not():

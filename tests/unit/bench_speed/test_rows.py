@@ -13,6 +13,20 @@ def test_names_are_unique_and_every_row_has_a_part():
     assert {row.part for row in ROWS} == set(PARTS)
 
 
+def test_the_table_is_whole():
+    """Issue 5: what a build, a vector, a kernel, an answer, a search, ingest, a delta, a start and the peers cost."""
+    assert {row.name for row in ROWS} >= {
+        "classic-10k", "classic-10k-stages", "classic-10k-c8", "classic-10k-p99",
+        "balanced-1k", "balanced-10k", "balanced-100k", "vector-1k", "vector-10k", "vector-10k-stages", "vector-100k",
+        "long-ago-text", "cold-10k", "classic-c64", "balanced-c64", "vector-c64",
+        "kernel-1m", "kernel-python", "kernel-numpy", "assembly",
+        "semantic-10k", "semantic-30k", "semantic-100k", "semantic-filtered",
+        "append-50", "append-50-rate", "append-single-normal", "append-single-full",
+        "delta", "delta-burst", "first-delta", "ingest-p99", "start", "first-build", "memory",
+        "peer-mem0-qdrant", "peer-mem0-faiss", "peer-chromadb", "peer-langgraph", "peer-llamaindex",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_goal_is_at_least_as_hard_as_its_gate(row):
     if row.gate is not None and row.goal is not None:

@@ -8,7 +8,7 @@ import pytest
 from backscroll_bench.speed.reading import Reading
 from backscroll_bench.speed.run import TRIES, measure
 from backscroll_bench.speed.sizes import sizes
-from backscroll_bench.speed.stats import Noise, Rounds, Wrong
+from backscroll_bench.speed.stats import Absent, Noise, Rounds, Wrong
 from tests.unit.bench_speed.results import LOWER, Row
 
 CALM, BUSY = (1.0, 1.5), (1.0, 3.0)
@@ -79,6 +79,19 @@ def test_noise_that_is_allowed_is_marked(tmp_path):
 def test_a_part_may_say_what_shows_the_noise(tmp_path):
     (one,) = run(tmp_path, Part(BUSY, calm=CALM))
     assert one.noise == ""
+
+
+def test_a_part_that_has_nothing_to_compare_with_is_no_failure(tmp_path):
+    async def part(bench):
+        raise Absent("make peers")
+
+    (one,) = run(tmp_path, part)
+    assert (one.is_missing, one.held, one.reading.absent, one.reading.fails) == (
+        True,
+        None,
+        "make peers",
+        "",
+    )
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -1,7 +1,11 @@
 """Objectives: what a file may say, and what is a breach."""
 
+import math
+
 import pytest
 
+from backscroll_bench.speed.reading import Reading
+from backscroll_bench.speed.report import Result
 from backscroll_bench.speed.rows import ROWS
 from backscroll_bench.speed.slo import Objective, SloError, breaches, read_slo
 from tests.unit.bench_speed.results import HIGHER, LOWER, result
@@ -32,6 +36,12 @@ def test_the_file_that_ships_names_rows_that_exist_and_no_ratio_below_its_gate()
     for one in objectives:
         if one.bound == "value":
             assert rows[one.row].holds(one.limit), one
+
+
+def test_the_file_that_ships_asks_for_every_gate():
+    """`--slo` without a file is the table of gates: a row that misses its gate is a breach."""
+    asked = {one.row: one.limit for one in read_slo(None) if one.bound == "value"}
+    assert asked == {row.name: row.gate for row in ROWS if row.gate is not None}
 
 
 @pytest.mark.parametrize(
@@ -87,3 +97,5 @@ def test_a_figure_that_means_nothing_or_is_missing_holds_no_objective():
 
 def test_rows_that_were_not_measured_are_passed_over():
     assert breaches([Objective("many", "value", 0.6)], [result(LOWER, 1.0)]) == []
+    absent = Result(HIGHER, Reading(math.nan, absent="make peers"))
+    assert breaches([Objective("many", "value", 0.6)], [absent]) == []

@@ -1,0 +1,191 @@
+"""How latency grows: with the history, with the number of channels, with the callers at once; and beside the peers.
+
+`measure_points` gives plain values; `drawing` makes pictures of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from backscroll.v1 import context_pb2
+from backscroll_bench.peers import NAMES
+from backscroll_bench.speed import builds, meaning, peers
+from backscroll_bench.speed.echo import echo_server
+from backscroll_bench.speed.fixture import (
+    BUILD,
+    Bench,
+    NoQuestion,
+    Questions,
+    Serve,
+    near_questions,
+)
+from backscroll_bench.speed.load import Call, Load
+from backscroll_bench.speed.loops import run
+from backscroll_bench.speed.sizes import Sizes
+from backscroll_bench.speed.stats import Absent
+
+CHANNEL_MESSAGES = 1_000
+PROFILES = ("balanced", "classic_full")
+VECTOR_UP_TO = 100_000
+"""Making the vectors of more takes longer than all the rest."""
+
+Point = dict[str, Any]
+"""Milliseconds and what they were measured with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far the sweeps go."""
+
+    history: Sequence[int] = (1_000, 10_000, 100_000, 1_000_000)
+    channels: Sequence[int] = (1, 4, 16, 64, 256)
+    concurrency: Sequence[int] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    messages: int = 10_000
+
+
+QUICK = Reach((1_000, 3_000), (1, 4), (1, 4), 1_000)
+
+
+def measure_points(
+    serve: Serve,
+    directory: Path,
+    state_dir: Path,
+    sizes: Sizes,
+    *,
+    peers_venv: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, list[Point]]:
+    """The points of all sweeps, by the sweep's name. Parameters as of `run.measure`."""
+    return run(_points(serve, directory, state_dir, sizes, peers_venv, progress))
+
+
+async def _points(
+    serve: Serve,
+    directory: Path,
+    state_dir: Path,
+    sizes: Sizes,
+    peers_venv: Path | None,
+    progress: Callable[[str], None],
+) -> dict[str, list[Point]]:
+    reach = QUICK if sizes.quick else Reach()
+    found = {}
+    with ExitStack() as stack:
+        async with AsyncExitStack() as connections:
+            echo = stack.enter_context(echo_server())
+            bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers_venv)
+            for name, sweep in SWEEPS.items():
+                progress(name)
+                found[name] = await sweep(bench, reach)
+            progress("")
+    return found
+
+
+async def _history(bench: Bench, reach: Reach) -> list[Point]:
+    """One caller, channels of more and more messages."""
+    points = []
+    for count in reach.history:
+        for profile in PROFILES:
+            kind = builds.KINDS[profile]
+            try:
+                asked = await bench.questions(kind, profile, count)
+            except NoQuestion:
+                continue
+            call = (await bench.served(kind)).call(BUILD)
+            points.append(
+                {"profile": profile, "messages": count} | await _point(bench, call, asked)
+            )
+        if count <= VECTOR_UP_TO:
+            served, given, _ = await meaning.asked(bench, count)
+            point = await _point(bench, served.call(BUILD), given)
+            points.append({"profile": "balanced, vector given", "messages": count} | point)
+    return points
+
+
+async def _channels(bench: Bench, reach: Reach) -> list[Point]:
+    """One caller, another one of so many channels each time."""
+    served = await bench.served("plain")
+    call, points, rng = served.call(BUILD), [], random.Random(1)
+    names: list[str] = []
+    base: Questions | None = None
+    for count in reach.channels:
+        while len(names) < count:
+            names.append(bench.new_name("many"))
+            await bench.fill(served, names[-1], CHANNEL_MESSAGES)
+            if base is None:
+                base = await near_questions(call, names[0], "balanced", CHANNEL_MESSAGES)
+        assert base is not None
+        asked = elsewhere(base, rng.sample(names, count))
+        for request in asked.requests:  # all of them in memory
+            await call(request)
+        points.append({"channels": count} | await _point(bench, call, asked))
+    return points
+
+
+def elsewhere(asked: Questions, channels: Sequence[str]) -> Questions:
+    """The questions by turns, each to the next channel; all channels hold the same."""
+    made = Questions([], [])
+    for n, channel in enumerate(channels):
+        at = n % len(asked.requests)
+        request = context_pb2.BuildContextRequest.FromString(asked.requests[at])
+        request.channel = channel
+        made.requests.append(request.SerializeToString())
+        made.replies.append(asked.replies[at])
+    return made
+
+
+async def _concurrency(bench: Bench, reach: Reach) -> list[Point]:
+    """One channel, more and more callers."""
+    points = []
+    for profile in PROFILES:
+        kind = builds.KINDS[profile]
+        asked = await bench.questions(kind, profile, reach.messages)
+        call = (await bench.served(kind)).call(BUILD)
+        for callers in reach.concurrency:
+            point = await _point(bench, call, asked, callers)
+            points.append({"profile": profile, "callers": callers} | point)
+    return points
+
+
+async def _peers(bench: Bench, _reach: Reach) -> list[Point]:
+    """Those that are installed; none is no error."""
+    points = []
+    for name in NAMES:
+        try:
+            reading = (await peers.against(bench, name))["speedup"]
+        except Absent:
+            return []
+        details = reading.details
+        points.append(
+            {"name": name, "p50_ms": details["peer_p50_ms"], "ours_p50_ms": details["p50_ms"]}
+        )
+    return points
+
+
+async def _point(bench: Bench, call: Call, asked: Questions, concurrency: int = 1) -> Point:
+    calls = bench.sizes.calls if concurrency == 1 else bench.sizes.many
+    rounds = await bench.beside_r0(call, asked, calls=calls, concurrency=concurrency)
+    return _figures("", [one for one, _ in rounds]) | _figures("r0_", [r0 for _, r0 in rounds])
+
+
+def _figures(prefix: str, loads: Sequence[Load]) -> Point:
+    """Medians of the rounds."""
+    return {
+        f"{prefix}p50_ms": median(load.p50_s for load in loads) * 1e3,
+        f"{prefix}p99_ms": median(load.p99_s for load in loads) * 1e3,
+        f"{prefix}per_second": median(load.per_second for load in loads),
+    }
+
+
+SWEEPS = {
+    "history": _history,
+    "channels": _channels,
+    "concurrency": _concurrency,
+    "peers": _peers,
+}
+"""In the order they are measured; `drawing` has a picture for each."""

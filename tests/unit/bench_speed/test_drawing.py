@@ -1,0 +1,58 @@
+"""Pictures: one for each sweep that has points, the same bytes for the same points."""
+
+import json
+
+import pytest
+
+from backscroll.v1 import context_pb2
+from backscroll_bench.speed import drawing
+from backscroll_bench.speed.fixture import Questions
+from backscroll_bench.speed.sweeps import SWEEPS, elsewhere
+
+pytest.importorskip("matplotlib")
+
+LATENCY = {"p50_ms": 0.5, "p99_ms": 0.9, "r0_p50_ms": 0.3, "r0_p99_ms": 0.4}
+POINTS = {
+    "history": [
+        {"profile": profile, "messages": count, **LATENCY}
+        for profile in ("balanced", "classic_full")
+        for count in (1_000, 1_000_000)
+    ],
+    "channels": [{"channels": count, **LATENCY} for count in (1, 256)],
+    "concurrency": [{"profile": "balanced", "callers": n, **LATENCY} for n in (1, 64)],
+    "peers": [
+        {"name": "slow one", "p50_ms": 60.0, "ours_p50_ms": 0.5},
+        {"name": "fast one", "p50_ms": 2.0, "ours_p50_ms": 0.7},
+    ],
+}
+
+
+def test_every_sweep_has_a_picture_and_the_points_stand_beside(tmp_path):
+    assert set(drawing.DRAWN) == set(SWEEPS) == set(POINTS)
+    written = drawing.write(POINTS, {"cpu": "A CPU"}, "measured somewhere", tmp_path / "new")
+    assert [path.name for path in written] == ["points.json", *(f"{one}.svg" for one in SWEEPS)]
+    assert json.loads(written[0].read_text())["points"] == POINTS
+    for path in written[1:]:
+        text = path.read_text()
+        assert text.startswith("<?xml")
+        assert "measured somewhere" in text
+    assert "classic_full" in written[1].read_text()
+    assert "0.7 ms" in written[4].read_text()
+
+
+def test_the_same_points_give_the_same_bytes(tmp_path):
+    first = [one.read_bytes() for one in drawing.write(POINTS, {}, "", tmp_path)]
+    assert [one.read_bytes() for one in drawing.write(POINTS, {}, "", tmp_path)] == first
+
+
+def test_a_sweep_without_points_is_not_drawn(tmp_path):
+    written = drawing.write({**POINTS, "peers": []}, {}, "", tmp_path)
+    assert "peers.svg" not in {path.name for path in written}
+
+
+def test_each_channel_is_asked_once_with_the_questions_by_turns():
+    request = context_pb2.BuildContextRequest(channel="first", question="a").SerializeToString()
+    made = elsewhere(Questions([request, request + b""], [10, 20]), ["x", "y", "z"])
+    asked = [context_pb2.BuildContextRequest.FromString(one) for one in made.requests]
+    assert [one.channel for one in asked] == ["x", "y", "z"]
+    assert made.replies == [10, 20, 10]
