@@ -38,13 +38,14 @@ async def many(bench: Bench) -> Readings:
 def _in_random_channels(asked: Questions, names: list[str], count: int) -> Questions:
     """The questions by turns, each put to a channel drawn at random: all channels hold the same lines."""
     rng, requests = random.Random(SEED), []
+    replies = [asked.replies[n % len(asked.replies)] for n in range(count)]
     for n in range(count):
         request = context_pb2.BuildContextRequest.FromString(
             asked.requests[n % len(asked.requests)]
         )
         request.channel = rng.choice(names)
         requests.append(request.SerializeToString())
-    return Questions(requests, asked.reply_bytes)
+    return Questions(requests, replies)
 
 
 async def _cold_share(call: Call, asked: Questions) -> float:
