@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -103,7 +102,7 @@ class StringTable:
         self._ends = np.zeros(_MIN_STRINGS + 1, np.int32)
         self._slots = np.full(_MIN_SLOTS, EMPTY, np.int32)
         self._used = np.zeros(1, np.int64)
-        self._seed = secrets.randbits(32)
+        self._seed = int(np.random.default_rng().integers(1 << 32))
 
     def __len__(self) -> int:
         return self._used.item(0)

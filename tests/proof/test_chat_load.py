@@ -27,6 +27,9 @@ GROWTH_LIMIT_BYTES = 2 * MIB
 DATABASE_CACHE_BYTES, LONG_TEXT_BYTES, LONG_TEXTS_A_CALL = 32 * MIB, 8 * 1024, 8
 
 
+pytestmark = pytest.mark.usefixtures("awake")
+
+
 @pytest.fixture
 def model() -> Iterator[ModelProcess]:
     with ModelProcess() as process:
@@ -47,8 +50,8 @@ def server(
 
 
 def one_load(server: ServerProcess) -> tuple[Load, HealthProbe]:
-    running = run_load(server.address, STREAMS, SECONDS, DELTAS_A_SECOND, OPENED_IN_S)
     with HealthProbe(server.address) as health:
+        running = run_load(server.address, STREAMS, SECONDS, DELTAS_A_SECOND, OPENED_IN_S)
         load = result(running, 300)
     print(
         f"{STREAMS} streams in {load.seconds:.1f} s, {load.most_at_once} at once, {load.deltas} deltas in "

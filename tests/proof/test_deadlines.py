@@ -12,6 +12,8 @@ from backscroll import AsyncClient, DeadlineExceeded, Message
 from backscroll_sidecar.telemetry import logs
 from tests.kit.served import running
 
+pytestmark = pytest.mark.usefixtures("awake")
+
 START_MS = 1_700_000_000_000
 ROUNDS = 3
 

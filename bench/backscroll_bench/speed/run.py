@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, ExitStack
 from math import nan
 from pathlib import Path
 
+from backscroll_bench.awake import Awake
 from backscroll_bench.speed.echo import echo_server
 from backscroll_bench.speed.fixture import Bench, Serve
 from backscroll_bench.speed.loops import run
@@ -71,6 +72,7 @@ async def _measure(
     found: dict[str, tuple[Readings, str]] = {}
     with ExitStack() as stack:
         async with AsyncExitStack() as connections:
+            stack.enter_context(Awake())
             echo = stack.enter_context(echo_server())
             bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers)
             for name in dict.fromkeys(row.part for row in rows):
