@@ -30,6 +30,7 @@ from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.models.openai import DEFAULT_BASE_URL, OpenAIModel, OpenAIOptions
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
+from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.rpc.codec import WireCodec
 from backscroll_sidecar.settings import Settings
@@ -38,7 +39,6 @@ from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from backscroll_sidecar.store.sqlite.files import StoreStats
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
-from backscroll_sidecar.turns import Turns
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
@@ -208,8 +208,8 @@ async def _assemble(
             None if embedding is None else embedding.vectors,
         ),
     )
-    turns = Turns()
-    model = model or chat_model(settings, turns)
+    pacer = Pacer()
+    model = model or chat_model(settings, pacer)
     stack.push_async_callback(model.close)
     chat = ChatService(
         builder,
@@ -217,7 +217,7 @@ async def _assemble(
         model,
         settings.chat_settings(),
         clock,
-        turns,
+        pacer,
     )
     stack.push_async_callback(chat.drain)
     return App(
@@ -304,7 +304,7 @@ def _of_embedder(error: ValueError) -> str:
     return str(error).replace("the model's", "the embedder's")
 
 
-def chat_model(settings: Settings, turns: Turns | None = None) -> ChatModel:
+def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
     """The configured model; without key and address an echo, which says that it is one (P-18).
 
     An echo as well where the model could never be called: OpenAI shall not get what was meant for another.
@@ -312,7 +312,7 @@ def chat_model(settings: Settings, turns: Turns | None = None) -> ChatModel:
     if not _has_model(settings):
         return EchoModel()
     try:
-        return OpenAIModel(_model_options(settings), turns)
+        return OpenAIModel(_model_options(settings), pacer)
     except ValueError as error:
         log.warning("there is no model, an echo answers: %s", error)
         return EchoModel()

@@ -26,8 +26,8 @@ from backscroll_sidecar.errors import (
     InvalidRequest,
     Reason,
 )
+from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock
-from backscroll_sidecar.turns import Turns
 
 T = TypeVar("T")
 
@@ -65,9 +65,9 @@ class ChatService:
         model: ChatModel,
         settings: ChatSettings,
         clock: Clock,
-        turns: Turns,
+        pacer: Pacer,
     ) -> None:
-        self._turns = turns
+        self._pacer = pacer
         self._builder = builder
         self._history = history
         self._settings = settings
@@ -127,7 +127,7 @@ class ChatService:
             tools_json=tools_json,
         )
         try:
-            waited_s = await self._turns.take()
+            waited_s = await self._pacer.wait()
             left_s = request.time_left_s and request.time_left_s - waited_s
             built = await self._builder.build(replace(asked, time_left_s=left_s))
         except BackscrollError as error:

@@ -21,8 +21,8 @@ from backscroll_sidecar.models.body import request_body
 from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
 from backscroll_sidecar.models.faults import Filtered, failed, of_event, of_status
 from backscroll_sidecar.models.sse import DONE, event_data, loaded
+from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
-from backscroll_sidecar.turns import Turns
 
 if TYPE_CHECKING:
     import openai
@@ -97,15 +97,15 @@ class OpenAIOptions:
 class OpenAIModel:
     """`ChatModel` over the vendor's client, with its retries off. Make it on the event loop that uses it.
 
-    Calling the model and passing on what it says wait for their turns; `turns` None: only this model's calls take them.
+    Calling the model and passing on what it says are paced; `pacer` None: only this model's calls wait for each other.
     """
 
-    def __init__(self, options: OpenAIOptions, turns: Turns | None = None) -> None:
+    def __init__(self, options: OpenAIOptions, pacer: Pacer | None = None) -> None:
         sdk, httpx = _import_sdk()
         from backscroll_sidecar.models.transport import MergingTransport  # noqa: PLC0415
 
         self._options = options
-        self._turns = turns or Turns()
+        self._pacer = pacer or Pacer()
         self._sdk, self._httpx = sdk, httpx
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
@@ -132,7 +132,7 @@ class OpenAIModel:
                 # With a transport of ours the library would not look for proxies.
                 transport=None
                 if options.use_environment
-                else MergingTransport(limits, self._turns),
+                else MergingTransport(limits, self._pacer),
                 trust_env=options.use_environment,
                 # A redirect would carry the conversation to an address nobody configured.
                 follow_redirects=False,
@@ -182,7 +182,7 @@ class OpenAIModel:
         await self._client.close()
 
     async def _open(self, body: bytes) -> openai.AsyncStream[object]:
-        await self._turns.take()
+        await self._pacer.wait()
         # Chunks come as plain dicts: making the vendor's objects of them costs more than all the rest.
         stream_cls: type[openai.AsyncStream[object]] = self._sdk.AsyncStream[object]
         return await self._client.post(

@@ -15,7 +15,7 @@ import httpcore2
 import httpx2
 
 from backscroll_sidecar.models.merging import BrokenChunksError, ChunkMerger
-from backscroll_sidecar.turns import Turns
+from backscroll_sidecar.pacing import Pacer
 
 READ_BYTES = 16 * 1024
 """Most bytes of an answer that are read, and then worked on, in one step: some 60 deltas, a third of a millisecond."""
@@ -37,7 +37,7 @@ class MergingTransport(httpx2.AsyncBaseTransport):
     every connection of a pool whenever a call begins or ends, which at 1,000 takes 2 ms of the event loop.
     """
 
-    def __init__(self, limits: httpx2.Limits, turns: Turns) -> None:
+    def __init__(self, limits: httpx2.Limits, pacer: Pacer) -> None:
         left, idle = limits.max_connections or 1, limits.max_keepalive_connections or 0
         tls = httpx2.create_ssl_context(trust_env=False)
         self._pools: list[_Pool] = []
@@ -45,7 +45,7 @@ class MergingTransport(httpx2.AsyncBaseTransport):
         while left > 0:
             size = min(left, POOL_CONNECTIONS)
             # The first pools are filled first: what is kept for the next call must be there.
-            self._pools.append(_Pool(tls, size, min(size, idle), turns))
+            self._pools.append(_Pool(tls, size, min(size, idle), pacer))
             self._free.append(size)
             left, idle = left - size, max(idle - size, 0)
         self._room = asyncio.Semaphore(sum(self._free))
@@ -81,14 +81,14 @@ class MergingTransport(httpx2.AsyncBaseTransport):
 class _Pool(httpx2.AsyncHTTPTransport):
     """The library's own, over sockets of ours."""
 
-    def __init__(self, tls: ssl.SSLContext, connections: int, kept: int, turns: Turns) -> None:
+    def __init__(self, tls: ssl.SSLContext, connections: int, kept: int, pacer: Pacer) -> None:
         super().__init__(verify=tls)
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=tls,
             max_connections=connections,
             max_keepalive_connections=kept,
             keepalive_expiry=KEPT_S,
-            network_backend=_Backend(turns),
+            network_backend=_Backend(pacer),
         )
 
 
@@ -112,9 +112,9 @@ class _Body(httpx2.AsyncByteStream):
 
 
 class _Backend(httpcore2.AsyncNetworkBackend):
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, pacer: Pacer) -> None:
         self._sockets = httpcore2.AnyIOBackend()
-        self._turns = turns
+        self._pacer = pacer
 
     async def connect_tcp(
         self,
@@ -125,22 +125,22 @@ class _Backend(httpcore2.AsyncNetworkBackend):
         socket_options: SocketOptions | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         plain = await self._sockets.connect_tcp(host, port, timeout, local_address, socket_options)
-        return _Stream(plain, self._turns)
+        return _Stream(plain, self._pacer)
 
     async def sleep(self, seconds: float) -> None:
         await self._sockets.sleep(seconds)
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
-    def __init__(self, stream: httpcore2.AsyncNetworkStream, turns: Turns) -> None:
+    def __init__(self, stream: httpcore2.AsyncNetworkStream, pacer: Pacer) -> None:
         self._stream = stream
-        self._turns = turns
+        self._pacer = pacer
         self._merger = ChunkMerger()
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         while True:
             raw = await self._stream.read(min(max_bytes, READ_BYTES), timeout)
-            await self._turns.take()  # what this brings is read, understood and sent in one go
+            await self._pacer.wait()  # what this brings is read, understood and sent in one go
             try:
                 merged = self._merger.feed(raw)
             except BrokenChunksError:
@@ -162,7 +162,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         timeout: float | None = None,  # noqa: ASYNC109 - the library's
     ) -> httpcore2.AsyncNetworkStream:
         secured = await self._stream.start_tls(ssl_context, server_hostname, timeout)
-        return _Stream(secured, self._turns)
+        return _Stream(secured, self._pacer)
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - the library's
         return self._stream.get_extra_info(info)

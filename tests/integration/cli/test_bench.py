@@ -9,7 +9,7 @@ ROW_KEYS = {"name", "value", "gate", "goal", "held", "reached"}
 
 @pytest.mark.slow
 def test_one_command_measures_rows_beside_an_empty_call(shell):
-    """Issue 5, the bench: value, gate, goal, held, reached; machine and versions; both sides round by round."""
+    """N-14, its speed: value, gate, goal, held, reached; machine and versions; both sides round by round."""
     slo = shell.directory / "slo.toml"
     slo.write_text("[balanced-1k]\np50_ms = 0.000001\n")
     done = shell.run(

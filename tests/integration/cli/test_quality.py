@@ -28,7 +28,7 @@ def own_chat(shell):
 
 
 def test_one_command_judges_what_ships(shell):
-    """S5-53, judging: both tasks, through a server of its own, with intervals."""
+    """S5-53 and N-14, judging: both tasks, through a server of its own, with intervals."""
     done = shell.json("quality", *QUICK, "--profile", "classic")
     irc, kdconv, *memory = done["sets"]
     assert [one["data"] for one in (irc, kdconv, *memory)] == [

@@ -18,7 +18,7 @@ with 3 rounds 4.7 s, with 6 rounds .3 to .6 s, with 12 rounds .2 s.
 """
 
 
-class Turns:
+class Pacer:
     """Lets one task go on every `ROUNDS` rounds of the event loop; the others wait in line. Belongs to one loop.
 
     Whoever finds no line goes on at once: where there is no crowd, nothing waits.
@@ -28,7 +28,7 @@ class Turns:
         self._line: deque[asyncio.Future[None]] = deque()
         self._rest = 0
 
-    async def take(self) -> float:
+    async def wait(self) -> float:
         """Return when it is this task's turn; how long that took, in seconds."""
         loop = asyncio.get_running_loop()
         if not self._rest:

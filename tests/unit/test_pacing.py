@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backscroll_sidecar.turns import ROUNDS, Turns
+from backscroll_sidecar.pacing import ROUNDS, Pacer
 
 
 async def rounds_until(done: asyncio.Future) -> int:
@@ -16,9 +16,9 @@ async def rounds_until(done: asyncio.Future) -> int:
 
 
 async def test_without_a_crowd_nothing_waits() -> None:
-    turns, steps = Turns(), []
+    pacer, steps = Pacer(), []
     for n in range(3):
-        taking = turns.take()
+        taking = pacer.wait()
         try:
             taking.send(None)
         except StopIteration:
@@ -29,10 +29,10 @@ async def test_without_a_crowd_nothing_waits() -> None:
 
 
 async def test_a_crowd_goes_on_one_by_one_in_order() -> None:
-    turns, order = Turns(), []
+    pacer, order = Pacer(), []
 
     async def one(n: int) -> None:
-        await turns.take()
+        await pacer.wait()
         order.append(n)
 
     everyone = asyncio.gather(*map(one, range(50)))
@@ -41,8 +41,8 @@ async def test_a_crowd_goes_on_one_by_one_in_order() -> None:
 
 
 async def test_who_leaves_the_line_holds_up_nobody() -> None:
-    turns = Turns()
-    tasks = [asyncio.create_task(turns.take()) for _ in range(20)]
+    pacer = Pacer()
+    tasks = [asyncio.create_task(pacer.wait()) for _ in range(20)]
     await asyncio.sleep(0)
     for task in tasks[3:15]:
         task.cancel()
