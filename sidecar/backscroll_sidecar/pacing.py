@@ -13,8 +13,8 @@ from collections import deque
 ROUNDS = 12
 """Rounds of the loop from one turn to the next, where there is a line. A round with nothing to do takes 30 µs.
 
-The worst health check while 1,000 streams were opened and read (2 cores, shared with other work): with 1 round 2.3 s,
-with 3 rounds 4.7 s, with 6 rounds .3 to .6 s, with 12 rounds .2 s.
+The worst health check while 1,000 streams were opened and read, one run each on a machine shared with other work: with
+6 rounds .3 and .6 s, with 12 rounds .18 to .23 s. Runs with fewer rounds were slower, but the host disturbed them.
 """
 
 

@@ -206,7 +206,12 @@ class OpenAIModel:
         reader = AnswerReader()
         is_over, failure = False, None
         patience: float | None = None
-        async with aclosing(event_data(answer.response.aiter_bytes())) as stream:
+        body = answer.response.aiter_bytes()
+        if self._options.use_environment:
+            body = _paced(
+                body, self._pacer
+            )  # the library's own transport reads; ours waits before it does
+        async with aclosing(event_data(body)) as stream:
             while True:
                 try:
                     events = await self._wait(anext(stream, None), patience or deadline)
@@ -342,6 +347,12 @@ def _said(events: list[bytes], reader: AnswerReader) -> tuple[str, bool, ModelEr
     except ModelError as error:
         return "".join(texts), is_done, error
     return "".join(texts), is_done, None
+
+
+async def _paced(body: AsyncIterator[bytes], pacer: Pacer) -> AsyncGenerator[bytes, None]:
+    async for read in body:
+        await pacer.wait()
+        yield read
 
 
 async def _only_filtered() -> AsyncGenerator[ModelEvent, None]:
