@@ -206,12 +206,7 @@ class OpenAIModel:
         reader = AnswerReader()
         is_over, failure = False, None
         patience: float | None = None
-        body = answer.response.aiter_bytes()
-        if self._options.use_environment:
-            body = _paced(
-                body, self._pacer
-            )  # the library's own transport reads; ours waits before it does
-        async with aclosing(event_data(body)) as stream:
+        async with aclosing(event_data(self._reads(answer))) as stream:
             while True:
                 try:
                     events = await self._wait(anext(stream, None), patience or deadline)
@@ -233,6 +228,11 @@ class OpenAIModel:
             raise failure  # else all was said; what failed after it costs the usage at most
         for event in reader.end():
             yield event
+
+    def _reads(self, answer: openai.AsyncStream[object]) -> AsyncIterator[bytes]:
+        """The body as it comes in, one read at a time: our transport waits before it reads, the library's does not."""
+        body = answer.response.aiter_bytes()
+        return _paced(body, self._pacer) if self._options.use_environment else body
 
     async def _wait(self, awaited: Awaitable[T], deadline: float | None) -> T:
         """What `awaited` gives by `deadline`; every failure as a `ModelError` that hides the vendor's."""
