@@ -18,7 +18,17 @@ from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .fusion import Fused, Interleaved, interleave, linear_fusion, reciprocal_rank_fusion, turns
 from .graph import NEAR, GraphParameters, GraphScores, graph_scores
-from .lexical import GONE, MAX_QUERY_TERMS, Matches, Postings, PostingsView, bm25, in_use, rows_with
+from .lexical import (
+    GONE,
+    MAX_QUERY_TERMS,
+    Matches,
+    Postings,
+    PostingsView,
+    best_bm25,
+    bm25,
+    in_use,
+    rows_with,
+)
 from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
@@ -57,6 +67,7 @@ __all__ = [
     "StringTable",
     "StringsView",
     "ancestors",
+    "best_bm25",
     "bm25",
     "decay_per_hour",
     "graph_scores",

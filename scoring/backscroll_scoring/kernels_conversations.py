@@ -1,5 +1,7 @@
 """Compiled conversations: who belongs together when every message answers one earlier message or starts something.
 
+Also the scores of linear models over a candidate's columns, of which the last models see those of conversations.
+
 See `reference_links` for what is computed, `kernels` for who may call.
 """
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from .arrays import Float64, Int32
 from .compile import F64, F64_2D, READ_F64, READ_F64_2D, READ_I32, READ_I32_2D, helper, kernel
+from .kernels_links import NEWEST_NAMING_ME
 from .link_columns import TOP, WINDOW
 
 LEAST = 1e-4
@@ -215,3 +218,82 @@ def conversation_columns(
         x[32, j] = quiet * x[5, j]
         x[33, j] = quiet * x[20, j]
         x[34, j] = quiet * x[21, j]
+
+
+@helper
+def _linear(
+    x: Float64, more: Float64, weights: Float64, means: Float64, constant: float, family: Int32,
+    shares: Float64, linear: Float64,
+) -> None:  # fmt: skip
+    """A column of all rows at once: one row's sum would wait for itself."""
+    m, n, last = x.shape[1], x.shape[0], shares.shape[0] - 1
+    both = n + more.shape[0]
+    sums = np.empty(m, np.float64)
+    for f in range(last):
+        for j in range(m):
+            shares[f, j] = 0.0
+    k = 0
+    while k < both:  # a run of columns of one family
+        f = family[k]
+        for j in range(m):
+            sums[j] = 0.0
+        while k < both and family[k] == f:
+            w, mean = weights[k], means[k]
+            if k < n:
+                for j in range(m):
+                    sums[j] += w * (x[k, j] - mean)
+            else:
+                for j in range(m):
+                    sums[j] += w * (more[k - n, j] - mean)
+            k += 1
+        for j in range(m):
+            shares[f, j] += sums[j]
+    for j in range(m):
+        shares[last, j] = constant
+        linear[j] = 0.0
+    for f in range(last + 1):
+        for j in range(m):
+            linear[j] += shares[f, j]
+
+
+_MODEL = (READ_F64, READ_F64, nb.float64)
+
+
+@kernel(nb.void(READ_F64_2D, READ_F64_2D, *_MODEL, READ_I32, F64_2D, F64), nogil=True)
+def family_shares(
+    x: Float64, more: Float64, weights: Float64, means: Float64, constant: float, family: Int32,
+    shares: Float64, linear: Float64,
+) -> None:  # fmt: skip
+    """See `reference_links.family_shares`."""
+    _linear(x, more, weights, means, constant, family, shares, linear)
+
+
+@kernel(
+    nb.void(
+        READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp,
+        READ_I32_2D, READ_F64_2D, READ_F64, READ_F64_2D, nb.intp,
+        READ_F64_2D, READ_I32, *_MODEL, *_MODEL, F64_2D, F64_2D,
+    ),
+    nogil=True,
+)  # fmt: skip
+def conversation_scores(
+    rows: Int32, n_extra: int, p: Float64, starts_new: float, quiet: float, author: Int32, me: int,
+    link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int,
+    x: Float64, family: Int32,
+    link_weights: Float64, link_means: Float64, link_constant: float,
+    tail_weights: Float64, tail_means: Float64, tail_constant: float,
+    more: Float64, linear: Float64,
+) -> None:  # fmt: skip
+    """`conversation_columns` in ``more``, and of two models over both kinds of columns the scores: a row each."""
+    m = rows.shape[0]
+    newest_naming_me = -1
+    for j in range(m):
+        if x[NEWEST_NAMING_ME, j] != 0.0:
+            newest_naming_me = j
+    scratch = np.empty((family.max() + 2, m), np.float64)
+    conversation_columns(
+        rows, n_extra, p, starts_new, quiet, author, me, newest_naming_me,
+        link_rows, link_p, starts, band, band_from, more, scratch[0],
+    )  # fmt: skip
+    _linear(x, more, link_weights, link_means, link_constant, family, scratch, linear[0])
+    _linear(x, more, tail_weights, tail_means, tail_constant, family, scratch, linear[1])

@@ -95,6 +95,70 @@ def mark_terms(
     return OK
 
 
+@helper
+def _weight(
+    pool: Int32, rows: Int32, newest: int, eligible: UInt8, total: int, boost: float
+) -> np.float32:
+    """The idf of a term, 0 when no eligible row has it."""
+    count = 0
+    place = newest
+    while 0 < place < pool.shape[0]:
+        row = _row(rows, pool[place])
+        if 0 <= row < eligible.shape[0] and eligible[row] != 0:
+            count += 1
+        place = _before(pool, place)
+    if count == 0:
+        return np.float32(0.0)
+    return np.float32(math.log(1.0 + (total - count + 0.5) / (count + 0.5))) * boost
+
+
+@kernel(
+    nb.intp(
+        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
+        *(nb.intp, nb.float64, nb.float64, nb.intp, F32),
+    ),
+    nogil=True,
+)
+def best_bm25(
+    pool: Int32,
+    tail: Int32,
+    rows: Int32,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    total: int,
+    k1: float,
+    b: float,
+    cut: int,
+    best: Float32,
+) -> int:
+    """See `reference_lexical.best_bm25`."""
+    n = eligible.shape[0]
+    best[0] = 0.0
+    best[1] = 0.0
+    if n == 0 or offsets.shape[0] <= n:
+        return OK if n == 0 else BAD_POSTINGS
+    scores = np.zeros(n, np.float32)
+    flat = np.float32(1.0 + k1 * (1.0 - b))
+    steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
+    one = np.float32(1.0)
+    for i in range(terms.shape[0]):
+        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        place: int = tail[terms[i]]
+        weight = _weight(pool, rows, place, eligible, total, boosts[i])
+        while weight > 0.0 and 0 < place < pool.shape[0]:
+            row = _row(rows, pool[place])
+            if 0 <= row < n and eligible[row] != 0:
+                words = np.float32(offsets[row + 1] - offsets[row])
+                scores[row] += weight * (one / (flat + steep * words))
+                side = 0 if row < cut else 1
+                best[side] = max(best[side], scores[row])
+            place = _before(pool, place)
+    return OK
+
+
 @kernel(
     nb.intp(
         *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
@@ -131,19 +195,12 @@ def bm25(
         idf[i] = 0.0
         if terms[i] < 0 or terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
-        count = 0
-        place: int = tail[terms[i]]
-        while 0 < place < pool.shape[0]:
-            row = _row(rows, pool[place])
-            if 0 <= row < n and eligible[row] != 0:
-                count += 1
-            place = _before(pool, place)
-        if count == 0:
+        weight = _weight(pool, rows, tail[terms[i]], eligible, total, boosts[i])
+        if weight == 0.0:
             continue
-        weight = np.float32(math.log(1.0 + (total - count + 0.5) / (count + 0.5))) * boosts[i]
         idf[i] = weight
         bit = np.uint64(1) << np.uint64(i)
-        place = tail[terms[i]]
+        place: int = tail[terms[i]]
         while 0 < place < pool.shape[0]:
             row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:

@@ -186,18 +186,50 @@ def bm25(
     ValueError
         More than `MAX_QUERY_TERMS` terms, arrays of wrong lengths, terms outside the postings.
     """
-    n, k = len(require("eligible", eligible, np.uint8)), len(require("terms", terms, np.int32))
+    sought = _sought(postings, offsets, terms, boosts, eligible)
+    n, k = len(eligible), len(terms)
+    found = Matches(np.empty(n, np.float32), np.empty(n, np.uint64), np.zeros(k, np.float32))
+    check(kernels.bm25(*sought, K1, B, found.idf, found.scores, found.cover))
+    return found
+
+
+def best_bm25(
+    postings: PostingsView,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    cut: int,
+    *,
+    kernels: ModuleType = kernels_lexical,
+) -> tuple[float, float]:
+    """The highest scores of `bm25` among the rows below `cut` and among the others, 0 where none match.
+
+    Raises
+    ------
+    ValueError
+        As `bm25`.
+    """
+    best = np.zeros(2, np.float32)
+    check(
+        kernels.best_bm25(
+            *_sought(postings, offsets, terms, boosts, eligible), K1, B, cut, best
+        )
+    )
+    before, after = best.tolist()
+    return before, after
+
+
+def _sought(
+    postings: PostingsView, offsets: Int64, terms: Int32, boosts: Float32, eligible: UInt8
+) -> tuple[Int32, Int32, Int32, Int64, Int32, Float32, UInt8, int]:
+    """What the kernels of BM25 begin with."""
+    k = len(require("terms", terms, np.int32))
     require("offsets", offsets, np.int64)
     if k > MAX_QUERY_TERMS or len(require("boosts", boosts, np.float32)) != k:
         raise ValueError(f"at most {MAX_QUERY_TERMS} terms, each with a boost: {k}, {len(boosts)}")
-    found = Matches(np.empty(n, np.float32), np.empty(n, np.uint64), np.zeros(k, np.float32))
-    check(
-        kernels.bm25(
-            *(postings.pool, postings.tail, postings.rows, offsets, terms, boosts, eligible),
-            *(int(np.count_nonzero(eligible)), K1, B, found.idf, found.scores, found.cover),
-        )
-    )
-    return found
+    total = int(np.count_nonzero(require("eligible", eligible, np.uint8).view(np.bool_)))
+    return postings.pool, postings.tail, postings.rows, offsets, terms, boosts, eligible, total
 
 
 def rows_with(

@@ -37,15 +37,19 @@ class Linear:
     constant: float
     intercept: float = field(init=False)
     """The constant of the same model over the values as they are."""
+    with_intercept: Float64 = field(init=False)
+    """The weights and, last, the intercept."""
 
     def __post_init__(self) -> None:
         shift = sum((self.weights * self.means).tolist())
         object.__setattr__(self, "intercept", self.constant - shift)
 
+        object.__setattr__(self, "with_intercept", np.append(self.weights, self.intercept))
+
     @property
-    def with_intercept(self) -> Float64:
-        """The weights and, last, the intercept."""
-        return np.append(self.weights, self.intercept)
+    def terms(self) -> tuple[Float64, Float64, float]:
+        """The arguments of the kernels that score by it."""
+        return self.weights, self.means, self.constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ Training and serving both come here, so that a column never means two things.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from . import kernels_conversations, kernels_links
 from .arrays import Bool, Float64, Int32, Int64, UInt8
 from .kernels_links import NEWEST_NAMING_ME
-from .kernels_shares import family_shares
 from .kernels_shares import reply_order as _reply_order
 from .link_columns import COLUMNS, CONVERSATION, MAX_EXTRA, REACH, START, TOP, WINDOW
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
@@ -118,7 +118,7 @@ class ReplyLinks:
     together: Float64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Ranking:
     """The candidates of a question, entry i for row ``rows[i]``.
 
@@ -126,33 +126,47 @@ class Ranking:
     ----------
     link_linear, tail_linear : float64[m]
         Scores of the second stage and of the tail: sums of the shares.
-    link_shares, tail_shares : float64[m, len(SHARES)]
     link : float64[m]
         Probability that the question answers the row; they sum to 1 - `starts_new`.
     together : float64[m]
         Probability that the row belongs to the question's conversation.
     starts_new : float
         Probability that the question answers nothing of this.
+    x, more : float64[COLUMNS, m], float64[CONVERSATION, m]
+        What the model saw.
+    model : LinkModel
     """
 
     link_linear: Float64
-    link_shares: Float64
     link: Float64
     tail_linear: Float64
-    tail_shares: Float64
     together: Float64
     starts_new: float
+    x: Float64
+    more: Float64
+    model: LinkModel
+
+    @cached_property
+    def link_shares(self) -> Float64:
+        """float64[m, len(SHARES)]: what `link_linear` is the sum of; worked out when first asked for."""
+        return _shares(self.x, self.more, self.model.second)
+
+    @cached_property
+    def tail_shares(self) -> Float64:
+        """float64[m, len(SHARES)]: what `tail_linear` is the sum of; worked out when first asked for."""
+        return _shares(self.x, self.more, self.model.tail)
 
     def of(self, chosen: Bool) -> Ranking:
         """The same of some candidates."""
         return Ranking(
             self.link_linear[chosen],
-            self.link_shares[chosen],
             self.link[chosen],
             self.tail_linear[chosen],
-            self.tail_shares[chosen],
             self.together[chosen],
             self.starts_new,
+            np.ascontiguousarray(self.x[:, chosen]),
+            np.ascontiguousarray(self.more[:, chosen]),
+            self.model,
         )
 
 
@@ -266,34 +280,40 @@ def rank(
     parent : int
         The row the question answers for sure, by a platform's own edge; -1: not known.
     """
-    x, start = link_columns(arrays, question, rows, n_extra)
-    nothing = np.empty((0, len(rows)), np.float64).T
-    _, scores = _shares(x, nothing, model.first)
-    if not len(rows):
-        empty, none = np.empty((0, len(SHARES))), scores
-        return Ranking(none, empty, none, none, empty, none, 1.0)
+    m = len(rows)
+    by_row, start = link_columns(arrays, question, rows, n_extra)
+    x, more, linear = by_row.T, np.empty((len(CONVERSATION), m)), np.empty((2, m))
+    if not m:
+        none = linear[0]
+        return Ranking(none, none, none, none, 1.0, x, more, model)
+    first, second, tail = model.first, model.second, model.tail
+    scores = linear[0]
+    kernels_conversations.family_shares(
+        x, more[:0], *first.terms, FAMILIES_OF_COLUMNS, np.empty((len(SHARES), m)), scores
+    )
     p, starts_new = chances(scores, start, model.start)
     told = parent >= 0 and bool((rows == parent).any())
     if told:
         p, starts_new = (rows == parent).astype(np.float64), 0.0
-    more = conversation_columns(
-        arrays, links, rows, n_extra, question.author, x, p, starts_new, float(start[QUIET_PLACE])
-    )
-    link_shares, link_linear = _shares(x, more, model.second)
-    tail_shares, tail_linear = _shares(x, more, model.tail)
+    kernels_conversations.conversation_scores(
+        rows, n_extra, p, starts_new, start.item(QUIET_PLACE), arrays.author, question.author,
+        links.rows, links.chances, links.starts, links.together, links.first,
+        x, FAMILIES_OF_COLUMNS, *second.terms, *tail.terms, more, linear,
+    )  # fmt: skip
+    link_linear, tail_linear = linear
     likely = np.exp(link_linear - link_linear.max())
     link = p if told else likely / likely.sum() * (1.0 - starts_new)
     together = 1.0 / (1.0 + np.exp(-tail_linear))
-    return Ranking(link_linear, link_shares, link, tail_linear, tail_shares, together, starts_new)
+    return Ranking(link_linear, link, tail_linear, together, starts_new, x, more, model)
 
 
-def _shares(x: Float64, more: Float64, model: Linear) -> tuple[Float64, Float64]:
-    shares = np.empty((len(SHARES), len(x)), np.float64)
-    linear = np.empty(len(x), np.float64)
-    family_shares(
-        x.T, more.T, model.weights, model.means, model.constant, FAMILIES_OF_COLUMNS, shares, linear
+def _shares(x: Float64, more: Float64, model: Linear) -> Float64:
+    m = x.shape[1]
+    shares = np.empty((len(SHARES), m), np.float64)
+    kernels_conversations.family_shares(
+        x, more, *model.terms, FAMILIES_OF_COLUMNS, shares, np.empty(m, np.float64)
     )
-    return shares.T, linear
+    return shares.T
 
 
 def reply_order(ranking: Ranking, parent: int, first: int) -> Int32:

@@ -102,6 +102,30 @@ def mark_terms(
     return OK
 
 
+def best_bm25(
+    pool: Int32,
+    tail: Int32,
+    rows: Int32,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    total: int,
+    k1: float,
+    b: float,
+    cut: int,
+    best: Float32,
+) -> int:
+    """``best``, float32[2]: the highest score of `bm25` among the rows below `cut`, and among the others; 0 of none."""
+    n = len(eligible)
+    idf, scores = np.empty(len(terms), np.float32), np.empty(n, np.float32)
+    status = bm25(
+        pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, idf, scores, np.empty(n, np.uint64)
+    )  # fmt: skip
+    best[0], best[1] = scores[:cut].max(initial=0), scores[cut:].max(initial=0)
+    return status
+
+
 def bm25(
     pool: Int32,
     tail: Int32,

@@ -8,7 +8,7 @@ from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .graph import graph_scores
 from .index import ExactIndex, SignIndex, VectorRows, query_blocks, sign_bits
-from .lexical import Postings, bm25, in_use, rows_with
+from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
@@ -44,6 +44,7 @@ def warm() -> None:
     rows_with(postings.view(), ids[:1], eligible)
     in_use(postings.view(), ids[:1], eligible)
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
+    best_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)

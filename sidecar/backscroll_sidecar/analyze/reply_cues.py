@@ -7,7 +7,7 @@ is called by the first word, whose name is shortened) is `names_called`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
 
@@ -102,7 +102,7 @@ def flags_of(text: str) -> int:
 
 
 def names_called(
-    text: str, names: Mapping[str, int], author: int, recent_texts: Sequence[str]
+    text: str, names: Mapping[str, int], author: int, recent_texts: Iterable[str]
 ) -> tuple[int, int]:
     """Who is called by the first word of a text, and whose name one of its words shortens; -1: nobody.
 
@@ -110,7 +110,8 @@ def names_called(
     ----------
     names : case-folded name to user of those who wrote lately.
     author : who writes; nobody calls himself.
-    recent_texts : the texts a shortened name must be rare in: a word that is said often is just a word.
+    recent_texts : the texts a shortened name must be rare in, read if there is one: a word that is said often is just a
+        word.
     """
     line = text[:MAX_CHARS].casefold()
     called = _CALL.match(line)
@@ -153,7 +154,7 @@ class _Recent:
 
     __slots__ = ("_folded", "_texts")
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Iterable[str]) -> None:
         self._texts = texts
         self._folded: list[str] | None = None
 

@@ -85,11 +85,10 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
     """
     ids, counts = query.view.lexicon.ids, query.view.lexicon.postings.counts
     words = question.keywords[:MAX_QUERY_TERMS]
-    numbers = [
-        ids.get(part, -1)  # what the channel does not have is sought by its characters
-        for word in words
-        for part in ((word,) if word in ids or word.isascii() else word)
-    ]
+    numbers = ids.numbers(words)
+    missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
+    if parts := [part for word in missing if not word.isascii() for part in word]:
+        numbers += ids.numbers(parts)  # what the channel does not have is sought by its characters
     said = sum(counts.item(number) for number in numbers if 0 <= number < len(counts))
     text = SEEK_TEXT * text_us(question.text)
     return SEEK_US + text + SEEK_US_PER_ROW * query.end + SEEK_US_PER_POSTING * said

@@ -202,7 +202,7 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
         question.text,
         _names_of(view, writers),
         asker,
-        view.texts[since:end],
+        (view.texts[row] for row in range(since, end)),  # seldom read
     )
     named = [people.get(user, NOBODY - 1) for user in question.mentioned]
     named = [] if len(named) > MAX_NAMED else [user for user in named if user != asker]

@@ -67,15 +67,14 @@ class LongAgo:
 
 def long_ago(view: ChannelView, sought: Sought) -> LongAgo:
     """Read the signs of a question that `memory.seek` has looked up."""
-    scores = sought.matches.scores
-    cut = max(0, len(scores) - NEAR_ROWS)
-    times_ms = view.columns.time_ms[_last_rows(sought.eligible, SITTING_ROWS)].tolist()
+    far, near = sought.best_before(max(0, len(sought.eligible) - NEAR_ROWS))
+    times_ms = [view.columns.time_ms.item(row) for row in _last_rows(sought.eligible, SITTING_ROWS)]
     pause_ms = NO_PAUSE
     if times_ms:
         pause_ms = max(0, sought.question.asked_at_ms - times_ms[-1])
     return LongAgo(
-        far=float(scores[:cut].max(initial=0.0)) / 10,
-        near=float(scores[cut:].max(initial=0.0)) / 10,
+        far=far / 10,
+        near=near / 10,
         signs=recall_signs(sought.question.text.lower()),
         speaks_of=sought.named.speaks_of,
         pause_ms=pause_ms,
@@ -83,8 +82,8 @@ def long_ago(view: ChannelView, sought: Sought) -> LongAgo:
     )
 
 
-def _last_rows(eligible: NDArray[np.uint8], count: int) -> NDArray[np.intp]:
+def _last_rows(eligible: NDArray[np.uint8], count: int) -> list[int]:
     """The last `count` rows that count; looked for in the last few first, where they nearly always are."""
     start = max(0, len(eligible) - NEAR_ROWS)
-    rows = start + np.flatnonzero(eligible[start:])
-    return rows[-count:] if len(rows) >= count else np.flatnonzero(eligible)[-count:]
+    rows = [row for row, counts in enumerate(eligible[start:].tolist(), start) if counts]
+    return rows[-count:] if len(rows) >= count else np.flatnonzero(eligible)[-count:].tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from backscroll_scoring import (
     MEMORY_FACTORS,
     Matches,
     MemoryCues,
+    PostingsView,
+    best_bm25,
     bm25,
     rows_with,
     score_memory,
@@ -57,7 +60,7 @@ class MemoryQuestion:
     keywords: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sought:
     """A question as one channel understands it.
 
@@ -67,18 +70,27 @@ class Sought:
         The people it names, and its text without their names: what is best embedded.
     terms : int32[k], boosts : float32[k]
         The words of that text the rows have.
-    matches : Matches
-        How the rows match them.
     eligible : uint8[n]
         Rows that count.
+    postings, offsets : where the words stand, and how many words each row has.
     """
 
     question: MemoryQuestion
     named: Named
     terms: NDArray[np.int32]
     boosts: NDArray[np.float32]
-    matches: Matches
     eligible: NDArray[np.uint8]
+    postings: PostingsView
+    offsets: NDArray[np.int64]
+
+    @cached_property
+    def matches(self) -> Matches:
+        """How the rows match the words; looked for when first asked for."""
+        return bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible)
+
+    def best_before(self, row: int) -> tuple[float, float]:
+        """The best BM25 of the rows before `row` and of those from it on. Cheaper than `matches`."""
+        return best_bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible, row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,8 +142,9 @@ def seek(view: ChannelView, question: MemoryQuestion, eligible: Bools) -> Sought
     mask = eligible.view(np.uint8)
     known = question.keywords if named.rest == question.text else None
     terms, boosts = _terms(view, keywords(named.rest) if known is None else known, mask)
-    matches = bm25(view.lexicon.postings, view.columns.keyword_offsets, terms, boosts, mask)
-    return Sought(question, named, terms, boosts, matches, mask)
+    return Sought(
+        question, named, terms, boosts, mask, view.lexicon.postings, view.columns.keyword_offsets
+    )
 
 
 def rank_memory(

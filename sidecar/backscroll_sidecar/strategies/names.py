@@ -47,6 +47,8 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
     last = len(text.rstrip(_CLOSING))
     for found in _TOKEN.finditer(text):
         token = found.group()
+        if token.isascii() and token.isalnum() and token.casefold() not in by_name_part:
+            continue  # most words: one plain look-up
         for start, stop, who in _spans(token, found.start() > 0, by_name_part):
             users |= who
             kept.append(text[end : found.start() + start])

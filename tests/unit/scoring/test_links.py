@@ -213,9 +213,9 @@ def test_the_order_of_replies_is_that_of_the_twin(seed):
     """A known parent, the likeliest links, the rest by the tail; of equal scores the later first."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 30))
-    none, nothing = np.empty((m, 0)), np.zeros(m)
+    none, nothing = np.empty((0, m)), np.zeros(m)
     link, tail = (rng.integers(0, 5, m).astype(np.float64) for _ in range(2))
-    found = Ranking(link, none, nothing, tail, none, nothing, 0.0)
+    found = Ranking(link, nothing, tail, nothing, 0.0, none, none, shipped())
     for parent in (-1, int(rng.integers(0, m))):
         for first in (0, 7, m, m + 1):
             expected = plain.reply_order(link.tolist(), tail.tolist(), parent, first)
@@ -260,8 +260,11 @@ def test_link_kernels_compile_nothing_when_called():
         getattr(module, name)
         for module, names in (
             (kernels_links, ("candidates", "link_columns", "link_chances", "reply_links")),
-            (kernels_conversations, ("conversations", "conversation_columns")),
-            (kernels_shares, ("family_shares", "reply_order")),
+            (
+                kernels_conversations,
+                ("conversations", "conversation_columns", "conversation_scores", "family_shares"),
+            ),
+            (kernels_shares, ("reply_order",)),
         )
         for name in names
     ]
