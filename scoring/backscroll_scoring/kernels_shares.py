@@ -32,12 +32,16 @@ def reply_order(
     m = out.shape[0]
     for j in range(m):
         out[j] = m - 1 - j
-    _sort(link_linear, out)
-    if parent >= 0:
-        at = 0
-        while out[at] != parent:
-            at += 1
-        for k in range(at, 0, -1):
-            out[k] = out[k - 1]
-        out[0] = parent
+    for k in range(min(first, m)):  # the best of those left comes to the front, the others keep their order
+        best = k
+        for i in range(k, m):
+            if out[i] == parent:
+                best = i
+                break
+            if link_linear[out[i]] > link_linear[out[best]]:
+                best = i
+        chosen = out[best]
+        for i in range(best, k, -1):
+            out[i] = out[i - 1]
+        out[k] = chosen
     _sort(tail_linear, out[min(first, m) :])

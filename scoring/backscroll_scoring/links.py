@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,14 +30,9 @@ QUIET_PLACE = START.index("quiet")
 SHARES: tuple[str, ...] = (*FAMILY_NAMES, "constant")
 """What the shares of a ranking belong to."""
 
-Positional: TypeAlias = tuple[
-    Int64, Int32, Int32, Int64, Int32, Int64, Int32, UInt8, Int32, Int32, Int32, Int32, int
-]  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkArrays:
-    """A channel as the reply model reads it, one entry a row, in time order.
+class LinkArrays(NamedTuple):
+    """A channel as the reply model reads it, one entry a row, in time order. The kernels begin with these arguments.
 
     Attributes
     ----------
@@ -68,16 +63,8 @@ class LinkArrays:
     shortened: Int32
     cues_from: int = 0
 
-    def positional(self) -> Positional:
-        """The arguments the kernels begin with."""
-        return (
-            self.time_ms, self.author, self.parent, self.mention_offsets, self.mention_ids, self.keyword_offsets,
-            self.keyword_ids, self.message_type, self.tokens, self.flags, self.called, self.shortened, self.cues_from,
-        )  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkQuestion:
+class LinkQuestion(NamedTuple):
     """The message that may answer something.
 
     `names` are the people it names (mentions, who is called first, the author of the message it replies to), without
@@ -209,7 +196,7 @@ def link_columns(
     start = np.zeros(len(START), np.float64)
     if len(rows):
         kernels_links.link_columns(
-            *arrays.positional(), rows, len(rows), n_extra, question.time_ms, question.author, question.message_type,
+            *arrays, rows, len(rows), n_extra, question.time_ms, question.author, question.message_type,
             question.flags, question.called, question.shortened, question.names, question.words, question.tokens,
             x, start,
         )  # fmt: skip
@@ -238,7 +225,7 @@ def extend_links(
     """
     at, to = done - links.first, end - links.first
     kernels_links.reply_links(
-        *arrays.positional(), allowed, allowed_from, done, end,
+        *arrays, allowed, allowed_from, done, end,
         model.first.weights, model.first.intercept, model.start.with_intercept,
         links.rows[at:to], links.chances[at:to], links.starts[at:to],
     )  # fmt: skip

@@ -30,6 +30,7 @@ from backscroll_sidecar.strategies import (
     StrategyQuery,
     StrategyResult,
 )
+from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +38,7 @@ SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposed:
     """The messages one source proposed, as far as they may be candidates.
@@ -63,6 +65,7 @@ class Proposed:
     ascending: bool
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
     """Candidates, each once, with everything that proposed it (S5-15).
@@ -127,9 +130,10 @@ def with_sources(
     if not new:
         return gathered
     first = len(gathered.sources)
+    marks = [np.full(len(rows), 1 << bit, np.uint32) for bit, rows in enumerate(new.values(), first)]
     rows, bits = _each_once(
-        [*new.values(), gathered.rows],
-        [*(1 << bit for bit in range(first, first + len(new))), gathered.source_bits],
+        np.concatenate([*new.values(), gathered.rows]),
+        np.concatenate([*marks, gathered.source_bits]),
     )
     semantic = np.zeros(len(rows), np.bool_)
     if gathered.semantic.any():
@@ -138,6 +142,26 @@ def with_sources(
         semantic |= bits >> first << first == bits  # nobody else
     sources = (*gathered.sources, *new)
     return replace(gathered, rows=rows, source_bits=bits, semantic=semantic, sources=sources)
+
+
+def with_older(
+    gathered: Gathered, rows: NDArray[np.int32], own: NDArray[np.bool_], names: tuple[str, str]
+) -> Gathered:
+    """The candidates behind older rows of two more sources: the first one's are `own`, the second one's the others."""
+    first, count = len(gathered.sources), np.count_nonzero(own)
+    sources = names if 0 < count < len(rows) else names[:1] if count else names[1:]
+    marks = np.where(own, np.uint32(1 << first), np.uint32(1 << first + len(sources) - 1))
+    return Gathered(
+        np.concatenate([rows, gathered.rows]),
+        np.concatenate([marks, gathered.source_bits]),
+        np.concatenate([np.zeros(len(rows), np.bool_), gathered.semantic]),
+        gathered.sources + sources,
+        gathered.preferences,
+        gathered.degradations,
+        gathered.rounds,
+        gathered.exhaustive,
+        gathered.proposed,
+    )
 
 
 async def gather(
@@ -202,6 +226,8 @@ def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -
 
 async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> StrategyResult:
     result = strategy.gather(query)
+    if isinstance(result, Messages | Empty | Preferences):
+        return result
     if inspect.isawaitable(result):
         return await deadline.bound(result, SOURCE_SHARE)
     return result
@@ -244,7 +270,8 @@ def _united(
         bits = np.full(len(rows), 1 << only.bit, np.uint32)
         semantic = np.full(len(rows), only.reference)
     else:
-        rows, bits = _each_once([p.rows for p in proposed], [1 << p.bit for p in proposed])
+        marks = [np.full(len(p.rows), 1 << p.bit, np.uint32) for p in proposed]
+        rows, bits = _each_once(np.concatenate([p.rows for p in proposed]), np.concatenate(marks))
         talk = sum(1 << p.bit for p in proposed if not p.reference)
         semantic = bits & np.uint32(talk) == 0
     return Gathered(
@@ -253,15 +280,9 @@ def _united(
 
 
 def _each_once(
-    lists: Sequence[NDArray[np.int32]], bits: Sequence[int | NDArray[np.uint32]]
+    rows: NDArray[np.int32], marks: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-    """The rows of all lists ascending, each once, with the bits of every list that has it."""
-    rows = np.concatenate(lists)
-    marks = np.empty(len(rows), np.uint32)
-    first = 0
-    for some, bit in zip(lists, bits, strict=True):
-        marks[first : first + len(some)] = bit
-        first += len(some)
+    """The rows ascending, each once, with the marks of all its places."""
     if (rows[1:] > rows[:-1]).all():
         return rows, marks
     keys = rows.astype(np.int64) << 32 | marks

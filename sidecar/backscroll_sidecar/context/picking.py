@@ -14,7 +14,14 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fusing import rank_fused
 from backscroll_sidecar.context.gate import Reach, reach
-from backscroll_sidecar.context.gather import Gathered, gather, places_of, with_rounds, with_sources
+from backscroll_sidecar.context.gather import (
+    Gathered,
+    gather,
+    places_of,
+    with_older,
+    with_rounds,
+    with_sources,
+)
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import INLINE_US, Question
 from backscroll_sidecar.context.rank import (
@@ -223,10 +230,16 @@ class Picker:
 
 def _with_older(gathered: Gathered, query: StrategyQuery, replies: Replies) -> Gathered:
     """The older messages that the reply model looked at: of the asker, of who is named, of who names the asker."""
-    view = query.view
-    older = replies.older[places_of(replies.older, gathered.rows) < 0]
+    view, older, rows = query.view, replies.older, gathered.rows
+    if not len(older):
+        return gathered
+    behind = len(rows) > 0 and older.item(-1) >= rows.item(0)  # another source went as far back
+    if behind:
+        older = older[places_of(older, rows) < 0]
     own = view.columns.author[older] == view.people.index.get(query.user_id, -1)
-    return with_sources(gathered, {"asker": older[own], "mention": older[~own]})
+    if behind:
+        return with_sources(gathered, {"asker": older[own], "mention": older[~own]})
+    return with_older(gathered, older, own, ("asker", "mention"))
 
 
 def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:

@@ -118,11 +118,14 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
     Candidates the model did not look at (recalled, partial, far too many) score 0.
     """
     found = replies.ranking
-    places = places_of(replies.rows, rows)
-    there = places >= 0
-    if not there.all():
-        found, places = found.of(there), places[there]
-    parent = _place(rows[places], parent_row)
+    if np.array_equal(rows, replies.rows):
+        places = np.arange(len(rows))
+    else:
+        places = places_of(replies.rows, rows)
+        there = places >= 0
+        if not there.all():
+            found, places = found.of(there), places[there]
+    parent = _place(rows[places], parent_row) if parent_row >= 0 else -1
     best = reply_order(found, parent, FIRST_LINKS)
     head = best[:FIRST_LINKS]
     first = places[head]

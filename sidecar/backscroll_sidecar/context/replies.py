@@ -20,7 +20,6 @@ from backscroll_scoring.links import (
     LinkArrays,
     LinkQuestion,
     Ranking,
-    ReplyLinks,
     candidates,
     extend_links,
     first_row,
@@ -170,25 +169,16 @@ def rank_replies(
     if not view.all_live:
         allowed = allowed & (view.state[seen_from:end] == MessageState.LIVE)
         more = more[view.state[more] == MessageState.LIVE]
-    rows, n_extra = candidates(arrays, end, allowed.astype(np.uint8), seen_from, asked)
-    older, window = rows[:n_extra], rows[n_extra] if n_extra < len(rows) else end
-    extra = more[places_of(more, rows) < 0]
-    if len(extra):
-        rows = np.sort(np.concatenate([rows, extra]))
-    rows = rows[-MOST_ROWS:]
-    count = end - links.first
-    known = ReplyLinks(
-        links.first,
-        links.rows[:count],
-        links.chances[:count],
-        links.starts[:count],
-        links.together[:count],
-    )
-    n_extra = int(rows.searchsorted(window))
+    rows, n_extra = candidates(arrays, end, allowed.view(np.uint8), seen_from, asked)
+    older, window = rows[:n_extra], rows.item(n_extra) if n_extra < len(rows) else end
+    gapless = len(rows) - n_extra == end - window
+    if len(more) and not (gapless and more.item(0) >= window):
+        extra = more[places_of(more, rows) < 0]
+        rows = np.sort(np.concatenate([rows, extra]))[-MOST_ROWS:]
+        n_extra = int(rows.searchsorted(window))
+    parent = question.explicit_parent_row
     return Replies(
-        rows,
-        older,
-        rank(arrays, known, asked, rows, n_extra, shipped(), parent=question.explicit_parent_row),
+        rows, older, rank(arrays, links, asked, rows, n_extra, shipped(), parent=parent)
     )
 
 

@@ -134,10 +134,11 @@ def _below(ranked: Ranked, profile: Profile, unseen: Marks) -> Marks:
     `recall_limit` bounds that, and of its lines even a good one is seldom the answer.
     """
     below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
-    if profile.least_context:
+    if profile.least_context and below.any():
         order = top_order(ranked.scores) if ranked.order is None else ranked.order
-        below[order[~unseen[order]][: profile.least_context]] = False
-        below[ranked.from_memory] = False
+        seen = order[~unseen[order]] if unseen.any() else order
+        below[seen[: profile.least_context]] = False
+        below &= ~ranked.from_memory
     return below
 
 
@@ -212,7 +213,10 @@ def _by_model(
 def _floor(not_live: Marks, profile: Profile) -> Marks:
     """bool[m]: the newest `recent_floor` live candidates."""
     out = np.zeros(len(not_live), np.bool_)
-    out[np.flatnonzero(~not_live)[-profile.recent_floor :]] = True
+    newest: slice | NDArray[np.intp] = slice(-profile.recent_floor, None)
+    if not_live.any():
+        newest = np.flatnonzero(~not_live)[newest]
+    out[newest] = True
     return out
 
 

@@ -110,7 +110,10 @@ def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
         live = eligible & (query.view.state[: query.end] == MessageState.LIVE)
     if limit <= 0 or query.end == 0:
         return np.empty(0, np.int32)
-    # The usual case first: look at a tail a little longer than the limit before looking at everything.
+    # The usual cases first: a tail without gaps, a tail a little longer than the limit, before looking at everything.
+    start = max(0, query.end - limit)
+    if live[start:].all():
+        return np.arange(start, query.end, dtype=np.int32)
     start = max(0, query.end - 2 * limit)
     places = np.flatnonzero(live[start:])
     if len(places) < limit and start > 0:
