@@ -51,16 +51,22 @@ def conversations(
 
 
 @helper
-def _log_ranks(values: Float64, out: Float64) -> None:
-    """log(1 + place) of each value in descending order, of equal ones the later first."""
+def _log_ranks(values: Float64, logs: Float64, out: Float64) -> None:
+    """log(1 + place) of each value in descending order, of equal ones the later first; ``logs`` are those by place.
+
+    Insertion from the newest on: the newest are the likeliest, so hardly any moves.
+    """
     m = values.shape[0]
-    for j in range(m):
-        before = 0
-        for i in range(j + 1):
-            before += values[i] > values[j]
-        for i in range(j + 1, m):
-            before += values[i] >= values[j]
-        out[j] = np.log1p(before)
+    order = np.empty(m, np.int32)
+    for k in range(m):
+        moving = m - 1 - k
+        hole = k
+        while hole > 0 and values[order[hole - 1]] < values[moving]:
+            order[hole] = order[hole - 1]
+            hole -= 1
+        order[hole] = moving
+    for k in range(m):
+        out[order[k]] = logs[k]
 
 
 @helper
@@ -139,13 +145,12 @@ def conversation_columns(
                 s += p[top[k]] * _together(band, band_from, rows[top[k]], rows[j])
         together[j] = s
         size += s
-    ranks = np.empty(m, np.float64)
-    _log_ranks(p, ranks)
+    logs = np.empty(m, np.float64)
     for j in range(m):
-        x[2, j] = ranks[j]
-    _log_ranks(together, ranks)
+        logs[j] = np.log1p(j)
+    _log_ranks(p, logs, x[2])
+    _log_ranks(together, logs, x[4])
     for j in range(m):
-        x[4, j] = ranks[j]
         x[5, j] = 0.0
         x[8, j] = 0.0
     for j in range(n_extra, m):  # what is answered, by whom
