@@ -97,15 +97,22 @@ def mark_terms(
 
 @helper
 def _weight(
-    pool: Int32, rows: Int32, newest: int, eligible: UInt8, total: int, boost: float
+    pool: Int32,
+    rows: Int32,
+    newest: int,
+    eligible: UInt8,
+    total: int,
+    boost: float,
+    scores: Float32,
 ) -> np.float32:
-    """The idf of a term, 0 when no eligible row has it."""
+    """The idf of a term, 0 when no eligible row has it. The scores of the rows that have it begin at 0."""
     count = 0
     place = newest
     while 0 < place < pool.shape[0]:
         row = _row(rows, pool[place])
         if 0 <= row < eligible.shape[0] and eligible[row] != 0:
             count += 1
+            scores[row] = 0.0
         place = _before(pool, place)
     if count == 0:
         return np.float32(0.0)
@@ -139,20 +146,24 @@ def best_bm25(
     best[1] = 0.0
     if n == 0 or offsets.shape[0] <= n:
         return OK if n == 0 else BAD_POSTINGS
-    scores = np.zeros(n, np.float32)
+    scores = np.empty(
+        n, np.float32
+    )  # only what is counted below is ever looked at: nothing here is O(n)
+    weights = np.empty(terms.shape[0], np.float32)
+    for i in range(terms.shape[0]):
+        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        weights[i] = _weight(pool, rows, tail[terms[i]], eligible, total, boosts[i], scores)
     flat = np.float32(1.0 + k1 * (1.0 - b))
     steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
     one = np.float32(1.0)
     for i in range(terms.shape[0]):
-        if terms[i] < 0 or terms[i] >= tail.shape[0]:
-            return BAD_POSTINGS
         place: int = tail[terms[i]]
-        weight = _weight(pool, rows, place, eligible, total, boosts[i])
-        while weight > 0.0 and 0 < place < pool.shape[0]:
+        while 0 < place < pool.shape[0]:
             row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
                 words = np.float32(offsets[row + 1] - offsets[row])
-                scores[row] += weight * (one / (flat + steep * words))
+                scores[row] += weights[i] * (one / (flat + steep * words))
                 side = 0 if row < cut else 1
                 best[side] = max(best[side], scores[row])
             place = _before(pool, place)
@@ -188,24 +199,21 @@ def bm25(
         cover[row] = 0
     if n == 0 or offsets.shape[0] <= n:
         return OK if n == 0 else BAD_POSTINGS
+    for i in range(terms.shape[0]):
+        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        idf[i] = _weight(pool, rows, tail[terms[i]], eligible, total, boosts[i], scores)
     flat = np.float32(1.0 + k1 * (1.0 - b))
     steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
     one = np.float32(1.0)
     for i in range(terms.shape[0]):
-        idf[i] = 0.0
-        if terms[i] < 0 or terms[i] >= tail.shape[0]:
-            return BAD_POSTINGS
-        weight = _weight(pool, rows, tail[terms[i]], eligible, total, boosts[i])
-        if weight == 0.0:
-            continue
-        idf[i] = weight
         bit = np.uint64(1) << np.uint64(i)
         place: int = tail[terms[i]]
         while 0 < place < pool.shape[0]:
             row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
                 words = np.float32(offsets[row + 1] - offsets[row])
-                scores[row] += weight * (one / (flat + steep * words))
+                scores[row] += idf[i] * (one / (flat + steep * words))
                 cover[row] |= bit
             place = _before(pool, place)
     return OK

@@ -32,7 +32,9 @@ def reply_order(
     m = out.shape[0]
     for j in range(m):
         out[j] = m - 1 - j
-    for k in range(min(first, m)):  # the best of those left comes to the front, the others keep their order
+    for k in range(
+        min(first, m)
+    ):  # the best of those left comes to the front, the others keep their order
         best = k
         for i in range(k, m):
             if out[i] == parent:

@@ -211,11 +211,7 @@ def best_bm25(
         As `bm25`.
     """
     best = np.zeros(2, np.float32)
-    check(
-        kernels.best_bm25(
-            *_sought(postings, offsets, terms, boosts, eligible), K1, B, cut, best
-        )
-    )
+    check(kernels.best_bm25(*_sought(postings, offsets, terms, boosts, eligible), K1, B, cut, best))
     before, after = best.tolist()
     return before, after
 

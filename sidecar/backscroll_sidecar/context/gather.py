@@ -130,7 +130,9 @@ def with_sources(
     if not new:
         return gathered
     first = len(gathered.sources)
-    marks = [np.full(len(rows), 1 << bit, np.uint32) for bit, rows in enumerate(new.values(), first)]
+    marks = [
+        np.full(len(rows), 1 << bit, np.uint32) for bit, rows in enumerate(new.values(), first)
+    ]
     rows, bits = _each_once(
         np.concatenate([*new.values(), gathered.rows]),
         np.concatenate([*marks, gathered.source_bits]),

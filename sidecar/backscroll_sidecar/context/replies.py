@@ -177,9 +177,7 @@ def rank_replies(
         rows = np.sort(np.concatenate([rows, extra]))[-MOST_ROWS:]
         n_extra = int(rows.searchsorted(window))
     parent = question.explicit_parent_row
-    return Replies(
-        rows, older, rank(arrays, links, asked, rows, n_extra, shipped(), parent=parent)
-    )
+    return Replies(rows, older, rank(arrays, links, asked, rows, n_extra, shipped(), parent=parent))
 
 
 def link_question(view: ChannelView, question: Question) -> LinkQuestion:

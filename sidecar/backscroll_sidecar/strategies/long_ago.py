@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from backscroll_sidecar.analyze import RecallSigns, recall_signs
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.strategies.memory import Sought
+from backscroll_sidecar.values import quick
 
 NEAR_ROWS = 30
 """The last lines: what a question in the middle of a talk is usually about."""
@@ -26,6 +27,7 @@ SITTING_ROWS = 3
 """Fewer lines than this since the last pause are hardly a talk."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class LongAgo:
     """The signs and the score they make.

@@ -35,6 +35,7 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import MessageState, MessageType
 from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies.names import Named, named_in
+from backscroll_sidecar.values import quick
 
 CHARACTER_BOOST = 0.5
 """A word no row has is sought by its characters, each at half its weight."""
@@ -42,6 +43,7 @@ CHARACTER_BOOST = 0.5
 Bools = NDArray[np.bool_]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class MemoryQuestion:
     """A question to the history.
@@ -60,7 +62,7 @@ class MemoryQuestion:
     keywords: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Sought:
     """A question as one channel understands it.
 

@@ -37,7 +37,7 @@ TWIN_TESTS = (
 KERNELS = [
     *(getattr(kernels, name) for name in kernels.__all__),
     *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
-    *(kernels_lexical.bm25, kernels_memory.memory_totals),
+    *(kernels_lexical.bm25, kernels_lexical.best_bm25, kernels_memory.memory_totals),
     *(kernels_strings.find_strings, kernels_strings.number_strings, kernels_strings.enter_slots),
 ]
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from backscroll_scoring import (
     GONE,
     Postings,
+    best_bm25,
     bm25,
     in_use,
     kernels_lexical,
@@ -82,6 +83,13 @@ def test_bm25_twins(rows, terms, data):
     ]
     np.testing.assert_array_equal(*marks)
     assert marks[0].tolist() == [len(set(rows[row]) & set(terms)) * flags[row] for row in range(n)]
+    cut, boosts = n // 2, np.linspace(0.5, 1, len(terms)).astype(np.float32)
+    for k in (kernels_lexical, reference_lexical):
+        best = best_bm25(
+            view, offsets_of(rows), np.array(terms, np.int32), boosts, eligible, cut, kernels=k
+        )
+        halves = plain.scores[:cut], plain.scores[cut:]
+        assert best == pytest.approx([half.max(initial=0.0) for half in halves], rel=1e-5)
     used = [
         in_use(view, np.array(terms, np.int32), eligible, kernels=k).tolist()
         for k in (kernels_lexical, reference_lexical)
@@ -177,4 +185,9 @@ def test_what_is_refused():
             bm25(
                 postings.view(), np.array([0, 1], np.int64), out_of_table,
                 np.ones(1, np.float32), np.ones(1, np.uint8), kernels=kernels,
+            )  # fmt: skip
+        with pytest.raises(ValueError, match="postings"):
+            best_bm25(
+                postings.view(), np.array([0, 1], np.int64), out_of_table,
+                np.ones(1, np.float32), np.ones(1, np.uint8), 0, kernels=kernels,
             )  # fmt: skip
