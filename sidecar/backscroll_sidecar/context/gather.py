@@ -228,8 +228,6 @@ def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -
 
 async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> StrategyResult:
     result = strategy.gather(query)
-    if isinstance(result, Messages | Empty | Preferences):
-        return result
     if inspect.isawaitable(result):
         return await deadline.bound(result, SOURCE_SHARE)
     return result

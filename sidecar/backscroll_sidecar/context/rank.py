@@ -118,7 +118,7 @@ def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) 
     Candidates the model did not look at (recalled, partial, far too many) score 0.
     """
     found = replies.ranking
-    if np.array_equal(rows, replies.rows):
+    if len(rows) == len(replies.rows) and (rows == replies.rows).all():
         places = np.arange(len(rows))
     else:
         places = places_of(replies.rows, rows)
