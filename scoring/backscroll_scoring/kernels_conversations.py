@@ -173,20 +173,23 @@ def conversation_columns(
                 if mine:
                     x[8, place] += link_p[at, k]
         x[7, j] = to_me
-    members, since = np.zeros(m, np.float64), np.zeros(m, np.float64)
+    sizes = np.zeros((m, 2), np.float64)  # members, and those since
     for j in range(n_extra, m):  # every pair once
         at = rows[j] - band_from
         if at < 0:
             continue
-        members[j] += 1.0
-        for i in range(j - 1, n_extra - 1, -1):
-            back = rows[j] - rows[i]
-            if back > at or back > WINDOW:
+        reach = np.uint64(min(at, WINDOW))
+        total = 1.0
+        for d in range(1, j - n_extra + 1):
+            i = np.uint64(j - d)  # unsigned: no test for a place from the end
+            back = np.uint64(rows[j] - rows[i])
+            if back > reach:
                 break
             s = band[at, back]
-            members[j] += s
-            members[i] += s
-            since[i] += s
+            total += s
+            sizes[i, 0] += s
+            sizes[i, 1] += s
+        sizes[j, 0] = total
     log_size = np.log1p(size)
     for j in range(m):
         at = rows[j] - band_from
@@ -204,8 +207,8 @@ def conversation_columns(
             else 0.0
         )
         x[11, j] = _together(band, band_from, rows[j], rows[m - 1])
-        x[12, j] = np.log1p(members[j])
-        x[13, j] = np.log1p(since[j])
+        x[12, j] = np.log1p(sizes[j, 0])
+        x[13, j] = np.log1p(sizes[j, 1])
         x[14, j] = np.log(max(LEAST, together[j]))
         x[15, j] = starts_new
         x[16, j] = log_size
