@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import re
 import zoneinfo
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import orjson
 
 from backscroll.v1 import context_pb2 as pb
+from backscroll.v1 import message_pb2
 from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, Mention
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc import limits
 from backscroll_sidecar.rpc.checks import (
@@ -41,7 +43,6 @@ from backscroll_sidecar.rpc.translate_messages import (
     checked_reply,
 )
 
-_PLAIN = Overrides()
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 """What vendors take as the name of a function."""
 
@@ -49,73 +50,31 @@ _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 def build_request(
     request: pb.BuildContextRequest, tenant: str, time_left_s: float | None
 ) -> BuildRequest:
-    """Translate the question of one build.
+    """Translate the question of one build: what was sent, field by field; the rest has the domain's defaults.
 
     Raises
     ------
     InvalidRequest
         QUESTION_MISSING, TOO_LARGE, MISSING_FIELD or INVALID_FIELD, with the field.
     """
-    _check_question(request)
-    has = request.HasField
-    check_count(len(request.mentions), "mentions", limits.MAX_MENTIONS)
-    return BuildRequest(
-        key=ChannelKey(tenant, check_id(request.channel, "channel")),
-        question=request.question,
-        asker=checked_author(request.asker, "asker") if has("asker") else None,
-        trigger_message_id=check_id(request.trigger_message_id, "trigger_message_id"),
-        asked_at_ms=check_time(request.asked_at_ms, "asked_at_ms") if has("asked_at_ms") else None,
-        reply=checked_reply(request.reply) if has("reply") else None,
-        mentions=checked_mentions(request.mentions) if request.mentions else (),
-        thread_id=check_id(request.thread_id, "thread_id") if has("thread_id") else None,
-        session_id=check_id(request.session_id, "session_id"),
-        self_ids=_ids(request.self_ids, "self_ids", limits.MAX_SELF_IDS),
-        profile=check_id(request.profile, "profile"),
-        overrides=_overrides(request.overrides) if has("overrides") else _PLAIN,
-        layout=enum_value(LAYOUT_WORDS, request.layout, "layout"),
-        speaker_style=enum_value(SPEAKER_STYLE_WORDS, request.speaker_style, "speaker_style"),
-        time_style=enum_value(TIME_STYLE_WORDS, request.time_style, "time_style"),
-        time_zone=_time_zone(request.time_zone),
-        system=_system(request.system) if has("system") else None,
-        include_system=request.include_system,
-        tools_json=_tools(request.tools_json),
-        reserve_tokens=request.reserve_tokens,
-        preferences=_preferences(request.preferences),
-        query_embedding=(
-            checked_embedding(request.query_embedding, "query_embedding")
-            if has("query_embedding")
-            else None
-        ),
-        token_budget=_budget(request.token_budget) if has("token_budget") else None,
-        tokenizer=enum_value(TOKENIZER_WORDS, request.tokenizer, "tokenizer"),
-        payload_formats=_formats(request.payload_formats),
-        model=check_id(request.model, "model"),
-        explain=request.explain,
-        question_label=(
-            check_text(request.question_label, "question_label", limits.MAX_LABEL_BYTES)
-            if has("question_label")
-            else None
-        ),
-        visible_since_membership=request.visible_since_membership,
-        include_names=request.include_names,
-        time_left_s=time_left_s,
-    )
-
-
-# --- texts -----------------------------------------------------------------------------------------
-
-
-def _check_question(request: pb.BuildContextRequest) -> None:
-    question = check_text(request.question, "question", limits.MAX_TEXT_BYTES)
-    if not request.trigger_message_id and not question.strip():
+    given: dict[str, Any] = {}
+    for field, value in request.ListFields():
+        name = field.name
+        given[name] = _READERS[name](value, name)
+    key = ChannelKey(tenant, given.pop("channel", ""))
+    if not given.get("trigger_message_id") and not given.get("question", "").strip():
         raise InvalidRequest(
             "question is blank and there is no trigger_message_id",
             field="question",
             reason=Reason.QUESTION_MISSING,
         )
+    return BuildRequest(key, time_left_s=time_left_s, **given)
 
 
-def _system(system: pb.SystemPrompt) -> SystemPrompt:
+# --- texts -----------------------------------------------------------------------------------------
+
+
+def _system(system: pb.SystemPrompt, _: str) -> SystemPrompt:
     check_text(system.text, "system.text", limits.MAX_TEXT_BYTES)
     check_count(len(system.parameters), "system.parameters", limits.MAX_PARAMETERS)
     parameters = dict(system.parameters)
@@ -126,7 +85,7 @@ def _system(system: pb.SystemPrompt) -> SystemPrompt:
     return SystemPrompt(system.text, system.is_template, parameters)
 
 
-def _preferences(lines: Iterable[str]) -> tuple[str, ...]:
+def _preferences(lines: Iterable[str], _: str) -> tuple[str, ...]:
     preferences = tuple(lines)
     check_count(len(preferences), "preferences", limits.MAX_PREFERENCES)
     for i, line in enumerate(preferences):
@@ -140,9 +99,7 @@ def _check_total(texts: Iterable[str], field: str) -> None:
         raise too_large(field, limits.MAX_TOTAL_TEXT_BYTES)
 
 
-def _tools(tools_json: str) -> str:
-    if not tools_json:
-        return ""
+def _tools(tools_json: str, _: str) -> str:
     check_text(tools_json, "tools_json", limits.MAX_TOOLS_BYTES)
     try:
         tools = orjson.loads(tools_json)
@@ -162,7 +119,7 @@ def _tools(tools_json: str) -> str:
 # --- small things ----------------------------------------------------------------------------------
 
 
-def _ids(ids: Iterable[str], field: str, most: int) -> tuple[str, ...]:
+def _ids(ids: Iterable[str], field: str, most: int = limits.MAX_SELF_IDS) -> tuple[str, ...]:
     found = tuple(ids)
     check_count(len(found), field, most)
     for i, one in enumerate(found):
@@ -170,7 +127,7 @@ def _ids(ids: Iterable[str], field: str, most: int) -> tuple[str, ...]:
     return found
 
 
-def _overrides(overrides: pb.Overrides) -> Overrides:
+def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
     def number(field: str, low: int, high: int) -> int | None:
         if not overrides.HasField(field):
             return None
@@ -192,17 +149,15 @@ def _overrides(overrides: pb.Overrides) -> Overrides:
     )
 
 
-def _budget(token_budget: int) -> int:
+def _budget(token_budget: int, _: str) -> int:
     if not token_budget:
         raise invalid("token_budget", "is zero; leave it unset for the profile's")
     return token_budget
 
 
-def _formats(formats: Iterable[int]) -> tuple[str, ...]:
-    """None named: the default; ``NONE`` alone: no payload; a format named twice is made once."""
+def _formats(formats: Iterable[int], _: str) -> tuple[str, ...]:
+    """``NONE`` alone: no payload; a format named twice is made once."""
     numbers = tuple(formats)
-    if not numbers:
-        return ("openai_chat",)
     check_count(len(numbers), "payload_formats", limits.MAX_PAYLOAD_FORMATS)
     if pb.PAYLOAD_FORMAT_NONE in numbers:
         if set(numbers) != {pb.PAYLOAD_FORMAT_NONE}:
@@ -215,9 +170,9 @@ def _formats(formats: Iterable[int]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def _time_zone(name: str) -> str:
-    if not name or name == "UTC":
-        return "UTC"
+def _time_zone(name: str, _: str) -> str:
+    if name == "UTC":
+        return name
     check_text(name, "time_zone", limits.MAX_TIME_ZONE_BYTES)
     if not _is_time_zone(name):
         raise invalid("time_zone", "is no IANA time zone")
@@ -232,3 +187,58 @@ def _is_time_zone(name: str) -> bool:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
+
+
+# --- which reader for which field ------------------------------------------------------------------
+
+
+def _as_sent(value: Any, _: str) -> Any:  # noqa: ANN401 - a number or a switch
+    return value
+
+
+def _text(most_bytes: int) -> Callable[[str, str], str]:
+    return lambda text, field: check_text(text, field, most_bytes)
+
+
+def _word(table: Mapping[int, Any]) -> Callable[[int, str], Any]:
+    return lambda number, field: enum_value(table, number, field)
+
+
+def _mentions(mentions: Collection[message_pb2.Mention], field: str) -> tuple[Mention, ...]:
+    check_count(len(mentions), field, limits.MAX_MENTIONS)
+    return checked_mentions(mentions)
+
+
+_READERS: Mapping[str, Callable[[Any, str], Any]] = {
+    "channel": check_id,
+    "asker": checked_author,
+    "question": _text(limits.MAX_TEXT_BYTES),
+    "trigger_message_id": check_id,
+    "asked_at_ms": check_time,
+    "reply": lambda reply, _: checked_reply(reply),
+    "mentions": _mentions,
+    "thread_id": check_id,
+    "session_id": check_id,
+    "self_ids": _ids,
+    "profile": check_id,
+    "overrides": _overrides,
+    "layout": _word(LAYOUT_WORDS),
+    "speaker_style": _word(SPEAKER_STYLE_WORDS),
+    "time_style": _word(TIME_STYLE_WORDS),
+    "time_zone": _time_zone,
+    "system": _system,
+    "include_system": _as_sent,
+    "tools_json": _tools,
+    "reserve_tokens": _as_sent,
+    "preferences": _preferences,
+    "query_embedding": checked_embedding,
+    "token_budget": _budget,
+    "tokenizer": _word(TOKENIZER_WORDS),
+    "payload_formats": _formats,
+    "model": check_id,
+    "explain": _as_sent,
+    "question_label": _text(limits.MAX_LABEL_BYTES),
+    "visible_since_membership": _as_sent,
+    "include_names": _as_sent,
+}
+"""By field of the contract, which the domain's are named after: the value and the field's name to the domain's value."""
