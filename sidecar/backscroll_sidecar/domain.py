@@ -372,6 +372,7 @@ class Degradation:
     source: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class NeutralMessage:
     """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.

@@ -20,6 +20,7 @@ class Plain:
     name: str
     kind: int = 3
     tags: tuple[str, ...] = ()
+    kept: dict[str, int] = field(default_factory=dict, init=False, compare=False, repr=False)
 
 
 @quick
@@ -30,6 +31,7 @@ class Quick:
     name: str
     kind: int = 3
     tags: tuple[str, ...] = ()
+    kept: dict[str, int] = field(default_factory=dict, init=False, compare=False, repr=False)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,8 @@ def test_a_quick_value_is_the_plain_one(args, named):
     assert made == pickle.loads(pickle.dumps(made)) == copy.copy(made)
     changed = replace(made, kind=9)
     assert (changed.name, changed.kind, changed.tags) == (plain.name, 9, plain.tags)
+    assert made.kept == {}
+    assert made.kept is not changed.kept
     with pytest.raises(FrozenInstanceError):
         made.kind = 5  # type: ignore[misc]
 
@@ -65,7 +69,7 @@ def test_it_says_what_it_takes():
 
 
 def test_a_default_made_anew_is_refused():
-    """It would be made once and shared."""
+    """Where a caller can give it: it would be made once and shared."""
 
     @dataclass(frozen=True, slots=True)
     class Listed:

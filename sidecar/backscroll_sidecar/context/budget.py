@@ -120,7 +120,9 @@ def fit(
         worst = block_of(max(lines, key=lambda line: line.rank))
         lines = Lines.of([line for line in lines if block_of(line) != worst])
         made, total = assemble(lines, preferences)
-    cut = compressed.was_cut or len(lines) < compressed.original_count
+    cut = len(lines) < compressed.original_count or (
+        compressed.lines is not parts.lines and compressed.was_cut
+    )
     return Fitted(
         made,
         lines,
@@ -190,10 +192,10 @@ def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: To
 
 def _titles_cost(lines: Lines, layout: Layout) -> int:
     """An upper bound for the titles of the lines' sections and the message they may need."""
-    titled = set(lines.categories)
-    if layout is Layout.TURNS:
-        titled.discard(Category.RECENT)
-    return MESSAGE_TOKENS + TITLE_TOKENS * len(titled) if titled else 0
+    titled = int(lines.has_references)
+    if layout is not Layout.TURNS:
+        titled += Category.RECENT in lines.categories
+    return MESSAGE_TOKENS + TITLE_TOKENS * titled if titled else 0
 
 
 def _by_part(

@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from functools import lru_cache
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import structlog
 
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
@@ -25,9 +25,10 @@ from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import (
     BuildRequest,
     BuiltContext,
+    Overrides,
     Payload,
 )
-from backscroll_sidecar.context.parts import lines_of, question_text, speaker_style
+from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
 from backscroll_sidecar.context.question import (
@@ -44,6 +45,7 @@ from backscroll_sidecar.context.writing import Pen, draft
 from backscroll_sidecar.domain import (
     ChannelKey,
     Degradation,
+    Embedding,
     Event,
 )
 from backscroll_sidecar.errors import BackscrollError, InvalidRequest, StoreUnavailable
@@ -53,6 +55,9 @@ from backscroll_sidecar.telemetry.metrics import BuildNumbers
 from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
+
+KEPT_ROUTES = 256
+"""Combinations of profile, overrides, time zone and model that are kept; a bot uses one or two."""
 
 
 class Provider(Protocol):
@@ -82,7 +87,7 @@ class Route:
 
 
 class ContextBuilder:
-    """Builds contexts. Safe to call from any task of the event loop; keeps nothing between calls.
+    """Builds contexts. Safe to call from any task of the event loop; keeps nothing of a call but how it was routed.
 
     Parameters
     ----------
@@ -121,6 +126,7 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._dims_of = dims_of
+        self._routes = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
         self.build_count = 0
         self.numbers = BuildNumbers()
         self._picker = picker or Picker(
@@ -172,7 +178,8 @@ class ContextBuilder:
     def _route(self, request: BuildRequest) -> Route:
         """Profile: the request's, else the bot's, else the channel's, else the server's; then overrides, switches."""
         settings = self._settings
-        self._check_embedding(request)
+        if request.query_embedding is not None:
+            self._check_embedding(request.query_embedding)
         bot = settings.bots.get(request.self_ids[0]) if request.self_ids else None
         name = (
             request.profile
@@ -180,22 +187,26 @@ class ContextBuilder:
             or settings.channel_profiles.get(request.key.channel, "")
             or settings.default_profile
         )
+        return self._routes(name, request.overrides, request.time_zone, request.model)
+
+    def _resolved(self, name: str, overrides: Overrides, time_zone: str, model: str) -> Route:
+        """What a request asks for by settings alone; the same for every request that has them."""
+        settings = self._settings
         profile = find_profile(settings.profiles, name)
         if settings.max_context is not None:
             profile = replace(profile, max_context=settings.max_context)
-        profile = with_overrides(profile, request.overrides)
-        wanted = request.overrides.use_intelligent_context
+        profile = with_overrides(profile, overrides)
+        wanted = overrides.use_intelligent_context
         if not (settings.intelligent if wanted is None else wanted):
-            limits = (request.overrides.max_context, settings.max_context)
+            limits = (overrides.max_context, settings.max_context)
             most = next((limit for limit in limits if limit is not None), settings.plain_messages)
             profile = plain(profile, min(most, settings.plain_messages))
-        return Route(profile, ZoneInfo(request.time_zone), request.model or settings.default_model)
+        return Route(profile, ZoneInfo(time_zone), model or settings.default_model)
 
-    def _check_embedding(self, request: BuildRequest) -> None:
+    def _check_embedding(self, given: Embedding) -> None:
         """A vector of another size is no vector of this embedder: it is refused, not passed over."""
-        given = request.query_embedding
-        dims = 0 if given is None else self._dims_of(given.embedder_id)
-        if given is not None and dims not in {0, len(given.values)}:
+        dims = self._dims_of(given.embedder_id)
+        if dims not in {0, len(given.values)}:
             raise InvalidRequest(
                 f"query_embedding has {len(given.values)} dimensions, this embedder's vectors have {dims}",
                 field="query_embedding.values",
@@ -280,18 +291,17 @@ class ContextBuilder:
         picked: Picked,
     ) -> Parts:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
-        places = np.sort(np.array(picked.selection.order, np.intp))
-        rows = picked.gathered.rows[places]
-        speaker = speaker_style(request, question, view, rows)
+        chosen = in_time_order(picked)
+        speaker = speaker_style(request, question, view, chosen.rows)
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
         pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
-        drafts = draft(view, rows, style, pen)
+        drafts = draft(view, chosen.rows, style, pen)
         is_long = drafts.left_us() > INLINE_US
         written = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label
         return Parts(
             question=question_text(question, speaker, request.layout),
-            lines=lines_of(request.layout, picked, places, written),
+            lines=lines_of(request.layout, picked, chosen, written),
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=picked.gathered.preferences,
             question_label=QUESTION_LABEL if label is None else label,

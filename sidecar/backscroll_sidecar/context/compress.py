@@ -65,7 +65,7 @@ class SimpleCompressor:
             kept, over = _newest(kept, limits.max_messages)
             dropped.update((line.place, Fate.LIMIT) for line in over)
         if limits.max_chars_per_message is not None:
-            kept = [shorten(line, limits.max_chars_per_message) for line in kept]
+            kept = _shortened(kept, limits.max_chars_per_message)
         if limits.max_tokens is not None and sum(Lines.of(kept).costs) > limits.max_tokens:
             kept, over = _fitting(kept, limits.max_tokens)
             dropped.update((line.place, Fate.BUDGET) for line in over)
@@ -116,6 +116,13 @@ def whole_blocks(kept: Lines, lines: Lines) -> Lines:
     places = set(kept.places)
     broken = {lines.rounds.get(place) for place in lines.places if place not in places} - {None}
     return Lines.of([line for line in kept if line.round not in broken]) if broken else kept
+
+
+def _shortened(lines: Sequence[Line], max_chars: int) -> Sequence[Line]:
+    """The lines cut to `max_chars`; they themselves where none is longer."""
+    if all(len(one.said.text) <= max_chars for one in Lines.of(lines).written):
+        return lines
+    return [shorten(line, max_chars) for line in lines]
 
 
 def shorten(line: Line, max_chars: int) -> Line:

@@ -21,7 +21,11 @@ SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
 _ID: Callable[[Written], str] = attrgetter("said.message_id")
-NO_LINES = Lines([], [], [], [], {})
+NO_LINES = Lines([], [], [], [], [], {})
+_TITLED = (
+    ("recent", RECENT_TITLE, Category.RECENT),
+    ("semantic", SEMANTIC_TITLE, Category.SEMANTIC),
+)
 _LABELS = re.compile(rf"\A(\s*{PREFERENCES_LABEL.strip()})+")
 
 
@@ -56,7 +60,7 @@ class Parts:
 class Section:
     """A piece of the context: which part it is, its text, and the stored messages in it.
 
-    `turns` are the messages that show it, where they show nothing else.
+    `turns` are the messages that show it, where they show nothing else; they name the stored ones then.
     """
 
     part: str
@@ -93,17 +97,18 @@ class StandardAssembler:
     def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
         """See `Assembler`."""
         sections = context_sections(parts, has_turns=layout is Layout.TURNS)
-        context = _join([section.text for section in sections])
-        label = SYSTEM_LABEL + indent(parts.system) if include_system and parts.system else ""
-        text = _join(filter(None, (label, context)))
-        system = _message(Role.SYSTEM, parts.system) if parts.system else ()
+        text = context = _join([section.text for section in sections])
+        if include_system and parts.system:
+            text = _join(filter(None, (SYSTEM_LABEL + indent(parts.system), context)))
         body = LAYOUTS[layout](
             parts, sections, context if layout is Layout.SYSTEM_AND_USER else text
         )
+        if not parts.system:
+            return Assembled(body, body, text, sections)
+        whole = (*_message(Role.SYSTEM, parts.system), *body)
         if layout is Layout.SYSTEM_AND_USER or (layout is Layout.TURNS and include_system):
-            return Assembled((*system, *body), (*system, *body), text, sections)
-        in_body = bool(label) and layout is not Layout.TURNS
-        return Assembled(body, body if in_body else (*system, *body), text, sections)
+            return Assembled(whole, whole, text, sections)
+        return Assembled(body, body if include_system else whole, text, sections)
 
 
 def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
@@ -111,16 +116,15 @@ def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
     sections = []
     if parts.preferences:
         sections.append(Section("preferences", preferences_line(parts.preferences)))
-    for part, title, category in (
-        ("recent", RECENT_TITLE, Category.RECENT),
-        ("semantic", SEMANTIC_TITLE, Category.SEMANTIC),
-    ):
+    for part, title, category in _TITLED:
         written = parts.lines.of_category(category)
-        if written:
-            text = "\n".join([title, *[one.line for one in written]])
-            stands_alone = has_turns and category is Category.RECENT
-            turns = tuple([one.turn for one in written]) if stands_alone else ()
-            sections.append(Section(part, text, tuple(map(_ID, written)), turns))
+        if not written:
+            continue
+        text = "\n".join([title, *[one.line for one in written]])
+        if has_turns and category is Category.RECENT:
+            sections.append(Section(part, text, turns=tuple([one.turn for one in written])))
+        else:
+            sections.append(Section(part, text, tuple(map(_ID, written))))
     return tuple(sections)
 
 
@@ -133,7 +137,7 @@ def preferences_line(preferences: Sequence[str]) -> str:
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> tuple[NeutralMessage, ...]:
     """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
     del text
-    recent = [turn for section in sections for turn in section.turns]
+    recent = next((section.turns for section in sections if section.turns), ())
     rest = [section for section in sections if not section.turns]
     reference = _message(Role.USER, _join(s.text for s in rest), _ids(rest)) if rest else ()
     question = NeutralMessage(Role.USER, parts.question, parts.question_name)

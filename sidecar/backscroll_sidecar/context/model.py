@@ -29,6 +29,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.values import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Overrides:
     """Single settings of the profile changed for one request; None keeps the profile's value (S5-50)."""
@@ -110,16 +111,21 @@ class Item(NamedTuple):
     truncated: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Items(Sequence[Item]):
-    """The selected messages in time order, by column; each is put together when it is looked at."""
+    """The selected messages in time order, by column; each is put together when it is looked at.
 
-    written: Sequence[Written] = ()
-    ranks: Sequence[int] = ()
-    scores: Sequence[float] = ()
-    sources: Sequence[tuple[str, ...]] = ()
-    categories: Sequence[Category] = ()
-    token_counts: Sequence[int] = ()
+    `names` tells the sources that a number of `sources` stands for.
+    """
+
+    written: Sequence[Written]
+    ranks: Sequence[int]
+    scores: Sequence[float]
+    sources: Sequence[int]
+    names: Mapping[int, tuple[str, ...]]
+    categories: Sequence[Category]
+    token_counts: Sequence[int]
 
     def __len__(self) -> int:
         return len(self.written)
@@ -138,7 +144,7 @@ class Items(Sequence[Item]):
             written.turn.role,
             self.ranks[index],
             self.scores[index],
-            self.sources[index],
+            self.names[self.sources[index]],
             self.categories[index],
             self.token_counts[index],
             written.said.truncated,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,29 +18,60 @@ from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
 
+_ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
 
-def lines_of(
-    layout: Layout, picked: Picked, places: NDArray[np.intp], written: list[Written]
-) -> Lines:
-    """The chosen candidates in time order. `places`: which they are, ascending; `written`: they, as written."""
-    gathered, ranks, order = picked.gathered, picked.selection.ranks(), places.tolist()
-    references = gathered.semantic[places]
-    categories = [Category.RECENT] * len(order)
-    for at in np.flatnonzero(references).tolist():
-        categories[at] = Category.SEMANTIC
+
+class Chosen(NamedTuple):
+    """The selected candidates in time order.
+
+    Attributes
+    ----------
+    places : intp[k]
+        Which candidates they are, ascending.
+    ranks : intp[k]
+        Their order of selection, 1 is the best.
+    rows : int32[k]
+        Their rows of the view.
+    """
+
+    places: NDArray[np.intp]
+    ranks: NDArray[np.intp]
+    rows: NDArray[np.int32]
+
+
+def in_time_order(picked: Picked) -> Chosen:
+    """What was selected, by time."""
+    order = np.array(picked.selection.order, np.intp)
+    by_time = order.argsort()
+    places = order[by_time]
+    by_time += 1
+    return Chosen(places, by_time, picked.gathered.rows[places])
+
+
+def lines_of(layout: Layout, picked: Picked, chosen: Chosen, written: list[Written]) -> Lines:
+    """The chosen candidates as lines; `written`: they, as written."""
+    gathered, places = picked.gathered, chosen.places.tolist()
+    has_turns = layout is Layout.TURNS
     for place, tools in gathered.rounds.unanswered.items():
-        if place in ranks:
-            at = order.index(place)
+        if place in places:
+            at = places.index(place)
             said = replace(written[at].said, addition=synthetic_results(tools), token_count=0)
             written[at] = written[at].telling(said)
+    costs = [one.turn_cost for one in written] if has_turns else [one.line_cost for one in written]
+    categories = [Category.RECENT] * len(places)
+    references = gathered.semantic[chosen.places].nonzero()[0].tolist()
+    for at in references:
+        categories[at] = Category.SEMANTIC
+        costs[at] = written[at].line_cost
     return Lines(
         written,
-        [ranks[place] for place in order],
-        order,
+        chosen.ranks.tolist(),
+        places,
         categories,
+        costs,
         gathered.rounds.members,
-        layout is Layout.TURNS,
-        bool(references.any()),
+        has_turns,
+        bool(references),
     )
 
 
@@ -50,15 +82,19 @@ def speaker_style(
     if request.speaker_style is not None:
         return request.speaker_style
     own, ids = request.self_ids, view.people.ids
-    people = {question.asker.id} if question.asker else set()
-    for author, role in set(
-        zip(view.columns.author[rows].tolist(), view.role[rows].tolist(), strict=True)
-    ):
-        is_bot = ids[author] in own
-        is_own = role == Role.ASSISTANT and (is_bot or not own)
-        if not is_own and role != Role.SYSTEM and not (role == Role.TOOL and is_bot):
-            people.add(ids[author])
-    return SpeakerStyle.TAGGED if len(people) > 1 else SpeakerStyle.ROLE
+    somebody = question.asker.id if question.asker else None
+    author_of, role_of = view.columns.author.item, view.role.item
+    for row in rows.tolist():
+        speaker, role = ids[author_of(row)], role_of(row)
+        if speaker == somebody or role == _SYSTEM:
+            continue
+        is_bot = speaker in own
+        if (role == _ASSISTANT and (is_bot or not own)) or (role == _TOOL and is_bot):
+            continue
+        if somebody is not None:
+            return SpeakerStyle.TAGGED
+        somebody = speaker
+    return SpeakerStyle.ROLE
 
 
 def question_text(question: Question, speaker: SpeakerStyle, layout: Layout) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,13 +111,13 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
     gathered, lines = picked.gathered, fitted.lines
     places = np.array(lines.places, np.intp)
     bits = gathered.source_bits[places].tolist()
-    names = {one: gathered.sources_in(one) for one in set(bits)}
     ranks = picked.selection.ranks() if fitted.dropped else None
     return Items(
         lines.written,
         [ranks[place] for place in lines.places] if ranks else lines.ranks,
         picked.ranked.scores[places].tolist(),
-        [names[one] for one in bits],
+        bits,
+        {one: gathered.sources_in(one) for one in set(bits)},
         lines.categories,
         lines.costs,
     )
@@ -124,8 +125,11 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
 
 def log_built(built: BuiltContext) -> None:
     """The path taken and the number of messages, no texts (S5-52)."""
-    write = log.debug if built.rung is Rung.RANKED else log.warning
-    write(
+    level = logging.DEBUG if built.rung is Rung.RANKED else logging.WARNING
+    if not log.is_enabled_for(level):
+        return
+    log.log(
+        level,
         "context built",
         context_id=built.context_id,
         profile=built.profile,

@@ -14,8 +14,8 @@ from typing import NamedTuple, overload
 from backscroll_sidecar.context.lines import Said
 from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category
+from backscroll_sidecar.values import quick
 
-_TURN_COST: Callable[[Written], int] = attrgetter("turn_cost")
 _TRUNCATED: Callable[[Written], bool] = attrgetter("said.truncated")
 
 
@@ -56,13 +56,14 @@ class Line(NamedTuple):
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Lines(Sequence[Line]):
     """Selected messages in time order.
 
     Attributes
     ----------
-    written, ranks, places, categories : lists
+    written, ranks, places, categories, costs : lists
         As in `Line`, one entry each.
     rounds : round by place
         Of those that belong to one.
@@ -74,6 +75,7 @@ class Lines(Sequence[Line]):
     ranks: list[int]
     places: list[int]
     categories: list[Category]
+    costs: list[int]
     rounds: Mapping[int, int]
     has_turns: bool = True
     has_references: bool = False
@@ -89,6 +91,7 @@ class Lines(Sequence[Line]):
             [line.rank for line in given],
             [line.place for line in given],
             [line.category for line in given],
+            [line.cost for line in given],
             {line.place: line.round for line in given if line.round is not None},
             any(line.is_turn for line in given),
             any(line.category is Category.SEMANTIC for line in given),
@@ -116,11 +119,6 @@ class Lines(Sequence[Line]):
     def all_turns(self) -> bool:
         """Whether every one stands alone."""
         return self.has_turns and not self.has_references
-
-    @property
-    def costs(self) -> list[int]:
-        """The most tokens each adds to a payload."""
-        return list(map(_TURN_COST, self.written)) if self.all_turns else [x.cost for x in self]
 
     @property
     def any_truncated(self) -> bool:

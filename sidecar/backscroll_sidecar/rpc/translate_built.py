@@ -10,6 +10,7 @@ import struct
 import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain, repeat
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.context.model import (
@@ -66,7 +67,9 @@ _RENDERED_ROLE = {
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _score = struct.Struct("<cd").pack
-_SCORE_BYTES = struct.calcsize("<cd")
+_short_tail = struct.Struct("<Bcd").pack
+_LONG_RANK = 0x80
+"""Ranks below it are one byte."""
 
 
 def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) -> bytes:
@@ -94,23 +97,30 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
 
 
 def encode_items(items: Items) -> bytes:
-    """Serialise the items as fields of the answer, each message as it was encoded when it came in."""
-    pieces: list[bytes] = []
-    columns = (
-        items.written, items.categories, items.token_counts, items.ranks, items.scores, items.sources,
-    )  # fmt: skip
-    for written, category, token_count, rank, score, sources in zip(*columns, strict=True):
-        known = written.turn.forms.get((category, token_count))
-        said = known or _encode_said(written, category, token_count)
-        place, why = varint(rank), _sources(sources)
-        size = varint(len(said) + len(place) + _SCORE_BYTES + len(why))
-        pieces += (_ITEMS, size, said, place, _score(_SCORE, score), why)
-    return b"".join(pieces)
+    """Serialise the items as fields of the answer, each message as it was encoded when it came in.
+
+    An item is what is the same whatever was asked, with the item's size before it, then rank and score, then sources.
+    """
+    tail = _short_tail if max(items.ranks, default=0) < _LONG_RANK else _tail
+    tails = list(map(tail, items.ranks, repeat(_SCORE), items.scores))
+    why_of = {number: _sources(names) for number, names in items.names.items()}
+    whys = [why_of[number] for number in items.sources]
+    forms = zip(items.categories, items.token_counts, map(len, tails), map(len, whys), strict=True)
+    heads = [
+        one.turn.forms.get(form) or _encode_head(one, form)
+        for one, form in zip(items.written, forms, strict=True)
+    ]
+    return b"".join(chain.from_iterable(zip(heads, tails, whys, strict=True)))
 
 
-def _encode_said(written: Written, category: Category, token_count: int) -> bytes:
-    """What of an item is the same whatever was asked, up to the key of its rank; kept with the message."""
-    made = b"".join(
+def _tail(rank: int, key: bytes, score: float) -> bytes:
+    return varint(rank) + _score(key, score)
+
+
+def _encode_head(written: Written, form: tuple[Category, int, int, int]) -> bytes:
+    """An item up to the key of its rank; kept with the message. `form`: category, tokens, bytes of tail and sources."""
+    category, token_count, *rest_sizes = form
+    said = b"".join(
         (
             lengthed(_MESSAGE, written.fragment),
             _ROLE[written.turn.role],
@@ -121,7 +131,8 @@ def _encode_said(written: Written, category: Category, token_count: int) -> byte
             _RANK,
         )
     )
-    written.turn.forms[category, token_count] = made
+    made = _ITEMS + varint(len(said) + sum(rest_sizes)) + said
+    written.turn.forms[form] = made
     return made
 
 

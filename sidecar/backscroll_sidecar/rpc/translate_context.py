@@ -128,25 +128,17 @@ def _ids(ids: Iterable[str], field: str, most: int = limits.MAX_SELF_IDS) -> tup
 
 
 def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
-    def number(field: str, low: int, high: int) -> int | None:
-        if not overrides.HasField(field):
-            return None
-        return check_range(getattr(overrides, field), f"overrides.{field}", low, high)
+    given: dict[str, Any] = {}
+    for field, value in overrides.ListFields():
+        name = field.name
+        given[name] = _OVERRIDE_READERS[name](value, f"overrides.{name}")
+    return Overrides(**given)
 
-    threshold = overrides.relevance_threshold if overrides.HasField("relevance_threshold") else None
-    if threshold is not None and not (math.isfinite(threshold) and 0 <= threshold <= 1):
-        raise invalid("overrides.relevance_threshold", "is not between 0 and 1")
-    plain = overrides.HasField("use_intelligent_context")
-    return Overrides(
-        use_intelligent_context=overrides.use_intelligent_context if plain else None,
-        max_context=number("max_context", 1, 500),
-        time_window_hours=number("time_window_hours", 1, 87_600),
-        relevance_threshold=threshold,
-        sources=_ids(overrides.sources, "overrides.sources", limits.MAX_SOURCES),
-        max_chars_per_message=number("max_chars_per_message", 16, 65_536),
-        recent_limit=number("recent_limit", 0, 500),
-        recent_floor=number("recent_floor", 0, 100),
-    )
+
+def _share(value: float, field: str) -> float:
+    if not (math.isfinite(value) and 0 <= value <= 1):
+        raise invalid(field, "is not between 0 and 1")
+    return value
 
 
 def _budget(token_budget: int, _: str) -> int:
@@ -200,6 +192,10 @@ def _text(most_bytes: int) -> Callable[[str, str], str]:
     return lambda text, field: check_text(text, field, most_bytes)
 
 
+def _number(low: int, high: int) -> Callable[[int, str], int]:
+    return lambda value, field: check_range(value, field, low, high)
+
+
 def _word(table: Mapping[int, Any]) -> Callable[[int, str], Any]:
     return lambda number, field: enum_value(table, number, field)
 
@@ -209,6 +205,16 @@ def _mentions(mentions: Collection[message_pb2.Mention], field: str) -> tuple[Me
     return checked_mentions(mentions)
 
 
+_OVERRIDE_READERS: Mapping[str, Callable[[Any, str], Any]] = {
+    "use_intelligent_context": _as_sent,
+    "max_context": _number(1, 500),
+    "time_window_hours": _number(1, 87_600),
+    "relevance_threshold": _share,
+    "sources": lambda names, field: _ids(names, field, limits.MAX_SOURCES),
+    "max_chars_per_message": _number(16, 65_536),
+    "recent_limit": _number(0, 500),
+    "recent_floor": _number(0, 100),
+}
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "channel": check_id,
     "asker": checked_author,
@@ -241,4 +247,4 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "visible_since_membership": _as_sent,
     "include_names": _as_sent,
 }
-"""By field of the contract, which the domain's are named after: the value and the field's name to the domain's value."""
+"""By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

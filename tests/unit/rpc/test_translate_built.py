@@ -71,7 +71,8 @@ BUILT = BuiltContext(
         [written(), written(role=Role.ASSISTANT, truncated=True)],
         [1, 200],
         [0.75, 0.75],
-        [("recent",), ("lexical", "mine", "thread", "yours")],
+        [1, 2],
+        {1: ("recent",), 2: ("lexical", "mine", "thread", "yours")},
         [Category.RECENT, Category.SEMANTIC],
         [300, 300],
     ),
@@ -183,7 +184,12 @@ def test_joined_items_are_those_protobuf_makes(rows: list[Any]) -> None:
     """Made anew and as they were kept from the first time, in whichever section and at whatever cost."""
     more = [(*row[:4], *other[4:]) for row, other in zip(rows, reversed(rows), strict=True)]
     given_rows = [*rows, *more, *rows]
-    items = Items(*map(list, zip(*given_rows, strict=True)))
+    written, ranks, scores, sources, *rest = (
+        map(list, zip(*given_rows, strict=True)) if rows else [[]] * 6
+    )
+    names = dict(enumerate(dict.fromkeys(sources)))
+    numbers = {said: number for number, said in names.items()}
+    items = Items(written, ranks, scores, [numbers[said] for said in sources], names, *rest)
     found = pb.BuildContextResponse.FromString(encode_items(items)).items
     for (one, rank, score, sources, category, tokens), back in zip(given_rows, found, strict=True):
         assert back == pb.Item(
