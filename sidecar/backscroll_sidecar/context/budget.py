@@ -63,9 +63,9 @@ class Fitted:
 
 def fit_us(parts: Parts, limits: Limits) -> float:
     """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew."""
-    most = limits.max_chars_per_message
-    cut = 0 if most is None else sum([len(one.said.text) > most for one in parts.lines.written])
-    return FIT_US * len(parts.lines) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
+    most, written = limits.max_chars_per_message, parts.lines.written
+    cut = 0 if most is None else sum([len(one.said.text) > most for one in written])
+    return FIT_US * len(written) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
 
 
 class StageFailed(Exception):
@@ -91,7 +91,8 @@ def fit(
     tokens = Tokens(token_counter(frame.tokenizer))
 
     def assemble(lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, int]:
-        shown = parts.showing(lines, preferences)
+        is_all = lines is parts.lines and preferences is parts.preferences
+        shown = parts if is_all else parts.showing(lines, preferences)
         try:
             made = assembler.assemble(shown, frame.layout, include_system=frame.include_system)
         except Exception as error:
@@ -167,27 +168,31 @@ class Tokens(dict[str, int]):
             self._lines = {one.line: one.line_tokens for one in lines.written}
 
     def __missing__(self, text: str) -> int:
-        tokens = self[text] = count_lines(self._counter, text, self._lines)
-        return tokens
+        known = self._lines
+        counted = count_lines(self._counter, text, known) if known else self._counter.count(text)
+        self[text] = counted
+        return counted
+
+    def again(self, text: str) -> int:
+        """Tokens of what comes again and again."""
+        return repeated_tokens(text, self.name) if text else 0
 
 
 def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
     """Tokens of the whole payload as rendered, tools and reserve included."""
-    fixed = PRIMING_TOKENS + frame.reserve + repeated_tokens(frame.tools_json, frame.tokenizer)
-    return fixed + sum(messages_tokens(messages, frame, tokens))
+    fixed = PRIMING_TOKENS + frame.reserve + tokens.again(frame.tools_json)
+    return fixed + messages_tokens(messages, frame, tokens)
 
 
-def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> list[int]:
-    """Tokens of each message with its framing."""
+def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
+    """Tokens of messages as rendered, their framing included."""
     known = tokens.name
-    counts = [MESSAGE_TOKENS + (one.tokens.get(known) or tokens[one.content]) for one in messages]
-    if not frame.with_names:
-        return counts
-    names = [safe_name(one.name) for one in messages]
-    return [
-        count + NAME_TOKENS + repeated_tokens(name, frame.tokenizer) if name else count
-        for count, name in zip(counts, names, strict=True)
-    ]
+    count = sum([one.tokens.get(known) or tokens[one.content] for one in messages])
+    count += MESSAGE_TOKENS * len(messages)
+    if frame.with_names:
+        names = filter(None, [safe_name(one.name) for one in messages])
+        count += sum([NAME_TOKENS + tokens.again(name) for name in names])
+    return count
 
 
 def _titles_cost(lines: Lines, layout: Layout) -> int:
@@ -203,7 +208,7 @@ def _by_part(
 ) -> TokenCounts:
     """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
     count = {
-        section.part: sum(messages_tokens(section.turns, frame, tokens))
+        section.part: messages_tokens(section.turns, frame, tokens)
         if section.turns
         else tokens[section.text]
         for section in made.sections
@@ -211,10 +216,10 @@ def _by_part(
     last = made.payload_messages[-1].content
     has_own = frame.layout in (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
     labelled = last if has_own else parts.question_label + parts.question
-    system = repeated_tokens(parts.system, frame.tokenizer) + MESSAGE_TOKENS if parts.system else 0
+    system = tokens.again(parts.system) + MESSAGE_TOKENS if parts.system else 0
     shares = {
         "system": system,
-        "tools": repeated_tokens(frame.tools_json, frame.tokenizer),
+        "tools": tokens.again(frame.tools_json),
         "preferences": count.get("preferences", 0),
         "recent": count.get(RECENT, 0),
         "semantic": count.get("semantic", 0),

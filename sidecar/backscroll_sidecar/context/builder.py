@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
@@ -150,7 +150,7 @@ class ContextBuilder:
         watch.lap("question")
         picked = await self._pick(request, route, opened, question, deadline)
         watch.lap("pick")
-        context_id = uuid.uuid4().hex
+        context_id = secrets.token_hex(16)
         parts = await self._parts(request, route, opened.view, question, picked)
         watch.lap("write")
         limits = Limits(picked.profile.max_messages, picked.profile.max_chars_per_message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +141,8 @@ class Drafts:
 
     def finish(self) -> list[Written]:
         """The rows as they are written, kept for the next build."""
+        if all(self.found):
+            return cast("list[Written]", self.found)
         drafts = zip(self.found, self.rows, self.marks, strict=True)
         return [one or self._write(row, mark) for one, row, mark in drafts]
 
