@@ -1,8 +1,9 @@
 """The part about writing an answer: 20 messages as items and as OpenAI's JSON, in this process, no gRPC.
 
-Measured is all of a build but the stages that decide what is shown (`DECIDING`), and the answer's encoding, to its last
-byte: lines, payload, items, messages and the rest. Beside it the same answer is made as one would by hand: message
-objects of the generated code from plain values, serialised, and `json.dumps`.
+Measured is what a build and the servicer run for these bytes once it is decided which messages are shown: the written
+messages are looked up in the channel (`draft`), joined to a request body for OpenAI (`OpenAIChat`) and to the items of
+the answer (`encode_items`). Beside it the same bytes are made as one would by hand: message objects of the generated
+code from plain values, serialised, and `json.dumps`.
 """
 
 from __future__ import annotations
@@ -15,25 +16,29 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from backscroll.v1 import context_pb2, message_pb2
 from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Rounds, Wrong
 from backscroll_scoring import warm
-from backscroll_sidecar.context.builder import ContextBuilder
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Overrides
+from backscroll_sidecar.adapters import ADAPTERS
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.lines import LineStyle
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Items, Overrides
+from backscroll_sidecar.context.writing import draft
 from backscroll_sidecar.domain import Author, ChannelKey, Mention, Message, TextPart
-from backscroll_sidecar.rpc.translate_built import encode_built
+from backscroll_sidecar.rpc.translate_built import encode_items
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.wiring import open_app
 
 MESSAGES, HISTORY = 20, 1_000
 KEY = ChannelKey("default", "assembly")
-VERSION = "bench"
-DECIDING = ("route", "open", "question", "pick", "fit")
-"""Stages of a build that are not the writing of its answer."""
+FORMAT = "openai_chat"
 
 
 async def assembly(bench: Bench) -> Readings:
@@ -53,14 +58,15 @@ async def assembly(bench: Bench) -> Readings:
             asked_at_ms=asked.sent_at_ms,
             overrides=Overrides(max_context=MESSAGES),
         )
-        by_hand = ByHand(encode_built(await app.builder.build(request), VERSION))
+        ours = OurOwn(await app.builder.build(request), app.channels.hot_view(KEY))
+        by_hand = ByHand(*ours.write())
         calls = bench.sizes.calls
 
         async def measured() -> float:
-            return median([await _assembly_s(app.builder, request) for _ in range(calls)])
+            return median([_seconds(ours.write) for _ in range(calls)])
 
         async def base() -> float:
-            return median([_seconds(by_hand.encode) for _ in range(calls)])
+            return median([_seconds(by_hand.write) for _ in range(calls)])
 
         await measured(), await base()
         pairs = await bench.interleaved(measured, base)
@@ -68,25 +74,9 @@ async def assembly(bench: Bench) -> Readings:
     details = {
         "assembly_us": median(a for a, _ in pairs) * 1e6,
         "by_hand_us": median(b for _, b in pairs) * 1e6,
-        "reply_bytes": float(len(by_hand.encode())),
+        "reply_bytes": float(sum(map(len, by_hand.write()))),
     }
     return {"speedup": Reading(rounds.ratio, details, rounds)}
-
-
-async def _assembly_s(builder: ContextBuilder, request: BuildRequest) -> float:
-    """Seconds of one build without the stages that decide."""
-    began = time.perf_counter()
-    built = await builder.build(request)
-    encode_built(built, VERSION)
-    return time.perf_counter() - began - _deciding_s(built)
-
-
-def _deciding_s(built: BuiltContext) -> float:
-    """What those stages took, as the build itself says."""
-    laps = built.diagnostics.stage_us
-    if missing := [name for name in DECIDING if name not in laps]:
-        raise Wrong(f"a build tells of no stage {missing[0]!r}, only of {list(laps)}")
-    return sum(laps[name] for name in DECIDING) / 1e6
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -95,48 +85,64 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+class OurOwn:
+    """Writes the messages of one build again and again, as the server does."""
+
+    def __init__(self, built: BuiltContext, view: ChannelView | None) -> None:
+        if view is None:
+            raise Wrong("the channel is not in memory")
+        self._view = view
+        self._built = built
+        self._rows = _rows(built.items, view)
+        self._style = LineStyle(built.speaker_style, asked_at_ms=built.asked_at_ms)
+        # The question, and what else is no message of the channel.
+        self._others = built.payload_messages[len(built.items) :]
+
+    def write(self) -> tuple[bytes, bytes]:
+        """The items as fields of an answer, and the payload."""
+        built, items = self._built, self._built.items
+        written = draft(self._view, self._rows, self._style, items.written[0].pen).finish()
+        turns = [one.turn for one in written]
+        body = ADAPTERS[FORMAT].payload((*turns, *self._others), model=built.model)
+        columns = (items.ranks, items.scores, items.sources, items.names, items.categories)
+        return encode_items(Items(written, *columns, items.token_counts)), body
+
+
+def _rows(items: Items, view: ChannelView) -> NDArray[np.int32]:
+    """int32[n]: where the messages of an answer stand in their channel."""
+    return np.array([view.row_of(item.message_id) for item in items], np.int32)
+
+
 class ByHand:
-    """Writes one answer again and again, from plain values.
+    """Writes the same again and again from plain values.
 
     Raises
     ------
     Wrong
-        It has another number of messages than the part is about, or what is written is not that answer.
+        There is another number of messages than the part is about, or what is written is not the same.
     """
 
-    def __init__(self, answer: bytes) -> None:
-        built = context_pb2.BuildContextResponse.FromString(answer)
-        if len(built.items) != MESSAGES:
-            raise Wrong(f"{len(built.items)} messages in an answer that should have {MESSAGES}")
-        self._items = [(_values(one.message), _values(one, "message")) for one in built.items]
-        self._messages = [_values(one) for one in built.messages]
-        self._payload = json.loads(built.payloads[0].body)
-        self._parts: list[tuple[str, type[Any], dict[str, Any]]] = [
-            ("tokens", context_pb2.TokenCounts, _values(built.tokens)),
-            ("diagnostics", context_pb2.Diagnostics, _values(built.diagnostics)),
-        ]
-        parts = (name for name, _, _ in self._parts)
-        self._rest = _values(built, "items", "messages", "payloads", *parts)
-        made = context_pb2.BuildContextResponse.FromString(self.encode())
-        for one in (made, built):
-            one.payloads[0].body = json.dumps(json.loads(one.payloads[0].body)).encode()
-        if made != built:
-            raise Wrong("both sides of a comparison must write the same answer")
+    def __init__(self, items: bytes, body: bytes) -> None:
+        answer = context_pb2.BuildContextResponse.FromString(items)
+        if len(answer.items) != MESSAGES:
+            raise Wrong(f"{len(answer.items)} messages in an answer that should have {MESSAGES}")
+        self._items = [(_values(one.message), _values(one, "message")) for one in answer.items]
+        self._payload = json.loads(body)
+        if len(self._payload["messages"]) <= MESSAGES:
+            raise Wrong("the payload has not all messages")
+        made, made_body = self.write()
+        if context_pb2.BuildContextResponse.FromString(made) != answer:
+            raise Wrong("both sides of a comparison must write the same items")
+        if json.loads(made_body) != self._payload:
+            raise Wrong("both sides of a comparison must write the same payload")
 
-    def encode(self) -> bytes:
+    def write(self) -> tuple[bytes, bytes]:
         """Make message objects and JSON, and serialise them."""
-        body = json.dumps(self._payload, ensure_ascii=False).encode()
-        return context_pb2.BuildContextResponse(
-            items=[
-                context_pb2.Item(message=_stored(message), **item) for message, item in self._items
-            ],
-            messages=[context_pb2.RenderedMessage(**one) for one in self._messages],
-            payloads=[
-                context_pb2.Payload(format=context_pb2.PAYLOAD_FORMAT_OPENAI_CHAT, body=body)
-            ],
-            **{name: make(**values) for name, make, values in self._parts},
-            **self._rest,
-        ).SerializeToString()
+        items = [
+            context_pb2.Item(message=_stored(message), **item) for message, item in self._items
+        ]
+        answer = context_pb2.BuildContextResponse(items=items).SerializeToString()
+        return answer, json.dumps(self._payload, ensure_ascii=False).encode()
 
 
 def _stored(values: dict[str, Any]) -> message_pb2.Message:

@@ -66,7 +66,7 @@ async def test_an_answer_is_written_by_hand_too_and_both_are_timed(bench):
 
 def test_an_answer_of_another_length_is_no_comparison():
     with pytest.raises(Wrong, match="0 messages in an answer that should have 20"):
-        assembly.ByHand(context_pb2.BuildContextResponse().SerializeToString())
+        assembly.ByHand(b"", b"{}")
 
 
 # --- search ------------------------------------------------------------------------------------------
