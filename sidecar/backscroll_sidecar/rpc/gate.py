@@ -32,7 +32,10 @@ class Gate:
             raise Overloaded("calls of this method hold too many bytes")
         self._bytes += request_bytes
         try:
-            await self._take_place(time_left_s)
+            if self._room.locked():
+                await self._wait_for_place(time_left_s)
+            else:
+                await self._room.acquire()
         except BaseException:
             self._bytes -= request_bytes
             raise
@@ -42,10 +45,7 @@ class Gate:
         self._bytes -= request_bytes
         self._room.release()
 
-    async def _take_place(self, time_left_s: float | None) -> None:
-        if not self._room.locked():
-            await self._room.acquire()
-            return
+    async def _wait_for_place(self, time_left_s: float | None) -> None:
         if self._waiting >= self._limits.waiting:
             raise Overloaded("too many calls of this method are waiting")
         wait_s = self._limits.wait_s

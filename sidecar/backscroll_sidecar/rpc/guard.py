@@ -8,6 +8,7 @@ or serialised where an exception would end as UNKNOWN.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import secrets
 import time
@@ -91,10 +92,13 @@ _MAKERS: Mapping[tuple[bool, bool], Callable[[Any], object]] = {
 
 def log_call(record: CallRecord) -> None:
     """Write the one line of a call: faults as errors, refusals as info, the rest for those who debug."""
-    write = log.debug
+    level = logging.DEBUG
     if record.code != "OK":
-        write = log.error if record.incident else log.info
-    write(
+        level = logging.ERROR if record.incident else logging.INFO
+    if not log.is_enabled_for(level):
+        return
+    log.log(
+        level,
         "rpc",
         method=record.method,
         tenant=record.tenant,
