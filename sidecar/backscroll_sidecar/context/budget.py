@@ -157,7 +157,6 @@ class Tokens(dict[str, int]):
     """Tokens by text, for one fit: what is not known yet is counted when it is looked up."""
 
     def __init__(self, counter: TokenCounter) -> None:
-        super().__init__()
         self.name = counter.name
         self._counter = counter
         self._lines: dict[str, int] = {}

@@ -94,7 +94,9 @@ class ParsedLine:
 
 def indent(text: str) -> str:
     """Line breaks followed by two spaces: a continuation can never pass for a line. Undone by `unindent`."""
-    return _BREAK.sub(r"\1  ", text)
+    return (
+        text if text.isprintable() else _BREAK.sub(r"\1  ", text)
+    )  # line breaks are not printable
 
 
 def unindent(text: str) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain, repeat
+from typing import Any
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.context.model import (
@@ -64,6 +65,17 @@ _RENDERED_ROLE = {
     role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
     for role, number in ROLE_NUMBERS.items()
 }
+_CONTEXT_ID = tag(pb.BuildContextResponse, "context_id", LENGTH)
+_ASKED_AT = tag(pb.BuildContextResponse, "asked_at_ms", VARINT)
+_STABLE_PREFIX = tag(pb.BuildContextResponse, "stable_prefix_tokens", VARINT)
+_TOKENS = tag(pb.BuildContextResponse, "tokens", LENGTH)
+_TOKEN_COUNTS = [
+    tag(pb.TokenCounts, part, VARINT)
+    for part in (
+        "system", "tools", "preferences", "recent", "semantic", "question", "framing", "reserve", "total", "budget",
+        "tokenizer",
+    )
+]  # fmt: skip
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _score = struct.Struct("<cd").pack
@@ -88,7 +100,7 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     pieces.append(encode_items(built.items))
     pieces += [one.forms.get(_MESSAGES) or encode_message(one) for one in built.messages]
-    rest = _rest(built).SerializeToString()
+    rest = _rest(built)
     encode_us = (time.perf_counter_ns() - began_ns) // 1_000
     stage_us = {"parse": parse_us, **built.diagnostics.stage_us, "encode": encode_us}
     told = _diagnostics(built.diagnostics, stage_us, server_version).SerializeToString()
@@ -160,46 +172,75 @@ def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
     return list(dict.fromkeys(numbers)), own
 
 
-def _rest(built: BuiltContext) -> pb.BuildContextResponse:
-    """Everything but diagnostics and what is joined: items, messages, trigger, payloads, text."""
+def _rest(built: BuiltContext) -> bytes:
+    """Everything but diagnostics and the longer parts: items, messages, trigger, payloads, text."""
     question_type = built.question_type
+    settled = _settled(
+        built.channel,
+        built.channel_known,
+        built.profile,
+        RUNG_NUMBERS[built.rung],
+        built.addressed,
+        None if question_type is None else MESSAGE_TYPE_NUMBERS[question_type],
+        SPEAKER_STYLE_NUMBERS[built.speaker_style],
+        LAYOUT_NUMBERS[built.layout],
+    )
+    pieces = [
+        settled,
+        lengthed(_CONTEXT_ID, built.context_id.encode()),
+        _ASKED_AT + varint(built.asked_at_ms),
+        lengthed(_TOKENS, _tokens(built.tokens)),
+        _STABLE_PREFIX + varint(built.stable_prefix_tokens),
+    ]
+    if built.degradations or built.events or built.explanation or built.summary is not None:
+        pieces.append(_seldom(built).SerializeToString())
+    return b"".join(pieces)
+
+
+@lru_cache(maxsize=1_024)
+def _settled(
+    channel: str,
+    channel_known: bool,
+    profile: str,
+    rung: Any,  # noqa: ANN401 - a number; to the stubs a type of its own, and so the others
+    addressed: bool,
+    question_type: Any,  # noqa: ANN401
+    speaker_style: Any,  # noqa: ANN401
+    layout: Any,  # noqa: ANN401
+) -> bytes:
+    """What most answers of a channel have in common."""
     return pb.BuildContextResponse(
-        context_id=built.context_id,
-        channel=built.channel,
-        channel_known=built.channel_known,
-        asked_at_ms=built.asked_at_ms,
-        profile=built.profile,
-        tokens=_tokens(built.tokens),
-        stable_prefix_tokens=built.stable_prefix_tokens,
-        rung=RUNG_NUMBERS[built.rung],
+        channel=channel,
+        channel_known=channel_known,
+        profile=profile,
+        rung=rung,
+        addressed=addressed,
+        question_type=question_type,
+        speaker_style=speaker_style,
+        layout=layout,
+    ).SerializeToString()
+
+
+def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
+    """What most answers have not."""
+    return pb.BuildContextResponse(
         degradations=[
             pb.Degradation(stage=one.stage, source=one.source, reason=one.reason)
             for one in built.degradations
         ],
-        addressed=built.addressed,
-        question_type=None if question_type is None else MESSAGE_TYPE_NUMBERS[question_type],
         summary=built.summary,
         events=map(_event, built.events),
         explanation=None if built.explanation is None else _explanation(built.explanation),
-        speaker_style=SPEAKER_STYLE_NUMBERS[built.speaker_style],
-        layout=LAYOUT_NUMBERS[built.layout],
     )
 
 
-def _tokens(tokens: TokenCounts) -> pb.TokenCounts:
-    return pb.TokenCounts(
-        system=tokens.system,
-        tools=tokens.tools,
-        preferences=tokens.preferences,
-        recent=tokens.recent,
-        semantic=tokens.semantic,
-        question=tokens.question,
-        framing=tokens.framing,
-        reserve=tokens.reserve,
-        total=tokens.total,
-        budget=tokens.budget,
-        tokenizer=TOKENIZER_NUMBERS[tokens.tokenizer],
-    )
+def _tokens(tokens: TokenCounts) -> bytes:
+    counts = (
+        tokens.system, tokens.tools, tokens.preferences, tokens.recent, tokens.semantic, tokens.question,
+        tokens.framing, tokens.reserve, tokens.total, tokens.budget, TOKENIZER_NUMBERS[tokens.tokenizer],
+    )  # fmt: skip
+    pairs = zip(_TOKEN_COUNTS, counts, strict=True)
+    return b"".join([key + varint(count) for key, count in pairs if count])
 
 
 def _diagnostics(
