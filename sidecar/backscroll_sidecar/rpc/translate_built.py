@@ -80,6 +80,8 @@ _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _score = struct.Struct("<cd").pack
 _short_tail = struct.Struct("<Bcd").pack
+_COUNT_AT = 24
+_FORM_MASK = (1 << _COUNT_AT) - 1
 _LONG_RANK = 0x80
 """Ranks below it are one byte."""
 
@@ -117,7 +119,11 @@ def encode_items(items: Items) -> bytes:
     tails = list(map(tail, items.ranks, repeat(_SCORE), items.scores))
     why_of = {number: _sources(names) for number, names in items.names.items()}
     whys = [why_of[number] for number in items.sources]
-    forms = zip(items.categories, items.token_counts, map(len, tails), map(len, whys), strict=True)
+    columns = zip(items.categories, items.token_counts, tails, whys, strict=True)
+    forms = [
+        count << _COUNT_AT | (len(tail) + len(why)) << 1 | (category is Category.SEMANTIC)
+        for category, count, tail, why in columns
+    ]
     heads = [
         one.turn.forms.get(form) or _encode_head(one, form)
         for one, form in zip(items.written, forms, strict=True)
@@ -129,9 +135,10 @@ def _tail(rank: int, key: bytes, score: float) -> bytes:
     return varint(rank) + _score(key, score)
 
 
-def _encode_head(written: Written, form: tuple[Category, int, int, int]) -> bytes:
-    """An item up to the key of its rank; kept with the message. `form`: category, tokens, bytes of tail and sources."""
-    category, token_count, *rest_sizes = form
+def _encode_head(written: Written, form: int) -> bytes:
+    """An item up to the key of its rank; kept with the message. `form`: its tokens, the bytes behind, its category."""
+    token_count, rest_size = form >> _COUNT_AT, (form & _FORM_MASK) >> 1
+    category = Category.SEMANTIC if form & 1 else Category.RECENT
     said = b"".join(
         (
             lengthed(_MESSAGE, written.fragment),
@@ -143,7 +150,7 @@ def _encode_head(written: Written, form: tuple[Category, int, int, int]) -> byte
             _RANK,
         )
     )
-    made = _ITEMS + varint(len(said) + sum(rest_sizes)) + said
+    made = _ITEMS + varint(len(said) + rest_size) + said
     written.turn.forms[form] = made
     return made
 
