@@ -82,6 +82,8 @@ _score = struct.Struct("<cd").pack
 _short_tail = struct.Struct("<Bcd").pack
 _COUNT_AT = 24
 _FORM_MASK = (1 << _COUNT_AT) - 1
+"""What a kept head was made for is one number, cheaper to look up than a tuple: tokens from this bit on, below them the
+bytes that follow the head, in the last bit whether it is a reference."""
 _LONG_RANK = 0x80
 """Ranks below it are one byte."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.domain import Category, Reply, SpeakerStyle
+from backscroll_sidecar.domain import Category, Reply, SpeakerStyle, TimeStyle
 from backscroll_sidecar.strategies import (
     BUILTIN,
     Empty,
@@ -204,3 +204,24 @@ def test_everything_without_a_key(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", no_network)
     for room, profile in rooms:
         assert room.build_now(profile=profile).rung.name == "RANKED"
+
+
+async def test_what_one_request_sets_is_its_own():
+    """S5-50: settings are resolved once and kept; those of one request are not those of the next."""
+    room = Room(LINES)
+    asked = [
+        ({}, 20, "gpt-4o-mini"),
+        ({"overrides": {"max_context": 3}}, 3, "gpt-4o-mini"),
+        ({"model": "small"}, 20, "small"),
+        ({"overrides": {"max_context": 3, "use_intelligent_context": False}}, 3, "gpt-4o-mini"),
+    ]
+    for _ in range(2):
+        for request, count, model in asked:
+            built = await room.build(profile="room", **request)
+            assert (len(built.items), payload(built)["model"]) == (count, model)
+    zones = ("UTC", "Pacific/Kiritimati")  # 14 hours apart
+    texts = [
+        (await room.build(profile="room", time_style=TimeStyle.ISO_DATE, time_zone=zone)).text
+        for zone in zones
+    ]
+    assert ["[2026-11-20]" in texts[0], "[2026-11-21]" in texts[1]] == [True, True]
