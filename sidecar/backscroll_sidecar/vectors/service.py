@@ -48,7 +48,7 @@ GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 SIGN_ROWS = 4_000
 """From here on signs are faster than looking at every row (bench/test_vectors.py)."""
 INLINE_US = 300.0
-US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.055, 0.012
+US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.03, 0.008
 """Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
 
 T = TypeVar("T")
