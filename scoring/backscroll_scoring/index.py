@@ -15,7 +15,7 @@ from . import kernels_vectors, reference_vectors
 from .arrays import Bool, Float32, Int8, Int32, Int64, UInt64, require
 from .kernels_vectors import BLOCK, EXACT, NO_DIRECTION
 
-SIGN_RERANK_SHARE = 0.01
+SIGN_RERANK_SHARE = 0.005
 SIGN_RERANK_LEAST = 300
 """Rows looked at exactly behind the signs: recall@20 >= .98 on real vectors (bench/test_vectors.py)."""
 

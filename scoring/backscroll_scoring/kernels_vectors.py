@@ -229,56 +229,42 @@ def _slots(seqs: Int64, slot_of: Int32, n: int) -> tuple[Int32, int]:
 
 
 @helper
-def _least_differing(distances: Int16, words: int, limit: int) -> tuple[Int32, int]:
-    """int32[>= k]: the places of least distance, ascending, and k. A distance below 0 is none."""
-    counts = np.zeros(words * BLOCK + 2, np.int32)
-    for place in range(distances.shape[0]):
-        counts[distances[place] + 1] += 1
-    farthest, within = -1, 0
-    while farthest + 2 < counts.shape[0] and (
-        within == 0 or within + counts[farthest + 2] <= limit
-    ):
-        farthest += 1
-        within += counts[farthest + 1]
-    near, found = np.empty(distances.shape[0] + 1, np.int32), 0
-    for place in range(distances.shape[0]):
-        near[found] = place
-        found += 0 <= distances[place] <= farthest
-    return near, found
-
-
-@helper
-def _all_known(slots: Int32) -> tuple[Int32, int]:
-    """int32[>= k]: the places that have a slot, ascending, and k."""
-    near, found = np.empty(slots.shape[0] + 1, np.int32), 0
-    for place in range(slots.shape[0]):
-        near[found] = place
-        found += slots[place] >= 0
-    return near, found
-
-
-@helper
 def _distances(
-    slots: Int32, n: int, signs: UInt64, unit: Float32, centre: Float32, dims: int
+    slots: Int32, n: int, signs: UInt64, unit: Float32, centre: Float32, dims: int, counts: Int32
 ) -> Int16:
-    """int16[m]: how far each place's signs are from the query's, -1 without a slot."""
+    """int16[m]: how far each place's signs are from the query's, -1 without a slot; ``counts[d]`` of those d away."""
     query, clear = _sign_words(unit, centre, dims)
     of_slots = _differing(signs, query, clear, n)
     distances = np.empty(slots.shape[0], np.int16)
     for place in range(slots.shape[0]):
         slot = slots[place]
-        distances[place] = of_slots[slot] if slot >= 0 else np.int16(-1)
+        if slot >= 0:
+            distance = of_slots[slot]
+            counts[distance] += 1
+            distances[place] = distance
+        else:
+            distances[place] = -1
     return distances
 
 
 @helper
 def _looked_at(
-    slots: Int32, known: int, distances: Int16, words: int, least: int, share: float
+    slots: Int32, known: int, distances: Int16, counts: Int32, limit: int
 ) -> tuple[Int32, int]:
     """int32[>= k]: the places that are looked at exactly, ascending, and k. Without distances: all that have a slot."""
-    if distances.shape[0] == 0:
-        return _all_known(slots)
-    return _least_differing(distances, words, max(least, int(known * share)))
+    farthest, within = -1, 0
+    while farthest + 1 < counts.shape[0] and (
+        within == 0 or within + counts[farthest + 1] <= limit
+    ):
+        farthest += 1
+        within += counts[farthest]
+    by_signs = distances.shape[0] > 0
+    near, found = np.empty(within if by_signs else known, np.int32), 0
+    for place in range(slots.shape[0]):
+        if slots[place] >= 0 and (not by_signs or distances[place] <= farthest):
+            near[found] = place
+            found += 1
+    return near, found
 
 
 @helper
@@ -329,10 +315,10 @@ def nearest(
     if unit.shape[0] == 0:
         return NO_DIRECTION, 0
     slots, known = _slots(seqs, slot_of, n)
-    words, distances = signs.shape[0], np.empty(0, np.int16)
-    if words > 0 and known > EXACT_TIMES * least:
-        distances = _distances(slots, n, signs, unit, centre, query.shape[0])
-    near, count = _looked_at(slots, known, distances, words, least, share)
+    distances, counts = np.empty(0, np.int16), np.zeros(signs.shape[0] * BLOCK + 1, np.int32)
+    if signs.shape[0] > 0 and known > EXACT_TIMES * least:
+        distances = _distances(slots, n, signs, unit, centre, query.shape[0], counts)
+    near, count = _looked_at(slots, known, distances, counts, max(least, int(known * share)))
     query_codes, query_scales = _query_codes(unit)
     limit, found = out.shape[0], 0
     for i in range(count if limit else 0):
@@ -374,10 +360,10 @@ def similarities(
     if unit.shape[0] == 0:
         return NO_DIRECTION
     slots, known = _slots(seqs, slot_of, n)
-    words, distances = signs.shape[0], np.empty(0, np.int16)
-    if words > 0 and known > EXACT_TIMES * least:
-        distances = _distances(slots, n, signs, unit, centre, query.shape[0])
-    near, count = _looked_at(slots, known, distances, words, least, share)
+    distances, counts = np.empty(0, np.int16), np.zeros(signs.shape[0] * BLOCK + 1, np.int32)
+    if signs.shape[0] > 0 and known > EXACT_TIMES * least:
+        distances = _distances(slots, n, signs, unit, centre, query.shape[0], counts)
+    near, count = _looked_at(slots, known, distances, counts, max(least, int(known * share)))
     query_codes, query_scales = _query_codes(unit)
     exact = np.empty(count, np.float32)
     for i in range(count):
@@ -386,7 +372,7 @@ def similarities(
         has_one[place] = slots[place] >= 0
         values[place] = 0.0
     if count < known:
-        line = _falling_line(distances, near, exact, words)
+        line = _falling_line(distances, near, exact, signs.shape[0])
         for place in range(slots.shape[0]):
             if has_one[place]:
                 values[place] = line[distances[place]]
