@@ -16,15 +16,14 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from backscroll_scoring import hnsw
 from backscroll_scoring.index import (
-    ExactIndex,
     GraphIndex,
-    SignIndex,
+    ScanIndex,
+    Signs,
     VectorIndex,
     VectorRows,
     normalised,
     padded,
-    query_blocks,
-    sign_bits,
+    sign_words,
 )
 
 DIMS, LIMIT, QUERIES = 512, 20, 40
@@ -46,16 +45,17 @@ def vectors() -> NDArray[np.float32]:
 
 def index_of(kind: str, rows: VectorRows, made: NDArray[np.float32]) -> VectorIndex:
     """An index over these rows."""
+    n = len(made)
+    slots = np.arange(n, dtype=np.int32)
+    exact = ScanIndex(rows, slots)
     if kind == "exact":
-        return ExactIndex(rows)
+        return exact
     centre = padded(made[:1_024].mean(axis=0, keepdims=True))[0]
-    signs = SignIndex(rows, sign_bits(padded(made), centre), centre)
+    signs = ScanIndex(rows, slots, Signs(sign_words(padded(made), centre), centre))
     if kind == "signs":
         return signs
-    n, dims = made.shape
     graph = hnsw.Graph.build(made, np.arange(n, dtype=np.int64))
-    slots, covered = np.arange(n, dtype=np.int32), np.ones(n, np.bool_)
-    return GraphIndex(rows, graph, dims, slots, covered, signs)
+    return GraphIndex(graph, np.arange(n + 1) < n, exact, signs)
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,14 @@ def test_search(benchmark: BenchmarkFixture, kind: str, size: int) -> None:
     everything = vectors()
     made, questions = everything[:size].copy(), everything[-QUERIES:]
     index = index_of(kind, VectorRows.of(made), made)
-    allowed = np.ones(size, np.bool_)
+    everything_asked = np.arange(size)
     hits = 0
     for question in questions:
         truth = set(np.argsort(-(made @ question), kind="stable")[:LIMIT].tolist())
-        rows, _, exhaustive = index.search(query_blocks(question), LIMIT, allowed)
+        rows, _, exhaustive = index.search(question, LIMIT, everything_asked)
         assert exhaustive == (kind == "exact")
         hits += len(truth & set(rows.tolist()))
     recall = hits / (LIMIT * QUERIES)
     benchmark.extra_info["recall@20"] = recall
     assert recall >= 0.98, recall
-    blocks = query_blocks(questions[0])
-    benchmark(index.search, blocks, LIMIT, allowed)
+    benchmark(index.search, questions[0], LIMIT, everything_asked)

@@ -32,7 +32,7 @@ READ_I32_2D = nb.types.Array(nb.int32, 2, "C", readonly=True)
 READ_F64_2D = nb.types.Array(nb.float64, 2, "C", readonly=True)
 READ_F32 = nb.types.Array(nb.float32, 1, "C", readonly=True)
 # What we write.
-I16 = nb.types.Array(nb.int16, 1, "C")
+BOOL = nb.types.Array(nb.boolean, 1, "C")
 F32 = nb.types.Array(nb.float32, 1, "C")
 I32 = nb.types.Array(nb.int32, 1, "C")
 I64 = nb.types.Array(nb.int64, 1, "C")

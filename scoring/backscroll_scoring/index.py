@@ -1,23 +1,22 @@
 """Search among the vectors of one channel: compact rows, and the exact and the approximate way to look at them.
 
-An index is a value: rows are never changed once they are in it, so any thread may search it. Vectors are unit vectors;
-a row's similarity is the cosine, to about 1 in 1,000.
+An index is a value: what it answers with is never changed once it is in it, so any thread may search it. Vectors are
+unit vectors; a row's similarity is the cosine, to about 1 in 1,000.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from . import kernels_vectors, reference_vectors
-from .arrays import Bool, Float32, Int8, Int16, Int32, Int64, UInt64, require
-from .kernels_vectors import BLOCK
-from .top_k import top_order
+from .arrays import Bool, Float32, Int8, Int32, Int64, UInt64, require
+from .kernels_vectors import BLOCK, EXACT, NO_DIRECTION
 
-SIGN_RERANK_SHARE = 0.025
-SIGN_RERANK_LEAST = 600
+SIGN_RERANK_SHARE = 0.005
+SIGN_RERANK_LEAST = 300
 """Rows looked at exactly behind the signs: recall@20 >= .98 on real vectors (bench/test_vectors.py)."""
 
 
@@ -36,12 +35,6 @@ def normalised(vectors: Float32) -> Float32:
     return (scaled / np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]).astype(np.float32)
 
 
-def query_blocks(vector: Float32) -> Float32:
-    """A question as the kernels take it: float32[b, 64], of length 1, from float32[d] of any length but zero."""
-    unit = normalised(require("query", vector, np.float32)[None, :])
-    return padded(unit).reshape(-1, BLOCK)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorRows:
     """Vectors as they are kept in memory: 9 bytes for 8 dimensions.
@@ -51,13 +44,10 @@ class VectorRows:
     codes : int8[n, b, 64]
         b blocks of 64 dimensions, the last one filled up with zeros.
     scales : float32[n, b]
-    arrival : int32[n], optional
-        Which of two equally similar rows is the later one, where that is not the order of the rows. All different.
     """
 
     codes: Int8
     scales: Float32
-    arrival: Int32 | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -71,16 +61,6 @@ class VectorRows:
         steps = np.where(scales > 0, scales, np.float32(1))[:, :, None]
         return VectorRows(np.rint(blocks / steps).astype(np.int8), scales)
 
-    def in_order(self, rows: Int32) -> Int32:
-        """Ascending row numbers, put in order of arrival: so that sums over them do not depend on where rows lie."""
-        return rows if self.arrival is None else rows[np.argsort(self.arrival[rows])]
-
-    def best(self, rows: Int32, values: Float32, limit: int) -> tuple[Int32, Float32]:
-        """The ``limit`` highest of some rows, int32[k] with float32[k] values, of equal ones the later first."""
-        later = rows if self.arrival is None else self.arrival[rows]
-        order = top_order(values.astype(np.float64), later, limit=limit)
-        return rows[order], values[order]
-
     def vectors(self) -> Float32:
         """float32[n, 64 b]: what the codes stand for."""
         blocks = self.codes.astype(np.float32) * self.scales[:, :, None]
@@ -93,123 +73,115 @@ def padded(vectors: Float32) -> Float32:
     return np.pad(vectors, ((0, 0), (0, missing))) if missing else vectors
 
 
+def sign_words(vectors: Float32, centre: Float32) -> UInt64:
+    """uint64[p / 64, n]: bit i of word w of a row says whether ``vectors[:, 64 w + i] > centre[64 w + i]``.
+
+    Word by word, since that is how they are compared: the same word of many rows at once.
+    """
+    bits = np.packbits(vectors > centre, axis=1, bitorder="little")
+    words = bits.view(np.dtype(np.uint64).newbyteorder("<")).astype(np.uint64)
+    return np.ascontiguousarray(words.T)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """Similarities of all rows: float32[n], and whether each of them is exact."""
+class Signs:
+    """The sign bits of rows.
+
+    Attributes
+    ----------
+    words : uint64[w, >= n]
+        As `sign_words` makes them.
+    centre : float32[64 w]
+        Real embeddings share a large common part, which would decide most signs: it is taken away first.
+    """
+
+    words: UInt64
+    centre: Float32
+
+
+NO_SIGNS = Signs(np.empty((0, 0), np.uint64), np.empty(0, np.float32))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Similar:
+    """How similar messages are: float32[m], 0 without a vector; bool[m], who has one; whether all values are exact."""
 
     values: Float32
+    known: Bool
     exhaustive: bool
 
 
 class VectorIndex(Protocol):
-    """Looks for the rows most similar to a question, given as `query_blocks` makes it."""
+    """Looks for the messages most similar to a question, float32[d] of any length but zero.
 
-    def __len__(self) -> int:
-        """How many rows it has."""
+    Messages are named by number, int64[m], each once; the *place* of one is where it stands in that array. A question
+    that has no direction raises ValueError.
+    """
 
-    def search(self, query: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32, bool]:
-        """The ``limit`` most similar rows among ``allowed`` (bool[n]), best first, of equal ones the later row.
+    def search(self, query: Float32, limit: int, seqs: Int64) -> tuple[Int32, Float32, bool]:
+        """The places of the ``limit`` most similar messages, best first, of equal ones the later place.
 
-        Returns int32[k] rows, float32[k] cosines, and whether every row was looked at exactly.
+        Returns int32[k] places, float32[k] cosines, and whether every message was looked at exactly.
         """
 
-    def similarities(self, query: Float32, allowed: Bool) -> Found:
-        """The cosine of every row; the best of ``allowed`` exactly, if not all."""
+    def similarities(self, query: Float32, seqs: Int64) -> Similar:
+        """The cosine of every message; that of the best exactly, if not of all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExactIndex:
-    """Looks at every row: right up to some thousand rows."""
+class ScanIndex:
+    """Looks at every row: exactly, or at the sign bits of each and exactly at those whose bits differ least.
 
-    rows: VectorRows
-    use_reference: bool = False
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def search(self, query: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32, bool]:
-        """See `VectorIndex`."""
-        rows = np.flatnonzero(allowed).astype(np.int32)
-        values = self.similarities(query, allowed).values[rows]
-        return (*self.rows.best(rows, values, limit), True)
-
-    def similarities(self, query: Float32, allowed: Bool) -> Found:  # noqa: ARG002
-        """See `VectorIndex`."""
-        out = np.empty(len(self.rows), np.float32)
-        engine = reference_vectors if self.use_reference else kernels_vectors
-        engine.dots(self.rows.codes, self.rows.scales, query, out)
-        return Found(out, exhaustive=True)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SignIndex:
-    """Looks at the sign bits of every row, and exactly at the rows whose bits differ least.
+    What it answers depends on the messages named and their order alone: not on others, nor on where their rows lie.
 
     Attributes
     ----------
-    signs : uint64[n, p / 64]
-        Bit i of a row: whether its value i is above the centre's.
-    centre : float32[p]
-        Real embeddings share a large common part, which would decide most signs: it is taken away first.
+    slot_of : int32[]
+        The row of each message, -1 none. One behind the last row is none, too.
+    signs : Signs
+        Without them every row is looked at exactly.
     """
 
     rows: VectorRows
-    signs: UInt64
-    centre: Float32
-    use_reference: bool = False
+    slot_of: Int32
+    signs: Signs = NO_SIGNS
+    use_reference: bool = field(default=False, kw_only=True)
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def search(self, query: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32, bool]:
+    def search(self, query: Float32, limit: int, seqs: Int64) -> tuple[Int32, Float32, bool]:
         """See `VectorIndex`."""
-        near, values, _, exhaustive = self._near(query, allowed)
-        return (*self.rows.best(near, values, limit), exhaustive)
-
-    def similarities(self, query: Float32, allowed: Bool) -> Found:
-        """See `VectorIndex`. What is not looked at exactly is estimated from its bits, by a line through the rest."""
-        near, values, distances, exhaustive = self._near(query, allowed)
-        if len(near) == 0:
-            return Found(np.zeros(len(self.rows), np.float32), exhaustive=True)
-        out = _estimated(distances, near, values)
-        out[near] = values
-        return Found(out, exhaustive)
-
-    def _near(self, query: Float32, allowed: Bool) -> tuple[Int32, Float32, Int16, bool]:
-        """The allowed rows looked at exactly, their cosines, the distances of all rows, whether these are all allowed.
-
-        Depends on the allowed rows and their arrival alone: not on others, nor on where they lie.
-        """
+        most = min(limit, len(seqs))
+        places, values = np.empty(most, np.int32), np.empty(most, np.float32)
         engine = reference_vectors if self.use_reference else kernels_vectors
-        n, count = len(self.rows), int(np.count_nonzero(allowed))
-        limit = max(SIGN_RERANK_LEAST, int(count * SIGN_RERANK_SHARE))
-        distances, near = np.empty(n, np.int16), np.empty(n, np.int32)
-        bits = sign_bits(query.reshape(1, -1), self.centre)[0]
-        near = near[: engine.sign_candidates(self.signs, bits, allowed, limit, distances, near)]
-        rows = self.rows
-        near = rows.in_order(near)
-        values = np.empty(len(near), np.float32)
-        engine.dots_at(rows.codes, rows.scales, query, near, values)
-        return near, values, distances, len(near) == count
+        status, found = engine.nearest(*self._asked(query, seqs), places, values)
+        return places[:found], values[:found], _is_exact(status)
+
+    def similarities(self, query: Float32, seqs: Int64) -> Similar:
+        """See `VectorIndex`. What is not looked at exactly is estimated from its bits, by a line through the rest."""
+        values, known = np.empty(len(seqs), np.float32), np.empty(len(seqs), np.bool_)
+        engine = reference_vectors if self.use_reference else kernels_vectors
+        status = engine.similarities(*self._asked(query, seqs), values, known)
+        return Similar(values, known, _is_exact(status))
+
+    def _asked(
+        self, query: Float32, seqs: Int64
+    ) -> tuple[Int8, Float32, UInt64, Float32, Int32, Float32, Int64, int, float]:
+        rows, signs = self.rows, self.signs
+        return (
+            *(rows.codes, rows.scales, signs.words, signs.centre, self.slot_of),
+            *(query, seqs, SIGN_RERANK_LEAST, SIGN_RERANK_SHARE),
+        )
 
 
-def _estimated(distances: Int16, near: Int32, values: Float32) -> Float32:
-    """float32[n]: similarity as a falling line of the distance, fitted to the rows known exactly."""
-    known = distances[near].astype(np.float64)
-    spread = known - known.mean()
-    slope = min(0.0, float((spread * values).sum() / max((spread**2).sum(), 1.0)))
-    line = values.mean() + slope * (distances - known.mean())
-    return np.clip(line, -1.0, values.min()).astype(np.float32)
-
-
-def sign_bits(vectors: Float32, centre: Float32) -> UInt64:
-    """uint64[n, p / 64]: bit i of a row says whether ``vectors[:, i] > centre[i]``."""
-    bits = np.packbits(vectors > centre, axis=1, bitorder="little")
-    return bits.view(np.dtype(np.uint64).newbyteorder("<")).astype(np.uint64)
+def _is_exact(status: int) -> bool:
+    if status == NO_DIRECTION:
+        raise ValueError("the question is zero, not finite or too long")
+    return status == EXACT
 
 
 class Neighbours(Protocol):
     """What `hnsw.Graph` is: finds labels near a vector."""
+
+    dims: int
 
     def __len__(self) -> int:
         """How many vectors it has."""
@@ -220,51 +192,55 @@ class Neighbours(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphIndex:
-    """Asks a graph for rows near the question, and looks exactly at those and at every row the graph lacks.
+    """Asks a graph for messages near the question, and looks exactly at those and at every one that the graph lacks.
 
     Attributes
     ----------
     graph : Neighbours
-        Its labels are indices into ``row_of_label``.
-    row_of_label : int32[m]
-        The row each label stands for, -1 none.
-    covered : bool[n]
-        Whether the graph has the row as it is now. The others are the exact tail.
-    rest : VectorIndex
-        Answers what a graph cannot: similarities of all rows, and searches among very few.
+        Its labels are numbers of messages.
+    covered : bool[n + 1]
+        Whether the graph has the row as it is now. The others are the tail. The last one is false.
+    scan : ScanIndex
+        Looks exactly at what was found.
+    rest : ScanIndex
+        Answers what a graph cannot: similarities of all, and searches among very few.
     """
 
-    rows: VectorRows
     graph: Neighbours
-    dims: int
-    row_of_label: Int32
     covered: Bool
-    rest: VectorIndex
+    scan: ScanIndex
+    rest: ScanIndex
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def search(self, query: Float32, limit: int, allowed: Bool) -> tuple[Int32, Float32, bool]:
-        """See `VectorIndex`. Asks for more and more until enough of the rows are allowed ones."""
-        within = allowed & self.covered
-        enough = min(limit, int(within.sum()))
-        count = GRAPH_FIRST + 2 * limit
-        near = np.empty(0, np.int32)
+    def search(self, query: Float32, limit: int, seqs: Int64) -> tuple[Int32, Float32, bool]:
+        """See `VectorIndex`. Asks for more and more until enough of what is found was asked about."""
+        place_of = np.full(len(self.covered), -1, np.int32)  # by row; the last entry: of no row
+        place_of[self._rows_of(seqs)] = np.arange(len(seqs), dtype=np.int32)
+        place_of[-1] = -1
+        is_asked = place_of >= 0
+        tail = place_of[is_asked & ~self.covered]
+        enough = min(limit, int(np.count_nonzero(is_asked)) - len(tail))
+        unit, count = normalised(query[None, :])[0], GRAPH_FIRST + 2 * limit
+        near = tail[:0]
         while enough:
             if count * GRAPH_WORTH > len(self.graph):
-                return self.rest.search(query, limit, allowed)
-            labels = self.graph.search(query.reshape(-1)[: self.dims], count)
-            rows = self.row_of_label[labels]
-            near = rows[(rows >= 0) & within[rows]]
+                return self.rest.search(query, limit, seqs)
+            found = self._rows_of(self.graph.search(unit, count))
+            near = place_of[found[self.covered[found]]]
+            near = near[near >= 0]
             if len(near) >= enough:
                 break
             count *= 4
-        tail = np.flatnonzero(allowed & ~self.covered).astype(np.int32)
-        rows = np.concatenate([near, tail])
-        values = np.empty(len(rows), np.float32)
-        kernels_vectors.dots_at(self.rows.codes, self.rows.scales, query, rows, values)
-        return (*self.rows.best(rows, values, limit), enough == 0)
+        places = np.sort(np.concatenate([near, tail]))
+        best, values, _ = self.scan.search(query, limit, seqs[places])
+        return places[best], values, enough == 0
 
-    def similarities(self, query: Float32, allowed: Bool) -> Found:
+    def _rows_of(self, seqs: Int64) -> Int32:
+        """The rows of messages, the last one of `covered` where there is none."""
+        slot_of, none = self.scan.slot_of, len(self.covered) - 1
+        known = np.minimum(seqs, len(slot_of) - 1)
+        rows = np.where(known == seqs, slot_of[known], np.int32(none))
+        return np.where((rows >= 0) & (rows < none), rows, np.int32(none))
+
+    def similarities(self, query: Float32, seqs: Int64) -> Similar:
         """See `VectorIndex`."""
-        return self.rest.similarities(query, allowed)
+        return self.rest.similarities(query, seqs)

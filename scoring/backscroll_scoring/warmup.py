@@ -7,7 +7,7 @@ import numpy as np
 from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .graph import graph_scores
-from .index import ExactIndex, SignIndex, VectorRows, query_blocks, sign_bits
+from .index import ScanIndex, VectorRows
 from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
@@ -61,10 +61,10 @@ def warm() -> None:
 
 
 def _warm_vectors() -> None:
-    vectors = np.eye(2, 64, dtype=np.float32)
-    rows, allowed, centre = VectorRows.of(vectors), np.ones(2, np.bool_), np.zeros(64, np.float32)
-    for index in (ExactIndex(rows), SignIndex(rows, sign_bits(vectors, centre), centre)):
-        index.search(query_blocks(vectors[0]), 1, allowed)
+    vectors, seqs = np.eye(2, 64, dtype=np.float32), np.arange(2, dtype=np.int64)
+    index = ScanIndex(VectorRows.of(vectors), seqs.astype(np.int32))
+    index.search(vectors[0], 1, seqs)
+    index.similarities(vectors[0], seqs)
 
 
 def _warm_links() -> None:

@@ -5,7 +5,7 @@ Times are milliseconds since the epoch (``_ms``), durations name their unit, tex
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
@@ -156,7 +156,7 @@ class Embedding:
     """A vector the caller made itself, for this message and revision."""
 
     embedder_id: str
-    values: tuple[float, ...]
+    values: Sequence[float]
 
 
 @quick

@@ -23,7 +23,7 @@ from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Absent, Rounds, Wrong
 from backscroll_scoring import hnsw, warm
-from backscroll_scoring.index import VectorIndex, normalised, query_blocks
+from backscroll_scoring.index import VectorIndex, normalised
 from backscroll_sidecar.ports import StoredVector
 from backscroll_sidecar.vectors.block import Block
 from backscroll_sidecar.vectors.service import GRAPH_ROWS, SIGN_ROWS
@@ -116,8 +116,11 @@ async def _measured(
     index = server_index(task.rows)
     raw = Raw(task, is_filtered=is_filtered)
 
-    def ours(question: Floats) -> NDArray[np.int32]:
-        return index.search(query_blocks(question), LIMIT, task.allowed)[0]
+    allowed = np.flatnonzero(task.allowed)
+    seqs = allowed + 1
+
+    def ours(question: Floats) -> NDArray[np.int64]:
+        return allowed[index.search(question, LIMIT, seqs)[0]]
 
     async def measured() -> float:
         return _median_s(ours, task.questions)

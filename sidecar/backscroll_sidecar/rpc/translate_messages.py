@@ -177,7 +177,7 @@ def checked_embedding(embedding: pb.Embedding, field: str) -> Embedding:
         raise invalid(f"{field}.values", "is no sequence of 4-byte floats")
     if size > 4 * MAX_DIMENSIONS:
         raise invalid(f"{field}.values", f"has more than {MAX_DIMENSIONS} dimensions")
-    values = struct.unpack(f"<{size // 4}f", embedding.values)
+    values = memoryview(embedding.values).cast("f")  # numbers are made of it where they are needed
     # 0 for the zero vector; inf or NaN as soon as one value is.
     if not 0 < math.hypot(*values) < math.inf:
         raise invalid(f"{field}.values", "is zero or not finite")

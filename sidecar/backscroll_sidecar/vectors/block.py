@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from backscroll_scoring.hnsw import Graph
 from backscroll_scoring.index import (
-    ExactIndex,
     GraphIndex,
-    SignIndex,
+    ScanIndex,
+    Signs,
     VectorIndex,
     VectorRows,
     normalised,
-    sign_bits,
+    sign_words,
 )
 from backscroll_sidecar.ports import StoredVector
 
@@ -30,21 +30,19 @@ NO_SLOT = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Signs:
+class MadeSigns:
     """Sign bits of a block's slots.
 
     Attributes
     ----------
-    centre : float32[p]
-        Mean of the first `CENTRE_ROWS` live vectors by `seq`: the store alone decides it.
+    signs : Signs
+        Their centre is the mean of the first `CENTRE_ROWS` live vectors by `seq`: the store alone decides it.
     until_seq : int
         The `seq` of the last of these: no change behind it moves the centre.
-    bits : uint64[n, w]
     """
 
-    centre: NDArray[np.float32]
+    signs: Signs
     until_seq: int
-    bits: NDArray[np.uint64]
 
 
 class Block:
@@ -62,13 +60,11 @@ class Block:
         self._count = 0
         self._codes = np.empty((0, self._width, 64), np.int8)
         self._scales = np.empty((0, self._width), np.float32)
-        self._signs = np.empty((0, self._width), np.uint64)
-        self._centre: NDArray[np.float32] | None = None
+        self._signs: Signs | None = None
         self._centre_until = -1
         self._changed_from = NOTHING
         self._live_count = 0
         self._last_seq = -1
-        self._in_order = True
         self._graph: Graph | None = None
         self._covered = np.empty(0, np.bool_)
         self._seqs = np.empty(0, np.int64)
@@ -83,10 +79,9 @@ class Block:
     @property
     def nbytes(self) -> int:
         """Bytes held, spare capacity included."""
-        arrays = (
-            self._codes, self._scales, self._signs, self._seqs, self._live, self._slot_of,
-        )  # fmt: skip
-        return sum(array.nbytes for array in arrays)
+        arrays = (self._codes, self._scales, self._seqs, self._live, self._slot_of)
+        signs = 0 if self._signs is None else self._signs.words.nbytes
+        return signs + sum(array.nbytes for array in arrays)
 
     def add(self, stored: Sequence[StoredVector]) -> None:
         """Take over new vectors. A message that has one keeps it."""
@@ -107,9 +102,8 @@ class Block:
         """The message's vector no longer counts."""
         slot = self.slot_of(seq)
         if slot != NO_SLOT:
-            self._live = self._live.copy()
-            self._live[slot] = False
-            self._slot_of[seq] = NO_SLOT
+            self._live, self._slot_of = self._live.copy(), self._slot_of.copy()
+            self._live[slot], self._slot_of[seq] = False, NO_SLOT
             self._live_count -= 1
             self._changed(seq)
 
@@ -123,69 +117,67 @@ class Block:
         return np.where(known == seqs, self._slot_of[known], np.int32(NO_SLOT))
 
     def index(self, *, by_signs: bool) -> VectorIndex:
-        """What searches the block as it stands. A slot that no longer counts is in it: nobody may allow it.
+        """What searches the block as it stands.
 
         With `by_signs`, which needs `has_signs`, not every row is looked at exactly.
         """
         n = self._count
-        arrival = None if self._in_order else self._seqs[:n].astype(np.int32)
-        rows = VectorRows(_frozen(self._codes[:n]), _frozen(self._scales[:n]), arrival)
-        index: VectorIndex = ExactIndex(rows)
+        rows = VectorRows(_frozen(self._codes[:n]), _frozen(self._scales[:n]))
+        slot_of = _frozen(self._slot_of)
+        scan = rest = ScanIndex(rows, slot_of)
         if by_signs:
-            assert self._centre is not None
-            index = SignIndex(rows, _frozen(self._signs[:n]), self._centre)
-        if self._graph is not None:
-            covered = np.zeros(n, np.bool_)
-            covered[: len(self._covered)] = self._covered
-            slot_of = self._slot_of.copy()
-            index = GraphIndex(rows, self._graph, self.dims, slot_of, covered, index)
-        return index
+            assert self._signs is not None
+            rest = ScanIndex(rows, slot_of, self._signs)
+        if self._graph is None:
+            return rest
+        covered = np.zeros(n + 1, np.bool_)
+        covered[: len(self._covered)] = self._covered
+        return GraphIndex(self._graph, covered, scan, rest)
 
     # --- signs -------------------------------------------------------------------------------------
 
-    def signs_work(self) -> Callable[[], Signs]:
+    def signs_work(self) -> Callable[[], MadeSigns]:
         """The making of signs of what is there now. It reads only: may run in a thread while the block changes."""
         n, live, seqs = self._count, self._live, self._seqs
         codes, scales = self._codes, self._scales
         self._changed_from = NOTHING
 
-        def make() -> Signs:
+        def make() -> MadeSigns:
             counted = np.flatnonzero(live[:n])
             first = counted[np.argsort(seqs[counted])[:CENTRE_ROWS]]
             centre = VectorRows(codes[first], scales[first]).vectors().mean(axis=0)
-            bits = np.empty((n, self._width), np.uint64)
+            words = np.empty((self._width, n), np.uint64)
             for start in range(0, n, PART_ROWS):
                 part = slice(start, min(n, start + PART_ROWS))
-                bits[part] = sign_bits(VectorRows(codes[part], scales[part]).vectors(), centre)
-            return Signs(centre, int(seqs[first[-1]]), bits)
+                words[:, part] = sign_words(VectorRows(codes[part], scales[part]).vectors(), centre)
+            return MadeSigns(Signs(words, centre), int(seqs[first[-1]]))
 
         return make
 
-    def take_signs(self, signs: Signs) -> bool:
+    def take_signs(self, made: MadeSigns) -> bool:
         """Search by signs from now on; what was added meanwhile gets its own.
 
         False when a change since `signs_work` moves their centre: then they are of no use.
         """
-        if self._changed_from <= signs.until_seq:
+        if self._changed_from <= made.until_seq:
             return False
-        n, known = self._count, len(signs.bits)
-        grown = np.empty((len(self._codes), self._width), np.uint64)
-        grown[:known] = signs.bits
-        late = VectorRows(self._codes[known:n], self._scales[known:n])
-        grown[known:n] = sign_bits(late.vectors(), signs.centre)
-        self._signs, self._centre, self._centre_until = grown, signs.centre, signs.until_seq
+        n, known = self._count, made.signs.words.shape[1]
+        centre, late = made.signs.centre, VectorRows(self._codes[known:n], self._scales[known:n])
+        self._signs = Signs(_wider(made.signs.words, known, len(self._codes)), centre)
+        self._signs.words[:, known:n] = sign_words(late.vectors(), centre)
+        self._centre_until = made.until_seq
         return True
 
     def _changed(self, seq: int) -> None:
         """A vector went, or came behind later ones. Signs are of no use once their centre is another."""
         self._changed_from = min(self._changed_from, seq)
         if seq <= self._centre_until:
-            self._centre, self._centre_until = None, -1
+            self._signs, self._centre_until = None, -1
 
     @property
     def has_signs(self) -> bool:
         """Whether there are signs of what is there now."""
-        return self._centre is not None
+        return self._signs is not None
 
     # --- graph -------------------------------------------------------------------------------------
 
@@ -234,12 +226,11 @@ class Block:
             self._grow(max(64, end + start // 2))
         rows = VectorRows.of(vectors)
         if seqs[0] < self._last_seq or (np.diff(seqs) < 0).any():
-            self._in_order = False
             self._changed(int(seqs.min()))
         self._last_seq = max(self._last_seq, int(seqs.max()))
         self._codes[start:end], self._scales[start:end] = rows.codes, rows.scales
-        if self._centre is not None:
-            self._signs[start:end] = sign_bits(rows.vectors(), self._centre)
+        if self._signs is not None:
+            self._signs.words[:, start:end] = sign_words(rows.vectors(), self._signs.centre)
         self._seqs[start:end] = seqs
         self._live[start:end] = True
         top = int(seqs.max())
@@ -252,12 +243,20 @@ class Block:
 
     def _grow(self, capacity: int) -> None:
         n = self._count
-        for name in ("_codes", "_scales", "_signs", "_seqs", "_live"):
+        for name in ("_codes", "_scales", "_seqs", "_live"):
             old = getattr(self, name)
             grown = np.empty((capacity, *old.shape[1:]), old.dtype)
-            if len(old) >= n:
-                grown[:n] = old[:n]
+            grown[:n] = old[:n]
             setattr(self, name, grown)
+        if self._signs is not None:
+            self._signs = Signs(_wider(self._signs.words, n, capacity), self._signs.centre)
+
+
+def _wider(words: NDArray[np.uint64], count: int, capacity: int) -> NDArray[np.uint64]:
+    """uint64[w, capacity]: the first `count` columns, and room behind them."""
+    out = np.empty((len(words), capacity), np.uint64)
+    out[:, :count] = words[:, :count]
+    return out
 
 
 def _frozen(array: NDArray[T]) -> NDArray[T]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import hnsw
-from backscroll_scoring.index import VectorIndex, query_blocks
+from backscroll_scoring.index import VectorIndex
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import (
@@ -30,8 +30,9 @@ from backscroll_sidecar.ports import (
     Similarities,
     StoredVector,
 )
-from backscroll_sidecar.vectors.block import NO_SLOT, Block
+from backscroll_sidecar.vectors.block import Block
 from backscroll_sidecar.vectors.files import IndexFiles
+from backscroll_sidecar.vectors.sweep import sweep
 
 log = logging.getLogger(__name__)
 
@@ -39,16 +40,15 @@ Submit = Callable[[IndexChange], Awaitable[Applied]]
 
 IndexKind = Literal["auto", "exact", "hnsw"]
 
-CHANNELS_PAGE = 500
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
-GRAPH_ROWS = 100_000
-"""From here on a graph is faster than signs (bench/test_vectors.py)."""
+GRAPH_ROWS = 200_000
+"""From here on a graph is made: signs take some 9 us for 1,000 rows, a graph .5 ms at 6,000 rows and slowly more."""
 GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 """A graph is made again when its exact tail is longer than both."""
 SIGN_ROWS = 4_000
 """From here on signs are faster than looking at every row (bench/test_vectors.py)."""
 INLINE_US = 300.0
-US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.055, 0.012
+US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.03, 0.008
 """Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
 
 T = TypeVar("T")
@@ -165,33 +165,17 @@ class Vectors:
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32]
     ) -> Similarities:
         channel, index = await self._ready(key, len(query))
-        slots = channel.block.slots_of(seqs)
-        known = slots != NO_SLOT
-        values = np.zeros(len(seqs), np.float32)
-        if not known.any():
-            return Similarities(values, known, exhaustive=True)
-        blocks = query_blocks(query)
-        allowed = np.zeros(len(index), np.bool_)
-        allowed[slots[known]] = True
-        found = await self._run(channel, len(allowed), lambda: index.similarities(blocks, allowed))
-        values[known] = found.values[slots[known]]
-        return Similarities(values, known, found.exhaustive)
+        seqs = np.ascontiguousarray(seqs)
+        found = await self._run(channel, len(seqs), lambda: index.similarities(query, seqs))
+        return Similarities(found.values, found.known, found.exhaustive)
 
     async def nearest(
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
     ) -> Nearest:
         channel, index = await self._ready(key, len(query))
-        slots, blocks = channel.block.slots_of(seqs), query_blocks(query)
-        position = np.full(len(index), -1, np.int32)
-        known = np.flatnonzero(slots != NO_SLOT).astype(np.int32)
-        if len(known) == 0:
-            return Nearest(known, np.empty(0, np.float32), exhaustive=True)
-        position[slots[known]] = known
-        allowed = position >= 0
-        rows, values, exhaustive = await self._run(
-            channel, len(allowed), lambda: index.search(blocks, limit, allowed)
-        )
-        return Nearest(position[rows], values, exhaustive)
+        seqs = np.ascontiguousarray(seqs)
+        found = await self._run(channel, len(seqs), lambda: index.search(query, limit, seqs))
+        return Nearest(*found)
 
     async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
         """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.
@@ -357,33 +341,15 @@ class Vectors:
     # --- what a crash left -------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin to remove files that the database does not know: those of an erasure that a crash cut short, too.
-
-        Files of another embedder go as well; they are made again when it comes back.
-        """
+        """Begin to remove files that the database does not know (`sweep`)."""
         if self._files is not None and self._sweep is None:
-            self._sweep = asyncio.create_task(self._sweep_files(self._files))
+            removing = sweep(self._files, self._reader, self._embedder_id, self._builder)
+            self._sweep = asyncio.create_task(removing)
 
     async def swept(self) -> None:
         """Return when that is done."""
         if self._sweep is not None:
             await asyncio.wait({self._sweep})
-
-    async def _sweep_files(self, files: IndexFiles) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            unknown = await loop.run_in_executor(self._builder, files.found)
-            after: ChannelKey | None = None
-            while unknown and (page := await self._reader.channels(after, CHANNELS_PAGE)):
-                for key in page:
-                    path = files.path(key, self._embedder_id)
-                    if path in unknown and await self._reader.vector_index(key, self._embedder_id):
-                        unknown.remove(path)
-                after = page[-1]
-            for path in unknown:
-                await loop.run_in_executor(self._builder, path.unlink, True)
-        except (BackscrollError, OSError) as error:
-            log.warning("files of indexes cannot be swept: %r", error)
 
     async def settled(self) -> None:
         """Return when no index is being made."""

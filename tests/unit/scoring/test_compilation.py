@@ -18,6 +18,7 @@ from backscroll_scoring import (
     kernels_lexical,
     kernels_memory,
     kernels_strings,
+    kernels_vectors,
     score_rows,
     top_order,
     warm,
@@ -39,6 +40,7 @@ KERNELS = [
     *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
     *(kernels_lexical.bm25, kernels_lexical.best_bm25, kernels_memory.memory_totals),
     *(kernels_strings.find_strings, kernels_strings.number_strings, kernels_strings.enter_slots),
+    *(kernels_vectors.nearest, kernels_vectors.similarities),
 ]
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 

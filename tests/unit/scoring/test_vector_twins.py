@@ -1,71 +1,76 @@
-"""The kernels that compare vectors are their twins. Also run with the JIT off (test_compilation)."""
+"""The kernels that search vectors are their twins. Also run with the JIT off (test_compilation)."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_scoring import kernels_vectors, reference_vectors
-from backscroll_scoring.index import (
-    ExactIndex,
-    SignIndex,
-    VectorRows,
-    normalised,
-    padded,
-    query_blocks,
-    sign_bits,
+from backscroll_scoring import index as indexes
+from backscroll_scoring.index import ScanIndex, Signs, VectorRows, normalised, padded, sign_words
+
+
+@given(
+    *(st.integers(0, 40), st.integers(1, 150), st.booleans(), st.integers(1, 60)),
+    *(st.integers(1, 9), st.integers(0, 2**32 - 1)),
 )
-
-
-@given(st.integers(0, 40), st.integers(1, 150), st.integers(0, 2**32 - 1))
-def test_kernels_and_twins_agree(n: int, dims: int, seed: int) -> None:
+def test_kernels_and_twins_agree(
+    n: int, dims: int, by_signs: bool, limit: int, least: int, seed: int
+) -> None:
+    """Vectors that repeat, so that distances and cosines do; messages in any order, without a vector, out of range."""
     rng = np.random.default_rng(seed)
-    vectors = normalised(rng.normal(size=(n + 1, dims)).astype(np.float32))
-    rows, query = VectorRows.of(vectors[:n]), query_blocks(vectors[n])
-    fast, plain = np.empty(n, np.float32), np.empty(n, np.float32)
-    kernels_vectors.dots(rows.codes, rows.scales, query, fast)
-    reference_vectors.dots(rows.codes, rows.scales, query, plain)
-    assert np.allclose(fast, plain, atol=1e-5)
-    assert np.allclose(fast, vectors[:n] @ vectors[n], atol=0.02)
-    some = rng.integers(0, max(n, 1), size=5 if n else 0).astype(np.int32)
-    at_fast, at_plain = np.empty(len(some), np.float32), np.empty(len(some), np.float32)
-    kernels_vectors.dots_at(rows.codes, rows.scales, query, some, at_fast)
-    reference_vectors.dots_at(rows.codes, rows.scales, query, some, at_plain)
-    assert np.allclose(at_fast, at_plain, atol=1e-5)
-    assert np.array_equal(at_fast, fast[some])
-
-
-@given(st.integers(0, 60), st.integers(1, 3), st.integers(1, 30), st.integers(0, 2**32 - 1))
-def test_sign_candidates_and_their_twin_agree(n: int, words: int, limit: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    few = rng.integers(0, 2**64, size=(4, words), dtype=np.uint64)  # so that distances repeat
-    signs = few[rng.integers(0, 4, size=n)]
-    query = rng.integers(0, 2**64, size=words, dtype=np.uint64)
-    allowed = rng.random(n) < 0.8
-    found = []
-    for engine in (kernels_vectors, reference_vectors):
-        distances, out = np.empty(n, np.int16), np.empty(n, np.int32)
-        count = engine.sign_candidates(signs, query, allowed, limit, distances, out)
-        found.append((distances.tolist(), out[:count].tolist()))
-    assert found[0] == found[1]
-    near = found[0][1]
-    assert near == sorted(set(near))
-    assert (len(near) > 0) == bool(allowed.any())
-
-
-def test_both_engines_of_an_index_agree() -> None:
-    vectors = normalised(np.random.default_rng(5).normal(size=(60, 70)).astype(np.float32))
-    rows, centre = VectorRows.of(vectors), padded(vectors.mean(axis=0, keepdims=True))[0]
-    signs = sign_bits(padded(vectors), centre)
-    allowed, query = np.ones(60, np.bool_), query_blocks(vectors[5])
-    for fast, plain in (
-        (ExactIndex(rows), ExactIndex(rows, use_reference=True)),
-        (SignIndex(rows, signs, centre), SignIndex(rows, signs, centre, use_reference=True)),
-    ):
-        assert (
-            fast.search(query, 7, allowed)[0].tolist()
-            == plain.search(query, 7, allowed)[0].tolist()
+    few = normalised(rng.normal(size=(12, dims)).astype(np.float32))
+    vectors = few[rng.integers(0, 12, size=n)]
+    slot_of = np.full(n + 5, -1, np.int32)
+    slot_of[rng.permutation(n + 5)[:n]] = np.arange(n)
+    centre = padded(few.mean(axis=0, keepdims=True))[0]
+    signs = Signs(sign_words(padded(vectors), centre), centre) if by_signs else indexes.NO_SIGNS
+    seqs = rng.permutation(np.arange(-2, n + 8))[: rng.integers(0, n + 10)]
+    query = rng.normal(size=dims).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indexes, "SIGN_RERANK_LEAST", least)
+        fast, plain = (
+            ScanIndex(VectorRows.of(vectors), slot_of, signs, use_reference=slow)
+            for slow in (False, True)
         )
-        values = fast.similarities(query, allowed).values, plain.similarities(query, allowed).values
-        assert np.allclose(*values, atol=1e-5)
+        found, expected = (one.search(query, limit, seqs) for one in (fast, plain))
+        similar, like = (one.similarities(query, seqs) for one in (fast, plain))
+    assert np.allclose(found[1], expected[1], atol=1e-5)
+    assert found[2] == expected[2] == similar.exhaustive == like.exhaustive
+    slots = [slot_of[seqs[place]] for place in found[0]]
+    same = [slot_of[seqs[place]] for place in expected[0]]
+    assert np.allclose(
+        vectors[slots], vectors[same]
+    )  # two whose cosines are equal but for rounding may change places
+    assert np.array_equal(similar.known, like.known)
+    assert np.allclose(similar.values, like.values, atol=1e-5)
+    assert np.array_equal(similar.values[found[0]], found[1])
+    inside = (seqs >= 0) & (seqs < len(slot_of))
+    has_one = np.zeros(len(seqs), np.bool_)
+    has_one[inside] = slot_of[seqs[inside]] >= 0
+    assert np.array_equal(similar.known, has_one)
+    assert not similar.values[~has_one].any()
+    assert similar.exhaustive or by_signs
+
+
+@given(st.integers(1, 150), st.integers(0, 2**32 - 1))
+def test_codes_are_near_what_they_stand_for(dims: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = normalised(rng.normal(size=(20, dims)).astype(np.float32))
+    one_a_row = np.arange(20)
+    found = ScanIndex(VectorRows.of(vectors), one_a_row.astype(np.int32)).similarities(
+        vectors[3] * 7, one_a_row
+    )
+    assert np.allclose(found.values, vectors @ vectors[3], atol=0.02)
+
+
+def test_of_equal_ones_the_later_place_comes_first() -> None:
+    """What decides is where a message is named, not where its vector lies."""
+    vectors = normalised(np.array([[1, 0], [0, 1], [1, 0], [1, 0]], np.float32))
+    slot_of = np.array([3, 1, 0, 2], np.int32)
+    for slow in (False, True):
+        index = ScanIndex(VectorRows.of(vectors), slot_of, use_reference=slow)
+        assert index.search(vectors[0], 2, np.array([2, 1, 0, 3]))[0].tolist() == [3, 2]
+        assert index.search(vectors[0], 9, np.array([3, 0, 2, 1]))[0].tolist() == [2, 1, 0, 3]
+        assert index.search(vectors[0], 0, np.array([3, 0]))[0].tolist() == []

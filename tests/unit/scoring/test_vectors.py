@@ -7,14 +7,13 @@ import pytest
 
 from backscroll_scoring import hnsw
 from backscroll_scoring.index import (
-    ExactIndex,
     GraphIndex,
-    SignIndex,
+    ScanIndex,
+    Signs,
     VectorRows,
     normalised,
     padded,
-    query_blocks,
-    sign_bits,
+    sign_words,
 )
 
 needs_hnswlib = pytest.mark.skipif(not hnsw.is_available(), reason="a slim install has no hnswlib")
@@ -28,22 +27,33 @@ def clustered(n: int, dims: int = 128, seed: int = 7) -> np.ndarray:
     return normalised((made + 0.1 * rng.normal(size=made.shape)).astype(np.float32))
 
 
-def signs_of(vectors: np.ndarray, **options: bool) -> SignIndex:
-    rows = VectorRows.of(vectors)
+def one_a_row(vectors: np.ndarray) -> np.ndarray:
+    return np.arange(len(vectors), dtype=np.int32)
+
+
+def exact_of(vectors: np.ndarray) -> ScanIndex:
+    return ScanIndex(VectorRows.of(vectors), one_a_row(vectors))
+
+
+def signs_of(vectors: np.ndarray) -> ScanIndex:
     centre = padded(vectors.mean(axis=0, keepdims=True))[0]
-    return SignIndex(rows, sign_bits(padded(vectors), centre), centre, **options)
+    signs = Signs(sign_words(padded(vectors), centre), centre)
+    return ScanIndex(VectorRows.of(vectors), one_a_row(vectors), signs)
 
 
-def recall(index, vectors: np.ndarray, queries: np.ndarray, allowed: np.ndarray) -> float:
-    """Share of the true 20 nearest allowed rows that a search finds."""
+def recall(index, vectors: np.ndarray, queries: np.ndarray, seqs: np.ndarray) -> float:
+    """Share of the true 20 nearest of the messages asked about that a search finds."""
     hits = 0
     for query in queries:
-        truth = np.where(allowed, vectors @ query, -2.0)
-        rows, values, _ = index.search(query_blocks(query), 20, allowed)
+        places, values, _ = index.search(query, 20, seqs)
         assert np.all(np.diff(values) <= 0)
-        assert allowed[rows].all()
-        hits += len(set(np.argsort(-truth)[:20].tolist()) & set(rows.tolist()))
+        truth = np.argsort(-(vectors[seqs] @ query))[:20]
+        hits += len(set(truth.tolist()) & set(places.tolist()))
     return hits / (20 * len(queries))
+
+
+def some_of(vectors: np.ndarray, share: float) -> np.ndarray:
+    return np.flatnonzero(np.random.default_rng(1).random(len(vectors)) < share)
 
 
 def queries_for(vectors: np.ndarray, count: int = 25) -> np.ndarray:
@@ -55,27 +65,33 @@ def queries_for(vectors: np.ndarray, count: int = 25) -> np.ndarray:
 def test_the_exact_index_finds_the_nearest() -> None:
     """int8 codes with a scale for every 64 dimensions lose next to nothing."""
     vectors = clustered(2_000, 512)
-    everything = np.ones(len(vectors), np.bool_)
-    assert (
-        recall(ExactIndex(VectorRows.of(vectors)), vectors, queries_for(vectors), everything)
-        >= 0.98
-    )
+    assert recall(exact_of(vectors), vectors, queries_for(vectors), some_of(vectors, 1.0)) >= 0.98
 
 
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_signs_find_nearly_all(share: float) -> None:
     """Law 2: recall@20 >= .98 of the exact search, also among some of the rows; and it says so."""
     vectors = clustered(12_000, 256)
-    allowed = np.random.default_rng(1).random(len(vectors)) < share
-    index = signs_of(vectors)
-    assert recall(index, vectors, queries_for(vectors), allowed) >= 0.98
-    assert not index.search(query_blocks(vectors[0]), 5, allowed)[2]
+    index, asked = signs_of(vectors), some_of(vectors, share)
+    assert recall(index, vectors, queries_for(vectors), asked) >= 0.98
+    assert not index.search(vectors[0], 5, asked)[2]
+
+
+def test_a_few_rows_are_looked_at_exactly() -> None:
+    """Law 2: where signs would save nothing, an index that has them finds what the exact one finds, and says so."""
+    vectors = clustered(6_000, 128)
+    asked = some_of(vectors, 0.08)
+    for query in queries_for(vectors, 5):
+        found, exact = (
+            one.search(query, 20, asked) for one in (signs_of(vectors), exact_of(vectors))
+        )
+        assert found[2]
+        assert found[0].tolist() == exact[0].tolist()
 
 
 def test_estimates_stay_below_what_is_known() -> None:
     vectors = clustered(6_000, 128)
-    index, query = signs_of(vectors), query_blocks(vectors[11])
-    found = index.similarities(query, np.ones(6_000, np.bool_))
+    found = signs_of(vectors).similarities(vectors[11], np.arange(6_000))
     true = vectors @ vectors[11]
     assert not found.exhaustive
     assert np.isfinite(found.values).all()
@@ -88,17 +104,18 @@ def test_estimates_stay_below_what_is_known() -> None:
 def test_the_graph_finds_nearly_all(share: float) -> None:
     """Law 2: with an exact tail behind it, and among few allowed rows, where the rest of the index takes over."""
     vectors = clustered(5_000, 64)
-    rows = VectorRows.of(vectors)
-    covered = np.arange(5_000) < 4_800
+    exact = exact_of(vectors)
+    covered = np.arange(5_001) < 4_800
     labels = np.arange(4_800, dtype=np.int64)
-    graph = hnsw.Graph.build(rows.vectors()[:4_800, :64].copy(), labels)
-    slot_of = np.arange(5_000, dtype=np.int32)
-    index = GraphIndex(rows, graph, 64, slot_of, covered, ExactIndex(rows))
-    allowed = np.random.default_rng(1).random(5_000) < share
-    assert recall(index, vectors, queries_for(vectors), allowed) >= 0.98
-    tail = np.flatnonzero(allowed & ~covered)[:1]
-    for row in tail:
-        assert index.search(query_blocks(vectors[row]), 1, allowed)[0].tolist() == [row]
+    graph = hnsw.Graph.build(exact.rows.vectors()[:4_800, :64].copy(), labels)
+    index = GraphIndex(graph, covered, exact, exact)
+    asked = some_of(vectors, share)
+    assert recall(index, vectors, queries_for(vectors), asked) >= 0.98
+    last = int(asked[-1])
+    assert last >= 4_800
+    assert asked[index.search(vectors[last], 1, asked)[0]].tolist() == [last]
+    unknown = np.array([7_000, 4_900, 6_000, 12])
+    assert unknown[index.search(vectors[12], 9, unknown)[0]].tolist() == [12, 4_900]
 
 
 @needs_hnswlib
@@ -116,10 +133,24 @@ def test_the_same_vectors_make_the_same_graph(tmp_path) -> None:
 
 @pytest.mark.parametrize("bad", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
 def test_what_has_no_direction_is_refused(bad: list[float]) -> None:
+    vector = np.array(bad, np.float32)
     with pytest.raises(ValueError, match="zero or not finite"):
-        query_blocks(np.array(bad, np.float32))
+        normalised(vector[None, :])
+    for engine in (exact_of(np.eye(2, dtype=np.float32)), signs_of(np.eye(2, dtype=np.float32))):
+        with pytest.raises(ValueError, match="zero, not finite"):
+            engine.search(vector, 1, np.arange(2))
+        with pytest.raises(ValueError, match="zero, not finite"):
+            engine.similarities(vector, np.arange(2))
+
+
+def test_a_question_longer_than_the_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match="too long"):
+        exact_of(np.eye(3, dtype=np.float32)).search(np.ones(65, np.float32), 1, np.arange(2))
 
 
 def test_tiny_and_huge_vectors_have_a_direction() -> None:
     for scale in (1e-38, 1e38):
-        assert np.allclose(normalised(np.full((1, 4), scale, np.float32)), 0.5)
+        vector = np.full(4, scale, np.float32)
+        assert np.allclose(normalised(vector[None, :]), 0.5)
+        found = exact_of(np.eye(4, dtype=np.float32)).search(vector, 1, np.arange(4))
+        assert found[1].tolist() == pytest.approx([0.5], abs=0.01)
