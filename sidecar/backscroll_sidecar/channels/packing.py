@@ -17,10 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.background import in_background
-from backscroll_sidecar.channels.hot import HotChannel, Stretch
+from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.registry import Channels
 from backscroll_sidecar.channels.segments import SEGMENT_ROWS, batch_of_rows, pack
+from backscroll_sidecar.channels.stretches import Stretch, rows_for_segment
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
@@ -112,7 +114,8 @@ class Packer:
         least = LEAST_ROWS if is_quiet else SEGMENT_ROWS
         try:
             while channel is not None and channel is self._channels.hot(key):
-                rows = channel.rows_for_segment(least, SEGMENT_ROWS, MERGED)
+                seqs = channel.view().seq
+                rows = rows_for_segment(seqs, channel.stretches, least, SEGMENT_ROWS, MERGED)
                 if rows is None:
                     return
                 await self._write(key, channel, rows)
@@ -136,4 +139,6 @@ class Packer:
 
 def _packed(view: ChannelView, rows: NDArray[np.intp], revised: dict[int, int]) -> Segment:
     with in_background():
-        return pack(batch_of_rows(view, rows, revised))
+        behind = np.count_nonzero(view.seq > view.seq[rows[-1]])
+        links = kept_links.packed(view, revised) if behind < LEAST_ROWS else kept_links.NOTHING
+        return pack(batch_of_rows(view, rows, revised), links)

@@ -14,13 +14,14 @@ import orjson
 from numpy.typing import NDArray
 
 from backscroll_scoring import Packed
+from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.batch import NONE, SENT, Batch, Runs, terms_of
 from backscroll_sidecar.channels.tool_rounds import ToolIds
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 1
+FORMAT = 2
 """Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
@@ -35,6 +36,7 @@ ARRAYS: Mapping[str, type[np.generic]] = {
     **{f"{name}.ends": np.int32 for name in ("ids", "targets", "words")},
     **{f"{name}.offsets": np.int64 for name in ("keywords", "terms", "mentions")},
     **{f"{name}.values": np.int32 for name in ("keywords", "terms", "mentions")},
+    **kept_links.ARRAYS,
 }
 """In the order in which they stand."""
 ALIGNED = 8
@@ -47,11 +49,11 @@ class BadSegmentError(ValueError):
 
 def format_of(codec: FragmentCodec) -> str:
     """Names what a segment holds: those of another name are never read."""
-    return f"{FORMAT}:{codec.version}"
+    return f"{FORMAT}:{codec.version}:{kept_links.model()}"
 
 
-def pack(batch: Batch) -> Segment:
-    """A batch, at least one row, as a segment."""
+def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment:
+    """A batch, at least one row, as a segment, and with it what is known of the channel's newest rows."""
     seq = batch.sent["seq"]
     arrays: dict[str, NDArray[Any]] = {
         **batch.sent,
@@ -61,6 +63,7 @@ def pack(batch: Batch) -> Segment:
         "starts_with_digit": batch.starts_with_digit,
         "revised": batch.revised.ravel(),
         "body_ends": batch.body_ends,
+        **links,
     }
     for name in ("ids", "targets", "words"):
         strings: Packed = getattr(batch, name)
@@ -117,6 +120,12 @@ def unpack(segment: Segment) -> Batch:
     if not _fits(batch, segment):
         raise BadSegmentError("a segment does not fit together")
     return batch
+
+
+def links_in(segment: Segment) -> kept_links.Arrays:
+    """What `pack` was given with the batch. The segment can be read (`unpack`)."""
+    _, arrays = _taken_apart(segment.columns)
+    return {name: arrays[name] for name in kept_links.ARRAYS}
 
 
 def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[int, int]) -> Batch:
