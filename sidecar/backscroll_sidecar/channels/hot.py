@@ -146,6 +146,7 @@ class HotChannel:
         first, ids_before = len(self), len(self._ids)
         if first == 0:
             self._ids.reserve([batch.ids for batch in batches])
+            self._lexicon.reserve([batch.words for batch in batches])
         new: list[dict[str, NDArray[Any]]] = []
         for batch in batches:
             new.append(self._numbered(batch))

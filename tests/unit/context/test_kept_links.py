@@ -29,7 +29,7 @@ def packed(stored):
 
 
 def loaded(segment, more=(), first=()):
-    """The channel as it is read from a segment and rows, before the first question. `first`: users of a lower number."""
+    """The channel as a load reads it, from a segment and rows; `first`: users who have lower numbers."""
     hot = HotChannel(KEY, PlainCodec())
     for user in first:
         hot.people.intern(user)
