@@ -114,11 +114,14 @@ class Packer:
         least = LEAST_ROWS if is_quiet else SEGMENT_ROWS
         try:
             while channel is not None and channel is self._channels.hot(key):
-                seqs = channel.view().seq
-                rows = rows_for_segment(seqs, channel.stretches, least, SEGMENT_ROWS, MERGED)
+                view, held = channel.view(), tuple(channel.stretches)
+                rows = await asyncio.to_thread(
+                    rows_for_segment, view.seq, held, least, SEGMENT_ROWS, MERGED
+                )
                 if rows is None:
                     return
-                await self._write(key, channel, rows)
+                if channel.generation == view.generation:  # else they are not what was looked at
+                    await self._write(key, channel, view, rows)
         except asyncio.CancelledError:
             self._due[key] = due  # `close` writes the rest
             raise
@@ -127,9 +130,11 @@ class Packer:
         except Exception:
             log.exception("a segment could not be made; its rows are read instead")
 
-    async def _write(self, key: ChannelKey, channel: HotChannel, rows: NDArray[np.intp]) -> None:
+    async def _write(
+        self, key: ChannelKey, channel: HotChannel, view: ChannelView, rows: NDArray[np.intp]
+    ) -> None:
         """One segment. It counts as there from now on: what changes its rows from here on takes it away again."""
-        view, revised = channel.view(), dict(channel.revised)
+        revised = dict(channel.revised)
         stretch = Stretch(view.seq[rows[0]].item(), view.seq[rows[-1]].item())
         others = [one for one in channel.stretches if not stretch.holds(one.first_seq)]
         channel.stretches = [*others, stretch]

@@ -148,6 +148,8 @@ class Channels:
     async def _read(self, key: ChannelKey) -> HotChannel:
         """The channel as the store has it, put together in a thread (law 9)."""
         rows = await self._reader.load_channel(key, self.segment_format)
+        if not rows.parts and not rows.members:
+            return HotChannel(key, self._codec)
         try:
             return await asyncio.to_thread(self._made, key, rows)
         except BadSegmentError:

@@ -6,7 +6,7 @@ transaction that changes one of their rows. A segment is a header in JSON and th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ ARRAYS: Mapping[str, type[np.generic]] = {
     **kept_links.ARRAYS,
 }
 """In the order in which they stand."""
+TOGETHER = 512
+"""So many rows' words are looked up at once: one call into C must not hold the interpreter for long (law 9)."""
 ALIGNED = 8
 _HEADER_SIZE = 4
 
@@ -188,28 +190,34 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
 
 def _terms_of_rows(view: ChannelView, keywords: Runs, texts: Sequence[str]) -> Runs:
     """What the index knows each row by. It is not read backwards: the texts say it again."""
+    ends, blocks = [0], [np.empty(0, np.int32)]
+    for first in range(0, len(texts), TOGETHER):
+        some = texts[first : first + TOGETHER]
+        found = [
+            () if text.isascii() else tuple(_terms(view, text, keywords.run(first + place)))
+            for place, text in enumerate(some)
+        ]
+        flat = view.lexicon.ids.numbers([word for run in found for word in run])
+        numbers, at, runs = np.array(flat, np.int32), 0, []
+        for place, (text, words) in enumerate(zip(some, found, strict=True)):
+            run = keywords.run(first + place) if text.isascii() else numbers[at : at + len(words)]
+            runs.append(run)
+            ends.append(ends[-1] + len(run))
+            at += len(words)
+        blocks.append(np.concatenate(runs))
+    return Runs(np.array(ends, np.int64), np.concatenate(blocks))
+
+
+def _terms(view: ChannelView, text: str, keywords: NDArray[np.int32]) -> Iterable[str]:
     words = view.lexicon.ids
-    found: list[Sequence[str]] = []
-    for text, run in zip(texts, keywords, strict=True):
-        if text.isascii():
-            found.append(())
-        else:
-            found.append([*dict.fromkeys(terms_of(text, [words.word(n) for n in run.tolist()]))])
-    flat = words.numbers([word for run in found for word in run])
-    numbers = np.array(flat, np.int32)
-    ends = np.cumsum([0, *map(len, found)])
-    runs = [
-        run if text.isascii() else numbers[ends[place] : ends[place + 1]]
-        for place, (text, run) in enumerate(zip(texts, keywords, strict=True))
-    ]
-    offsets = np.cumsum([0, *map(len, runs)], dtype=np.int64)
-    return Runs(offsets, np.concatenate(runs) if runs else np.empty(0, np.int32))
+    return dict.fromkeys(terms_of(text, [words.word(number) for number in keywords.tolist()]))
 
 
 def _runs_of(offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.intp]) -> Runs:
-    runs = [values[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
-    ends = np.cumsum([0, *map(len, runs)], dtype=np.int64)
-    return Runs(ends, np.concatenate(runs) if runs else np.empty(0, np.int32))
+    starts, lengths = offsets[rows], np.diff(offsets)[rows]
+    ends = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    return Runs(ends, values[np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)])
 
 
 def _united(
