@@ -74,9 +74,12 @@ class Packer:
             due.last_s = time.monotonic()
 
     def _loaded(self, key: ChannelKey, rows: int) -> None:
-        """A load read so many rows that no segment has: the next one shall not."""
+        """A load read so many rows that no segment has: the next one shall not.
+
+        Not at once: those who wait for the load come first, and what they find out about the rows is kept with them.
+        """
         if rows >= LEAST_ROWS:
-            self._due[key] = _Due(rows, -QUIET_S)
+            self._due[key] = _Due(0, time.monotonic())
 
     async def start(self) -> None:
         """Start the task, once."""
