@@ -30,11 +30,10 @@ class NameParts(dict[str, set[int]]):
 
     def note(self, part: str, user: int) -> None:
         """Enter a user under a part, case-folded and not empty."""
-        known = self.get(part)
-        if known is None:
-            self[part] = {user}
+        if part in self:
+            self[part].add(user)
         else:
-            known.add(user)
+            self[part] = {user}
         if not part.isascii() and _UNSPACED_START.match(part):
             lengths = self.lengths.get(part[0], ())
             if len(part) not in lengths:
