@@ -162,8 +162,12 @@ class StringTable:
         data, ends = np.zeros(size, np.uint8), np.zeros(strings + 1, np.int32)
         data[: self._bytes] = self._data[: self._bytes]
         ends[: count + 1] = self._ends[: count + 1]
-        slots = np.full(1 << (3 * strings // 2).bit_length(), EMPTY, np.int32)
-        kernels.enter_slots(data, ends, slots, count, self._seed)
+        room = 1 << (3 * strings // 2).bit_length()
+        if room == len(self._slots):
+            slots = self._slots.copy()  # the same strings at the same places
+        else:
+            slots = np.full(room, EMPTY, np.int32)
+            kernels.enter_slots(data, ends, slots, count, self._seed)
         self._data, self._ends, self._slots = data, ends, slots
 
 

@@ -266,7 +266,7 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
     requests, lengths = [], []
     for asked in chats.said(LOOK_AHEAD, skip=count):
         request = chats.build_request(channel, asked, profile).SerializeToString()
-        answer = await _once_loaded(call, request)
+        answer = await once_loaded(call, request)
         built = context_pb2.BuildContextResponse.FromString(answer)
         if not chats.is_near(built) or _wants_meaning(built):
             continue
@@ -285,7 +285,7 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
     return Questions(requests, lengths)
 
 
-async def _once_loaded(call: Call, request: bytes) -> bytes:
+async def once_loaded(call: Call, request: bytes) -> bytes:
     """The answer once the channel is in memory: a cold one may take longer than a build waits for it."""
     end_s = time.monotonic() + LOAD_S
     while True:

@@ -82,7 +82,7 @@ async def asked(bench: Bench, count: int) -> tuple[Served, Questions, Questions]
     async def filled() -> tuple[Questions, Questions]:
         vectors.embed_stream(count)
         await bench.fill(served, channel_of(count), count, vectors.embedding_of)
-        await _settled(served)
+        await settled(served.running.pid)
         return await far_questions(served.call(BUILD), channel_of(count), count)
 
     return served, *await bench.once((KIND, count), filled)
@@ -135,13 +135,13 @@ def _is_by_meaning(answer: bytes) -> bool:
     return any(context_pb2.SOURCE_SEMANTIC in item.sources for item in built.items)
 
 
-async def _settled(served: Served) -> None:
+async def settled(pid: int) -> None:
     """Wait until the server makes nothing in the background: vectors' indexes take a minute where there are many."""
     end_s = time.monotonic() + SETTLE_S
-    before = _cpu_s(served.running.pid)
+    before = _cpu_s(pid)
     while time.monotonic() < end_s:
         await asyncio.sleep(LOOK_S)
-        now = _cpu_s(served.running.pid)
+        now = _cpu_s(pid)
         if now - before < IDLE_SHARE * LOOK_S:
             return
         before = now

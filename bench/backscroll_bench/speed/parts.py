@@ -57,4 +57,5 @@ PARTS: Mapping[str, Part] = {
     **{f"peer-{name}": partial(peers.against, name=name) for name in NAMES},
     "start": starts.start,
     "memory": starts.memory,
+    "memory-vectors": starts.memory_with_vectors,
 }

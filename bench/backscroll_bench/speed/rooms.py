@@ -3,49 +3,87 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 from backscroll.v1 import context_pb2
-from backscroll_bench.speed.fixture import BUILD, Bench, Questions, Served, near_questions
+from backscroll_bench.speed.fixture import (
+    BUILD,
+    Bench,
+    Questions,
+    Served,
+    near_questions,
+    once_loaded,
+)
 from backscroll_bench.speed.load import Call, open_channel, unary
 from backscroll_bench.speed.reading import Reading, Readings, latencies
 
 CHANNELS, HISTORY = 100, 10_000
 QUICK_CHANNELS, QUICK_HISTORY = 8, 1_000
 SEED = 7
+COPY_CACHE_KIB = 1 << 20
+"""Room for all pages of the indexes, whose places the rows of one channel are strewn over."""
+TABLES = ("channels", "members", "messages")
+"""What appends write to."""
 
 
 async def many(bench: Bench) -> Readings:
     """Builds about the last lines of random channels, beside R0; every channel was asked once before.
 
-    Readings: p50, p99 (x R0), cold (share of builds whose channel was not in memory).
+    One channel is appended, the others are copies of its rows in the database (`copy_channel`): a million appends take
+    minutes and are measured elsewhere. Readings: p50, p99 (x R0), cold (share of builds whose channel was not in
+    memory).
     """
     count, history = (QUICK_CHANNELS, QUICK_HISTORY) if bench.sizes.quick else (CHANNELS, HISTORY)
     names = [f"room{n}" for n in range(count)]
-    flags = bench.flags(f"{bench.new_name('rooms')}.db", durability="normal")
+    database = f"{bench.new_name('rooms')}.db"
+    flags = bench.flags(database, durability="normal")
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
-            served = Served(running, connection)
-            for name in names:
-                await bench.fill(served, name, history)
+            await bench.fill(Served(running, connection), names[0], history)
+    copy_channel(bench.directory / database, names[0], names[1:])
+    with bench.start(flags) as running:
+        async with open_channel(running.address) as connection:
             call = unary(connection, BUILD)
-            asked = [await near_questions(call, name, "balanced", history) for name in names]
-            mixed = _in_random_channels(asked[0], names, bench.sizes.calls)
+            asked = await near_questions(call, names[0], "balanced", history)
+            for name in names[1:]:
+                await once_loaded(call, _put_to(asked.requests[0], name))
+            mixed = _in_random_channels(asked, names, bench.sizes.calls)
             rounds = await bench.beside_r0(call, mixed, calls=bench.sizes.calls)
             cold = await _cold_share(call, mixed)
     return {**latencies(rounds), "cold": Reading(cold)}
 
 
+def copy_channel(database: Path, name: str, copies: Sequence[str]) -> None:
+    """Write a channel's rows again under other names: what appending the same messages there would have left.
+
+    No server has the database open. Caches of the rows are left out: the first build on a channel makes them.
+    """
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(f"PRAGMA cache_size = -{COPY_CACHE_KIB}")
+        for table in TABLES:
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            rest = ", ".join(column for column in columns if column != "channel")
+            connection.executemany(
+                f"INSERT INTO {table} (channel, {rest}) SELECT ?, {rest} FROM {table} WHERE channel = ?",
+                [(copy, name) for copy in copies],
+            )
+
+
 def _in_random_channels(asked: Questions, names: list[str], count: int) -> Questions:
     """The questions by turns, each put to a channel drawn at random: all channels hold the same lines."""
-    rng, requests = random.Random(SEED), []
-    replies = [asked.replies[n % len(asked.replies)] for n in range(count)]
-    for n in range(count):
-        request = context_pb2.BuildContextRequest.FromString(
-            asked.requests[n % len(asked.requests)]
-        )
-        request.channel = rng.choice(names)
-        requests.append(request.SerializeToString())
-    return Questions(requests, replies)
+    rng = random.Random(SEED)
+    turns = [n % len(asked.requests) for n in range(count)]
+    requests = [_put_to(asked.requests[turn], rng.choice(names)) for turn in turns]
+    return Questions(requests, [asked.replies[turn] for turn in turns])
+
+
+def _put_to(request: bytes, channel: str) -> bytes:
+    other = context_pb2.BuildContextRequest.FromString(request)
+    other.channel = channel
+    return other.SerializeToString()
 
 
 async def _cold_share(call: Call, asked: Questions) -> float:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import time
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from statistics import median
 
-from backscroll.v1 import context_pb2
+import numpy as np
+
+from backscroll.v1 import context_pb2, message_pb2
 from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import (
     BUILD,
+    LOAD_LOOK_S,
+    LOAD_S,
     Bench,
     Served,
     channel_of,
     near_questions,
     stages_of,
 )
-from backscroll_bench.speed.load import closed_loop, open_channel, unary
+from backscroll_bench.speed.load import Call, closed_loop, open_channel, unary
+from backscroll_bench.speed.meaning import settled
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Wrong
+from backscroll_sidecar.models.local_embedder import LOCAL_DIMS, LOCAL_ID
 
 STARTS, QUICK_STARTS = 3, 1
 START_HISTORY = 1_000
 LARGE_HISTORY, QUICK_HISTORY = 100_000, 5_000
+VECTOR_HISTORY = 50_000
 
 
 async def start(bench: Bench) -> Readings:
@@ -66,30 +76,84 @@ async def start(bench: Bench) -> Readings:
 
 
 async def memory(bench: Bench) -> Readings:
-    """Growth of a server's resident memory when it loads a large channel, less the messages' bytes. Reading: bytes.
+    """A message of a channel in memory without vectors. Reading: bytes, see `_growth`."""
 
-    Another one as large is loaded first, so that what a load takes besides is not counted. A body is a serialised
-    message, which holds the text.
-    """
+    async def ask(call: Call, channel: str, count: int) -> None:
+        await near_questions(call, channel, "balanced", count)
+
     count = QUICK_HISTORY if bench.sizes.quick else LARGE_HISTORY
     flags = bench.flags(f"{bench.new_name('memory')}.db", durability="normal")
+    return await _growth(bench, flags, count, ask)
+
+
+async def memory_with_vectors(bench: Bench) -> Readings:
+    """The same with a vector of 512 numbers a message, searched by signs. Reading: bytes, see `_growth`.
+
+    The vectors are random: what they take does not depend on what they mean.
+    """
+
+    async def ask(call: Call, channel: str, count: int) -> None:
+        (said,) = chats.said(1, skip=count)
+        request = chats.build_request(channel, said, "retrieval")
+        request.query_embedding.CopyFrom(_random_vector(said.line.content))
+        await _answered_by_meaning(call, request.SerializeToString())
+
+    count = QUICK_HISTORY if bench.sizes.quick else VECTOR_HISTORY
+    name = f"{bench.new_name('memory-vectors')}.db"
+    flags = bench.flags(name, durability="normal", embedder="local")
+    return await _growth(bench, flags, count, ask, _random_vector)
+
+
+async def _growth(
+    bench: Bench,
+    flags: Sequence[str],
+    count: int,
+    ask: Callable[[Call, str, int], Awaitable[None]],
+    vector_of: chats.VectorOf | None = None,
+) -> Readings:
+    """Growth of a server's resident memory when it loads a channel of `count` messages, less the messages' bytes.
+
+    Another one as large is loaded first, so that what a load takes besides is not counted. A body is a serialised
+    message without its vector, which holds the text. Reading: bytes a message.
+    """
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
             served = Served(running, connection)
-            await bench.fill(served, "first", count)
-            await bench.fill(served, "large", count)
-            for channel in ("first", "large"):  # so that both are read from segments below
-                await near_questions(unary(connection, BUILD), channel, "balanced", count)
+            for channel in ("first", "large"):
+                await bench.fill(served, channel, count, vector_of)
+                await ask(
+                    unary(connection, BUILD), channel, count
+                )  # both are read from segments below
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
             call = unary(connection, BUILD)
-            await near_questions(call, "first", "balanced", count)
+            await ask(call, "first", count)
+            await settled(running.pid)
             before = resident_bytes(running.pid)
-            await near_questions(call, "large", "balanced", count)
+            await ask(call, "large", count)
+            await settled(running.pid)
             grown = resident_bytes(running.pid) - before
     bodies = sum(one.message().ByteSize() for one in chats.said(count))
     details = {"grown_bytes": grown / count, "body_bytes": bodies / count}
     return {"bytes": Reading((grown - bodies) / count, details)}
+
+
+def _random_vector(text: str) -> message_pb2.Embedding:
+    rng = np.random.default_rng(zlib.crc32(text.encode()))
+    values = rng.standard_normal(LOCAL_DIMS).astype("<f4").tobytes()
+    return message_pb2.Embedding(embedder_id=LOCAL_ID, values=values)
+
+
+async def _answered_by_meaning(call: Call, request: bytes) -> None:
+    """Ask until the vectors are in memory, too."""
+    end_s = time.monotonic() + LOAD_S
+    while True:
+        built = context_pb2.BuildContextResponse.FromString(await call(request))
+        if any(context_pb2.SOURCE_SEMANTIC in item.sources for item in built.items):
+            return
+        if time.monotonic() > end_s:
+            raise Wrong("nothing was found by its meaning")
+        await asyncio.sleep(LOAD_LOOK_S)
 
 
 def resident_bytes(pid: int) -> int:

@@ -7,7 +7,7 @@ is called by the first word, whose name is shortened) is `names_called`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -35,10 +35,6 @@ _CALL = re.compile(r"\s*[@\uff20]?([^\s:,;：，；]{2,32})\s?(?:[:;,](?=\s|$)|[
 _TOKEN = re.compile(r"[^\W_][\w\-\[\]`^|]{2,31}")
 _OUTER = re.compile(r"^[\W\d_]+|[\W\d_]+$")
 
-_THANKS = re.compile(
-    r"\b(?:thanks|thank you|thx|thnx|thanx|tnx|ty|tyvm|cheers|appreciated?)\b|谢谢|多谢|感谢|谢了|謝謝|3q",
-    re.ASCII,
-)
 _YES_NO = re.compile(
     r"(?:yes|yep|yup|yeah|yea|ya|no|nope|nah|not|sure|right|correct|true|exactly|indeed|maybe|probably|ok(?:ay)?|k)\b"
     r"|是[的啊呀，,]|是$|对|不|没|有[的啊呀，,]|好|嗯|当然|可以|知道|行|也许|可能",
@@ -49,55 +45,108 @@ _GREETING = re.compile(
     r"|你好|您好|大家好|早上好|晚上好|早安|嗨|哈[喽啰]",
     re.ASCII,
 )
-_QUESTION_WORD = re.compile(
-    r"\b(?:what|wat|how|why|where|when|which|who|whose|is there|any(?:one|body)|does|do you|did|can i|can you|could)\b"
-    r"|什么|甚么|什麼|怎[么麼样]|为何|谁|哪|几|多少|如何|吗|嗎|呢|是不是|有没有|能不能|请问",
-    re.ASCII,
-)
 _CORRECTION = re.compile(
     r"\s*(?:\*+\s?\S+|\S+\s?\*+|s/[^/]*/[^/]*/?g?|i mean\b.*|我是说.*|说错了?.*)\s*$", re.ASCII
 )
 _LINK = re.compile(r"https?://|www\.|(?<!\S)[~.]{0,2}/\w+[/.]\w")
+_DIGIT = re.compile("[0-9]")
 _VERSION = re.compile(r"\d+\.\d+|\b\d{3,}\b", re.ASCII)
-_YOU = re.compile(r"\b(?:you|your|u|ya|yours|you're|youre)\b|[你您]", re.ASCII)
-_FIRST_PERSON = re.compile(r"\b(?:i|im|i'm|my|me|i've|ive|mine)\b|[我咱]", re.ASCII)
 _GOES_ON = re.compile(
     r"(?:and|but|so|or|then|also|because|cause|well|which|though|except|it|it's|its|that|that's|they|he|she|same)\b"
     r"|那|但|所以|而且|因为|还|也|这|他|她|它|不过|然后",
     re.ASCII,
 )
-_LAUGH = re.compile(
-    r"\b(?:lo+l|lmao|rofl|ha(?:ha)+|he(?:he)+|heh)\b|哈哈|呵呵|嘿嘿|[:;]-?[)dp(]", re.ASCII
-)
+_LAUGH = re.compile(r"\b(?:lo+l|lmao|rofl|ha(?:ha)+|he(?:he)+|heh)\b", re.ASCII)
+_IN_A_LAUGH = ("lol", "ool", "lmao", "rofl", "haha", "heh")
+_SMILE = re.compile(r"[:;]-?[)dp(]")
 _COMMAND = re.compile(r"\s*(?:[!.]\w|/\w+\s)")
 
 
+_WORDS: Mapping[str, str] = {
+    "thanks": "thanks thx thnx thanx tnx ty tyvm cheers appreciate appreciated",
+    "question_word": "what wat how why where when which who whose anyone anybody does did could",
+    "you": "you your u ya yours youre",
+    "first_person": "i im my me ive mine",
+}
+_PHRASES: Mapping[str, Sequence[str]] = {
+    "thanks": ("thank you",),
+    "question_word": ("is there", "do you", "can i", "can you"),
+}
+_CHINESE: Mapping[str, str] = {
+    "thanks": "谢谢|多谢|感谢|谢了|謝謝",
+    "question_word": "什么|甚么|什麼|怎[么麼样]|为何|谁|哪|几|多少|如何|吗|嗎|呢|是不是|有没有|能不能|请问",
+    "you": "[你您]",
+    "first_person": "[我咱]",
+    "laugh": "哈哈|呵呵|嘿嘿",
+}
+_ASCII_WORD = re.compile(r"[a-z0-9_]+")
+_BIT_OF_WORD = {word: _BIT[name] for name, words in _WORDS.items() for word in words.split()}
+_SAID = frozenset(_BIT_OF_WORD)
+_BITS_OF_PHRASES = tuple(
+    (phrase, re.compile(rf"\b{phrase}\b", re.ASCII), _BIT[name])
+    for name, phrases in _PHRASES.items()
+    for phrase in phrases
+)
+_BITS_IN_CHINESE = tuple((re.compile(signs), _BIT[name]) for name, signs in _CHINESE.items())
+_BITS_AT_THE_START = tuple(
+    (pattern, _BIT[name])
+    for name, pattern in (
+        ("yes_no", _YES_NO),
+        ("greeting", _GREETING),
+        ("correction", _CORRECTION),
+        ("goes_on", _GOES_ON),
+    )
+)
+
+
 def flags_of(text: str) -> int:
-    """The cues of a text as bits, in the order of `FLAGS`; O(`MAX_CHARS`)."""
+    """The cues of a text as bits, in the order of `FLAGS`; O(`MAX_CHARS`).
+
+    Sets of words and plain strings decide where an expression is worth its search: twice as fast as one
+    alternation a cue.
+    """
     line = text[:MAX_CHARS].lower()
     called = _CALL.match(line)
     body = line[called.end() :] if called else line
-    bits = 0
+    bits = _in_words(body) | _in_signs(body)
+    if not body.isascii():
+        for pattern, bit in _BITS_IN_CHINESE:
+            if pattern.search(body):
+                bits |= bit
+    for pattern, bit in _BITS_AT_THE_START:
+        if pattern.match(body):
+            bits |= bit
     if "?" in line or "\uff1f" in line:
         bits |= _BIT["question_mark"]
-    for name, found in (
-        ("question_word", _QUESTION_WORD.search(body)),
-        ("thanks", _THANKS.search(body)),
-        ("yes_no", _YES_NO.match(body)),
-        ("greeting", _GREETING.match(body)),
-        ("correction", _CORRECTION.match(body)),
-        ("link", _LINK.search(body)),
-        ("version", _VERSION.search(body)),
-        ("you", _YOU.search(body)),
-        ("first_person", _FIRST_PERSON.search(body)),
-        ("goes_on", _GOES_ON.match(body)),
-        ("laugh", _LAUGH.search(body)),
-        ("command", _COMMAND.match(line)),
-    ):
-        if found:
-            bits |= _BIT[name]
+    if _COMMAND.match(line):
+        bits |= _BIT["command"]
     if len(body) < 16 and body.count(" ") < 3:
         bits |= _BIT["short"]
+    return bits
+
+
+def _in_words(body: str) -> int:
+    bits = 0
+    for word in _SAID.intersection(_ASCII_WORD.findall(body)):
+        bits |= _BIT_OF_WORD[word]
+    for phrase, pattern, bit in _BITS_OF_PHRASES:
+        if phrase in body and pattern.search(body):
+            bits |= bit
+    return bits
+
+
+def _in_signs(body: str) -> int:
+    bits = 0
+    if "3q" in body:
+        bits |= _BIT["thanks"]
+    if ("/" in body or "www." in body) and _LINK.search(body):
+        bits |= _BIT["link"]
+    if _DIGIT.search(body) and _VERSION.search(body):
+        bits |= _BIT["version"]
+    if ((":" in body or ";" in body) and _SMILE.search(body)) or (
+        any(map(body.__contains__, _IN_A_LAUGH)) and _LAUGH.search(body)
+    ):
+        bits |= _BIT["laugh"]
     return bits
 
 
@@ -119,10 +168,10 @@ def names_called(
     body = line[called.end() :] if called and addressee >= 0 else line
     tokens = set(_TOKEN.findall(body)) - STOP_WORDS
     if tokens:
-        heads, spoken_for = {token[:3] for token in tokens}, (addressee, author)
-        recent = _Recent(recent_texts)
-        for name, user in names.items():
-            if _head(name) not in heads or user in spoken_for:
+        heads, recent = {token[:3] for token in tokens}, _Recent(recent_texts)
+        for name in [name for name in names if _head(name) in heads]:
+            user = names[name]
+            if user in {addressee, author}:
                 continue
             for token in tokens & _prefixes(name):
                 if recent.is_rare(token):
@@ -139,7 +188,11 @@ def _who(word: str, names: Mapping[str, int], author: int) -> int:
     core = _OUTER.sub("", word) or word
     if len(core) < 3 or core in STOP_WORDS:
         return NOBODY
-    others = [(_core(name), user) for name, user in names.items() if user != author]
+    others = [
+        (known, user)
+        for known, user in zip(map(_core, names), names.values(), strict=True)
+        if known[:1] == core[0] and user != author
+    ]
     for name, user in others:
         if len(name) >= 3 and (name.startswith(core) or core.startswith(name)):
             return user

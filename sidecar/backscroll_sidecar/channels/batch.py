@@ -51,6 +51,10 @@ class Runs:
         offsets = np.array([0, *accumulate(map(len, runs))], np.int64)
         return cls(offsets, np.array([value for run in runs for value in run], np.int32))
 
+    def run(self, row: int) -> NDArray[np.int32]:
+        """The values of one row."""
+        return self.values[self.offsets.item(row) : self.offsets.item(row + 1)]
+
     def __iter__(self) -> Iterator[NDArray[np.int32]]:
         return (self.values[start:end] for start, end in pairwise(self.offsets.tolist()))
 

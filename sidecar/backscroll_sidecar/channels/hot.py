@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns, StringTable
+from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.batch import NONE, SENT, AuthorAs, Batch, Runs, batch_of
 from backscroll_sidecar.channels.bodies import Bodies, BodyColumns, Fragments, Texts
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
@@ -17,6 +17,7 @@ from backscroll_sidecar.channels.lexicon import Lexicon
 from backscroll_sidecar.channels.links import NO_PARENT, NO_ROW, Edges
 from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView, MessageIds
 from backscroll_sidecar.channels.written import Written
@@ -42,18 +43,6 @@ COLUMNS: Mapping[str, type[np.generic]] = {
 """A row's numbers: what was sent, and places in the channel's tables. `start`: of its body (see `Bodies`)."""
 PLACE_IN_TIME = {"time_ms", "seq", "number"}
 """What no edit changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Rows by seq, both ends included."""
-
-    first_seq: int
-    last_seq: int
-
-    def holds(self, seq: int) -> bool:
-        """Whether a row is one of them."""
-        return self.first_seq <= seq <= self.last_seq
 
 
 class HotChannel:
@@ -157,6 +146,7 @@ class HotChannel:
         first, ids_before = len(self), len(self._ids)
         if first == 0:
             self._ids.reserve([batch.ids for batch in batches])
+            self._lexicon.reserve([batch.words for batch in batches])
         new: list[dict[str, NDArray[Any]]] = []
         for batch in batches:
             new.append(self._numbered(batch))
@@ -171,6 +161,12 @@ class HotChannel:
         self._link_new(first, ids_before)
         self._view = None
         self._sort(first)
+
+    def take_links(self, kept: kept_links.Arrays) -> None:
+        """Begin with what a segment keeps of the reply model, if it was made from the rows that are here."""
+        column = {name: self._columns[name].view() for name in ("seq", "state", "author")}
+        self._replies = ReplyMemo(kept_links.unpacked(kept, **column, revised=self.revised))
+        self._view = None
 
     def view(self) -> ChannelView:
         """The channel as it stands, as a value that later changes do not touch."""
@@ -319,34 +315,6 @@ class HotChannel:
         self.stretches = [s for s in self.stretches if not any(map(s.holds, seqs))]
         self._written = self._written.without(seqs)
         self._changed(first)
-
-    def rows_for_segment(self, least: int, full: int, merged: int) -> NDArray[np.intp] | None:
-        """The rows of the segment to write next, in order of arrival; None when there is nothing worth one.
-
-        At most `full` from where no segment holds `least` rows in a row on; a shorter segment right before them is made
-        again with them. Else those of `merged` segments of `full` rows in a row.
-        """
-        seqs = self._columns["seq"].view()
-        order = np.argsort(seqs, kind="stable")
-        seqs = seqs[order]
-        ends = [(one.first_seq, one.last_seq + 1) for one in self.stretches]
-        spans = sorted(map(tuple, np.searchsorted(seqs, np.array(ends).reshape(-1, 2)).tolist()))
-        held, begins = np.zeros(len(seqs), np.bool_), {end: start for start, end in spans}
-        for start, end in spans:
-            held[start:end] = True
-        turns = np.flatnonzero(np.diff(held, prepend=True, append=True))
-        for start, end in turns.reshape(-1, 2).tolist():
-            if end - start >= least:
-                before = begins.get(start, start)
-                first = before if start - before < full else start
-                return order[first : min(end, first + full)]
-        in_a_row = last = 0
-        for start, end in spans:
-            in_a_row = 0 if end - start != full else in_a_row + 1 if start == last else 1
-            last = end
-            if in_a_row == merged:
-                return order[end - merged * full : end]
-        return None
 
     def _link_again(self) -> int:
         """Work out all parents anew; the first row that has another one, or the number of rows."""

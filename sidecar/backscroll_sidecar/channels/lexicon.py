@@ -111,11 +111,13 @@ class Lexicon:
         self._digits = self._digits.copy()
         self._postings.trim(len(self._words))
 
+    def reserve(self, words: Sequence[Packed]) -> None:
+        """Make room for these words, as if all of them were new: growing costs more than what `trim` gives back."""
+        self._words.reserve(words)
+
     def number(self, words: Packed, starts_with_digit: NDArray[np.bool_]) -> NDArray[np.int32]:
         """int32[k]: the numbers of these words, all different; new ones get the next."""
         before = len(self._words)
-        if before == 0:
-            self._words.reserve([words])
         numbers = self._words.add(words)
         if len(self._words) > before:
             is_new = numbers >= before

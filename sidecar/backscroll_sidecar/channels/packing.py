@@ -17,10 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.background import in_background
-from backscroll_sidecar.channels.hot import HotChannel, Stretch
+from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.registry import Channels
 from backscroll_sidecar.channels.segments import SEGMENT_ROWS, batch_of_rows, pack
+from backscroll_sidecar.channels.stretches import Stretch, rows_for_segment
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
@@ -72,9 +74,12 @@ class Packer:
             due.last_s = time.monotonic()
 
     def _loaded(self, key: ChannelKey, rows: int) -> None:
-        """A load read so many rows that no segment has: the next one shall not."""
+        """A load read so many rows that no segment has: the next one shall not.
+
+        Not at once: those who wait for the load come first, and what they find out about the rows is kept with them.
+        """
         if rows >= LEAST_ROWS:
-            self._due[key] = _Due(rows, -QUIET_S)
+            self._due[key] = _Due(0, time.monotonic())
 
     async def start(self) -> None:
         """Start the task, once."""
@@ -112,10 +117,14 @@ class Packer:
         least = LEAST_ROWS if is_quiet else SEGMENT_ROWS
         try:
             while channel is not None and channel is self._channels.hot(key):
-                rows = channel.rows_for_segment(least, SEGMENT_ROWS, MERGED)
+                view, held = channel.view(), tuple(channel.stretches)
+                rows = await asyncio.to_thread(
+                    rows_for_segment, view.seq, held, least, SEGMENT_ROWS, MERGED
+                )
                 if rows is None:
                     return
-                await self._write(key, channel, rows)
+                if channel.generation == view.generation:  # else they are not what was looked at
+                    await self._write(key, channel, view, rows)
         except asyncio.CancelledError:
             self._due[key] = due  # `close` writes the rest
             raise
@@ -124,9 +133,11 @@ class Packer:
         except Exception:
             log.exception("a segment could not be made; its rows are read instead")
 
-    async def _write(self, key: ChannelKey, channel: HotChannel, rows: NDArray[np.intp]) -> None:
+    async def _write(
+        self, key: ChannelKey, channel: HotChannel, view: ChannelView, rows: NDArray[np.intp]
+    ) -> None:
         """One segment. It counts as there from now on: what changes its rows from here on takes it away again."""
-        view, revised = channel.view(), dict(channel.revised)
+        revised = dict(channel.revised)
         stretch = Stretch(view.seq[rows[0]].item(), view.seq[rows[-1]].item())
         others = [one for one in channel.stretches if not stretch.holds(one.first_seq)]
         channel.stretches = [*others, stretch]
@@ -136,4 +147,6 @@ class Packer:
 
 def _packed(view: ChannelView, rows: NDArray[np.intp], revised: dict[int, int]) -> Segment:
     with in_background():
-        return pack(batch_of_rows(view, rows, revised))
+        behind = np.count_nonzero(view.seq > view.seq[rows[-1]])
+        links = kept_links.packed(view, revised) if behind < LEAST_ROWS else kept_links.NOTHING
+        return pack(batch_of_rows(view, rows, revised), links)

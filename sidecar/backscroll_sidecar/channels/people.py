@@ -30,11 +30,14 @@ class NameParts(dict[str, set[int]]):
 
     def note(self, part: str, user: int) -> None:
         """Enter a user under a part, case-folded and not empty."""
-        self.setdefault(part, set()).add(user)
-        if not part[0].isascii() and _UNSPACED_START.match(part):
-            known = self.lengths.get(part[0], ())
-            if len(part) not in known:
-                self.lengths[part[0]] = tuple(sorted((*known, len(part)), reverse=True))
+        if part in self:
+            self[part].add(user)
+        else:
+            self[part] = {user}
+        if not part.isascii() and _UNSPACED_START.match(part):
+            lengths = self.lengths.get(part[0], ())
+            if len(part) not in lengths:
+                self.lengths[part[0]] = tuple(sorted((*lengths, len(part)), reverse=True))
 
     def clear(self) -> None:
         """Forget all."""
@@ -97,7 +100,7 @@ class People:
             names = tuple(filter(None, (member.name, *member.former_names, *member.aliases)))
             before = self._member_names.get(index, ())
             self._member_names[index] = names
-            if set(before).issubset(names):
+            if not before or set(before).issubset(names):
                 for name in names:
                     self._note_name(name, member.user_id)
             else:
@@ -137,14 +140,14 @@ class People:
         known = self._by_name.get(folded, user_id)
         self._by_name[folded] = user_id if known == user_id else AMBIGUOUS
         self.longest_name_chars = max(self.longest_name_chars, len(folded))
-        parts = {folded} if folded.isalnum() else {folded, *_NAME_PART.findall(folded)}
+        parts = (folded,) if folded.isalnum() else {folded, *_NAME_PART.findall(folded)}
         for part in parts:
             if len(part) > 1:
                 self.by_name_part.note(part, self.index[user_id])
 
 
 def _set_or_drop(table: dict[int, int], index: int, value: int | None) -> None:
-    if value is None:
-        table.pop(index, None)
-    else:
+    if value is not None:
         table[index] = value
+    elif table:
+        table.pop(index, None)

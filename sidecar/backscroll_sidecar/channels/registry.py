@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from backscroll_sidecar.channels.background import in_background
 from backscroll_sidecar.channels.batch import batch_of
-from backscroll_sidecar.channels.hot import HotChannel, Stretch
-from backscroll_sidecar.channels.segments import BadSegmentError, format_of, unpack
+from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.segments import BadSegmentError, format_of, links_in, unpack
+from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey, Member
 from backscroll_sidecar.ports import Applied, ChannelRows, FragmentCodec, HistoryReader, Segment
@@ -147,6 +148,8 @@ class Channels:
     async def _read(self, key: ChannelKey) -> HotChannel:
         """The channel as the store has it, put together in a thread (law 9)."""
         rows = await self._reader.load_channel(key, self.segment_format)
+        if not rows.parts and not rows.members:
+            return HotChannel(key, self._codec)
         try:
             return await asyncio.to_thread(self._made, key, rows)
         except BadSegmentError:
@@ -166,6 +169,9 @@ class Channels:
                     channel.stretches.append(Stretch(part.first_seq, part.last_seq))
                 else:
                     channel.loose_count += len(part)
+            segments = [part for part in rows.parts if isinstance(part, Segment)]
+            if segments:
+                channel.take_links(links_in(segments[-1]))
             channel.view()
         return channel
 

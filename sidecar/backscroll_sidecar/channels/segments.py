@@ -6,7 +6,7 @@ transaction that changes one of their rows. A segment is a header in JSON and th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ import orjson
 from numpy.typing import NDArray
 
 from backscroll_scoring import Packed
+from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.batch import NONE, SENT, Batch, Runs, terms_of
 from backscroll_sidecar.channels.tool_rounds import ToolIds
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 1
+FORMAT = 2
 """Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
@@ -35,8 +36,11 @@ ARRAYS: Mapping[str, type[np.generic]] = {
     **{f"{name}.ends": np.int32 for name in ("ids", "targets", "words")},
     **{f"{name}.offsets": np.int64 for name in ("keywords", "terms", "mentions")},
     **{f"{name}.values": np.int32 for name in ("keywords", "terms", "mentions")},
+    **kept_links.ARRAYS,
 }
 """In the order in which they stand."""
+TOGETHER = 512
+"""So many rows' words are looked up at once: one call into C must not hold the interpreter for long (law 9)."""
 ALIGNED = 8
 _HEADER_SIZE = 4
 
@@ -47,11 +51,11 @@ class BadSegmentError(ValueError):
 
 def format_of(codec: FragmentCodec) -> str:
     """Names what a segment holds: those of another name are never read."""
-    return f"{FORMAT}:{codec.version}"
+    return f"{FORMAT}:{codec.version}:{kept_links.model()}"
 
 
-def pack(batch: Batch) -> Segment:
-    """A batch, at least one row, as a segment."""
+def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment:
+    """A batch, at least one row, as a segment, and with it what is known of the channel's newest rows."""
     seq = batch.sent["seq"]
     arrays: dict[str, NDArray[Any]] = {
         **batch.sent,
@@ -61,6 +65,7 @@ def pack(batch: Batch) -> Segment:
         "starts_with_digit": batch.starts_with_digit,
         "revised": batch.revised.ravel(),
         "body_ends": batch.body_ends,
+        **links,
     }
     for name in ("ids", "targets", "words"):
         strings: Packed = getattr(batch, name)
@@ -117,6 +122,12 @@ def unpack(segment: Segment) -> Batch:
     if not _fits(batch, segment):
         raise BadSegmentError("a segment does not fit together")
     return batch
+
+
+def links_in(segment: Segment) -> kept_links.Arrays:
+    """What `pack` was given with the batch. The segment can be read (`unpack`)."""
+    _, arrays = _taken_apart(segment.columns)
+    return {name: arrays[name] for name in kept_links.ARRAYS}
 
 
 def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[int, int]) -> Batch:
@@ -179,28 +190,34 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
 
 def _terms_of_rows(view: ChannelView, keywords: Runs, texts: Sequence[str]) -> Runs:
     """What the index knows each row by. It is not read backwards: the texts say it again."""
+    ends, blocks = [0], [np.empty(0, np.int32)]
+    for first in range(0, len(texts), TOGETHER):
+        some = texts[first : first + TOGETHER]
+        found = [
+            () if text.isascii() else tuple(_terms(view, text, keywords.run(first + place)))
+            for place, text in enumerate(some)
+        ]
+        flat = view.lexicon.ids.numbers([word for run in found for word in run])
+        numbers, at, runs = np.array(flat, np.int32), 0, []
+        for place, (text, words) in enumerate(zip(some, found, strict=True)):
+            run = keywords.run(first + place) if text.isascii() else numbers[at : at + len(words)]
+            runs.append(run)
+            ends.append(ends[-1] + len(run))
+            at += len(words)
+        blocks.append(np.concatenate(runs))
+    return Runs(np.array(ends, np.int64), np.concatenate(blocks))
+
+
+def _terms(view: ChannelView, text: str, keywords: NDArray[np.int32]) -> Iterable[str]:
     words = view.lexicon.ids
-    found: list[Sequence[str]] = []
-    for text, run in zip(texts, keywords, strict=True):
-        if text.isascii():
-            found.append(())
-        else:
-            found.append([*dict.fromkeys(terms_of(text, [words.word(n) for n in run.tolist()]))])
-    flat = words.numbers([word for run in found for word in run])
-    numbers = np.array(flat, np.int32)
-    ends = np.cumsum([0, *map(len, found)])
-    runs = [
-        run if text.isascii() else numbers[ends[place] : ends[place + 1]]
-        for place, (text, run) in enumerate(zip(texts, keywords, strict=True))
-    ]
-    offsets = np.cumsum([0, *map(len, runs)], dtype=np.int64)
-    return Runs(offsets, np.concatenate(runs) if runs else np.empty(0, np.int32))
+    return dict.fromkeys(terms_of(text, [words.word(number) for number in keywords.tolist()]))
 
 
 def _runs_of(offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.intp]) -> Runs:
-    runs = [values[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
-    ends = np.cumsum([0, *map(len, runs)], dtype=np.int64)
-    return Runs(ends, np.concatenate(runs) if runs else np.empty(0, np.int32))
+    starts, lengths = offsets[rows], np.diff(offsets)[rows]
+    ends = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    return Runs(ends, values[np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)])
 
 
 def _united(

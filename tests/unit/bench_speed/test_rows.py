@@ -22,7 +22,7 @@ def test_the_table_is_whole():
         "kernel-1m", "kernel-python", "kernel-numpy", "assembly",
         "semantic-10k", "semantic-30k", "semantic-100k", "semantic-filtered",
         "append-50", "append-50-rate", "append-single-normal", "append-single-full",
-        "delta", "delta-burst", "first-delta", "ingest-p99", "start", "first-build", "memory",
+        "delta", "delta-burst", "first-delta", "ingest-p99", "start", "first-build", "memory", "memory-vectors",
         "peer-mem0-qdrant", "peer-mem0-faiss", "peer-chromadb", "peer-langgraph", "peer-llamaindex",
     }  # fmt: skip
 

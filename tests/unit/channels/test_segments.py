@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backscroll_scoring.links import first_row
 from backscroll_sidecar.channels import Channels, HotChannel, Packer
 from backscroll_sidecar.channels.packing import LEAST_ROWS
 from backscroll_sidecar.channels.segments import (
@@ -19,6 +20,7 @@ from backscroll_sidecar.channels.segments import (
     pack,
     unpack,
 )
+from backscroll_sidecar.context.replies import linked, missing_rows
 from backscroll_sidecar.domain import ToolCallPart, ToolResultPart
 from backscroll_sidecar.ports import Applied, Change, Segment, SegmentsChange
 from backscroll_sidecar.store.sqlite import SqliteStore
@@ -203,3 +205,16 @@ async def test_another_encoding_reads_rows(shop: Shop) -> None:
     other.codec.version = "newer"
     other.channels = Channels(shop.store, other.codec)
     assert await other.parts() == [100]
+
+
+async def test_what_a_build_found_out_is_there_after_the_next_load(shop: Shop) -> None:
+    """Law 2: the rows a build looked through are looked through again only when one of the channel is another."""
+    await shop.apply(lines(0, 900))
+    await shop.read()
+    linked(shop.channels.hot_view(ROOM), 900)
+    await shop.packer.pack_all()
+    await shop.read()
+    assert missing_rows(shop.channels.hot_view(ROOM), 900) == 0
+    await shop.apply(edit("m7", "something else"))
+    await shop.read()
+    assert missing_rows(shop.channels.hot_view(ROOM), 900) == 900 - first_row(900)
