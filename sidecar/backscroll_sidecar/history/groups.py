@@ -17,11 +17,13 @@ from backscroll_sidecar.ports import (
     TurnChange,
     VectorsChange,
 )
+from backscroll_sidecar.values import quick
 
 ITEM_BYTES = 1_024
 PUBLISH_SLICE = 32
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Pending:
     """A change on its way to the store, and who waits for it (nobody waits for events)."""
