@@ -81,8 +81,8 @@ def apply_group(
         with transaction(connection):
             for run in runs(changes):
                 if isinstance(run[0], EraseChange):
-                    known.clear()
                     applied.append(erase(connection, run[0]))
+                    known.clear()
                     continue
                 plan = decide(run, find_facts(connection, needs_of(run), known))
                 write_plan(connection, plan)
