@@ -2,7 +2,8 @@
 
 Why a task of its own: a request can be cancelled at any await, a transaction must not be (a task cancelled between
 INSERT and COMMIT leaves the transaction open, and the next commit makes the abandoned row permanent). So requests
-queue their change and wait for a future; the writer commits together what came in while the last group committed.
+queue their change and wait for a future; the writer commits together what came in while the last group committed, and
+what comes right behind it.
 
     submit → queue → group → store.apply (one transaction) → publish to hot channels → resolve futures
 """
