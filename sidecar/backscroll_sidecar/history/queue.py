@@ -100,6 +100,14 @@ class WriteQueue:
         """Return when there is work, or after `wake`."""
         await self._work.wait()
 
+    async def gather(self, rounds: int, items: int) -> None:
+        """Return when nothing came for so many rounds of the loop, or when so many items are queued."""
+        seen, quiet = self.items, 0
+        while quiet < rounds and self.items < items:
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if self.items == seen else 0
+            seen = self.items
+
     def wake(self) -> None:
         """Let `wait` return from now on, work or not."""
         self._work.set()

@@ -28,6 +28,8 @@ MAX_ROSTERS = 1_000
 MAX_ENTRIES = 200_000
 """Names, users and message ids in all rosters together, some 150 bytes each; one roster always stays."""
 RECENT_TYPES = 256
+NOBODY = ""
+"""Stands for the user of a name that nobody has: no id is empty."""
 
 
 class ChannelRoster(StaticRoster):
@@ -58,9 +60,9 @@ class ChannelRoster(StaticRoster):
             + len(self._questions) + len(self._aliases)
         )  # fmt: skip
 
-    def knows(self, name: str) -> bool:
-        """Whether anybody has that name, be it one or several."""
-        return name.casefold() in self._user_ids
+    def look_up(self, folded: str, unknown: str) -> str | None:
+        """The user of a case-folded name, None when several have it, `unknown` when nobody has."""
+        return self._user_ids.get(folded, unknown)
 
     def is_question(self, message_id: str) -> bool | None:
         """Whether a message asks something; None when it is not among the last ones seen here."""
@@ -68,10 +70,7 @@ class ChannelRoster(StaticRoster):
 
     def note_type(self, message_id: str, message_type: MessageType) -> None:
         """Remember whether a message asks something, for those that answer it; the oldest is forgotten."""
-        self._questions.pop(message_id, None)
-        self._questions[message_id] = message_type is MessageType.QUESTION
-        if len(self._questions) > RECENT_TYPES:
-            del self._questions[next(iter(self._questions))]
+        _note_type(self._questions, message_id, message_type)
 
     def take(self, applied: Applied) -> bool:
         """Learn from a committed change; False when names were taken away, so that it must be loaded anew."""
@@ -116,27 +115,34 @@ class ChannelRoster(StaticRoster):
             self._last_ms[author.id] = row.rank_time_ms
 
 
-class BatchRoster(ChannelRoster):
+class BatchRoster(StaticRoster):
     """A channel's roster and, on top of it, what the batch being analysed says itself; dies with the batch."""
 
-    def __init__(self, base: ChannelRoster | None) -> None:
+    def __init__(self, base: ChannelRoster) -> None:
         super().__init__()
-        self._base = base or ChannelRoster()
-        self.longest_name_chars = self._base.longest_name_chars
+        self._base = base
+        self._questions: dict[str, bool] = {}
+        self.longest_name_chars = base.longest_name_chars
 
     def user_for_name(self, name: str) -> str | None:
-        if not self.knows(name):
-            return self._base.user_for_name(name)
-        mine = super().user_for_name(name)
-        agreed = not self._base.knows(name) or mine == self._base.user_for_name(name)
-        return mine if agreed else None
+        folded = name.casefold()
+        theirs = self._base.look_up(folded, NOBODY)
+        mine = self._user_ids.get(folded, theirs)
+        if theirs not in {NOBODY, mine}:
+            return None
+        return None if mine == NOBODY else mine
 
     def last_message_id(self, user_id: str) -> str | None:
-        return super().last_message_id(user_id) or self._base.last_message_id(user_id)
+        return self._last.get(user_id) or self._base.last_message_id(user_id)
 
     def is_question(self, message_id: str) -> bool | None:
-        mine = super().is_question(message_id)
+        """Whether a message asks something; None when it is not among the last ones seen here."""
+        mine = self._questions.get(message_id)
         return self._base.is_question(message_id) if mine is None else mine
+
+    def note_type(self, message_id: str, message_type: MessageType) -> None:
+        """Remember whether a message asks something, for those that answer it; the oldest is forgotten."""
+        _note_type(self._questions, message_id, message_type)
 
     def note(self, message: Message, message_type: MessageType) -> None:
         """Learn from a message of the batch that was just analysed."""
@@ -145,6 +151,13 @@ class BatchRoster(ChannelRoster):
         else:
             self.note_author(message.author, message.id)
         self.note_type(message.id, message_type)
+
+
+def _note_type(questions: dict[str, bool], message_id: str, message_type: MessageType) -> None:
+    questions.pop(message_id, None)
+    questions[message_id] = message_type is MessageType.QUESTION
+    if len(questions) > RECENT_TYPES:
+        del questions[next(iter(questions))]
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,8 @@
 
 Why a task of its own: a request can be cancelled at any await, a transaction must not be (a task cancelled between
 INSERT and COMMIT leaves the transaction open, and the next commit makes the abandoned row permanent). So requests
-queue their change and wait for a future; the writer commits together what came in while the last group committed.
+queue their change and wait for a future; the writer commits together what came in while the last group committed, and
+what comes right behind it.
 
     submit → queue → group → store.apply (one transaction) → publish to hot channels → resolve futures
 """
@@ -22,6 +23,7 @@ from backscroll_sidecar.history.groups import (
     PUBLISH_SLICE,
     GroupReport,
     Pending,
+    joined_by_channel,
     pend,
     publish_slices,
 )
@@ -34,6 +36,11 @@ logger = logging.getLogger(__name__)
 MAX_GROUP_ITEMS = 5_000
 MAX_GROUP_BYTES = 32 * 1024 * 1024
 RESOLVE_SLICE = 256
+CROWD_ROUNDS, LONE_ROUNDS = 20, 4
+"""A group is taken when nothing came for so many rounds of the loop: 100 or 20 µs of an idle one; of a busy one as long
+as somebody who was just answered needs to ask again."""
+GATHERED_ITEMS = 32
+"""A group of so many rows shares what a commit costs by itself among enough."""
 
 # The event loop holds its tasks weakly: without this a writer that nobody names could be collected (S5-56).
 _running: set[asyncio.Task[None]] = set()
@@ -147,14 +154,17 @@ class Writer:
         """
         if self._task is None or self._stopping:
             raise StoreUnavailable("the server is not accepting writes")
-        future: asyncio.Future[Applied] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Applied] = loop.create_future()
         await self._queue.put(pend(change, future), deadline_s)
-        left_s = None if deadline_s is None else deadline_s - time.monotonic()
-        # `wait` never cancels what it waits for, and costs a third of a shield under a timeout.
-        done, _ = await asyncio.wait((future,), timeout=left_s)
-        if not done:
-            raise DeadlineExceeded("the deadline passed before the commit")
-        return future.result()
+        if deadline_s is None:
+            return await future
+        # A timer and a future of its own: a fifth of what waiting under a timeout costs.
+        timer = loop.call_later(deadline_s - time.monotonic(), _expire, future)
+        try:
+            return await future
+        finally:
+            timer.cancel()
 
     def submit_nowait(self, change: EventsChange) -> bool:
         """Queue events to be recorded, or drop and count them; never wait, never raise (S5-21).
@@ -202,11 +212,13 @@ class Writer:
     # --- the task ----------------------------------------------------------------------------------
 
     async def _run(self) -> None:
+        rounds = LONE_ROUNDS
         while True:
             if not self._queue:
                 if self._stopping:
                     return
                 await self._queue.wait()
+            await self._queue.gather(rounds, GATHERED_ITEMS)
             group = self._queue.take(MAX_GROUP_ITEMS, MAX_GROUP_BYTES)
             if not group:
                 continue
@@ -217,6 +229,8 @@ class Writer:
             finally:
                 for pending in group:  # whatever happened, nobody is left waiting
                     _fail(pending, StoreUnavailable("the outcome of the commit is unknown"))
+            # Who commits together asks again together; a lone caller shall not wait long for nobody.
+            rounds = CROWD_ROUNDS if len(group) > 1 or self._queue else LONE_ROUNDS
 
     async def _commit(self, group: list[Pending]) -> None:
         group = self._admitted(group)
@@ -275,16 +289,19 @@ class Writer:
 
     async def _publish(self, group: list[Pending], outcomes: Sequence[Outcome]) -> None:
         rows = 0
-        for pending, outcome in zip(group, outcomes, strict=True):
-            if isinstance(outcome, BackscrollError):
-                continue
-            for piece in publish_slices(outcome):
+        done = [
+            (pending.change, outcome)
+            for pending, outcome in zip(group, outcomes, strict=True)
+            if isinstance(outcome, Applied)
+        ]
+        for key, applied in joined_by_channel(done):
+            for piece in publish_slices(applied):
                 if rows >= PUBLISH_SLICE:
                     await asyncio.sleep(0)
                     rows = 0
                 rows += max(len(piece.stored), len(piece.members), len(piece.vectors), 1)
                 try:
-                    self._publisher.publish(pending.change.key, piece)
+                    self._publisher.publish(key, piece)
                 except Exception:
                     self.publish_failures += 1
                     logger.exception("a publisher failed; the commit stands")
@@ -296,6 +313,11 @@ class Writer:
                 _fail(pending, outcome)
             elif pending.future is not None and not pending.future.done():
                 pending.future.set_result(outcome)
+
+
+def _expire(future: asyncio.Future[Applied]) -> None:
+    if not future.done():
+        future.set_exception(DeadlineExceeded("the deadline passed before the commit"))
 
 
 def _fail(pending: Pending, error: BackscrollError) -> None:

@@ -17,6 +17,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports.segments import Segment
 from backscroll_sidecar.ports.vectors import IndexRecord, KeptVector, MessageVector
+from backscroll_sidecar.values import quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class TurnMark:
     shown: frozenset[str] = frozenset()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AppendChange:
     """Store these messages of one channel. `analyses` and `rank_times_ms` run parallel to `messages`."""
@@ -168,6 +170,7 @@ class EraseReceipt:
     counts: Mapping[str, int]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What one change did.

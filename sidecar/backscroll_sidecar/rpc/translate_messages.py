@@ -64,9 +64,9 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
     _check_crowd(len(parts), "parts", MAX_PARTS)
     _check_crowd(len(mentions), "mentions", MAX_MENTIONS)
     _check_crowd(len(embeddings), "embeddings", MAX_EMBEDDINGS)
-    content = parts_from_proto(parts)
-    role = enum_value(ROLE_WORDS, message.role, "role")
-    if not message.role and any(isinstance(part, ToolResultPart) for part in content):
+    content, number = parts_from_proto(parts), message.role
+    role = enum_value(ROLE_WORDS, number, "role")
+    if not number and ToolResultPart in map(type, content):
         role = Role.TOOL
     return Message(
         message.id,

@@ -9,17 +9,18 @@ import weakref
 
 import pytest
 
-from backscroll_sidecar.domain import AppendOutcome
+from backscroll_sidecar.domain import AppendOutcome, ChannelKey
 from backscroll_sidecar.errors import (
     Conflict,
     DeadlineExceeded,
     StoreUnavailable,
 )
-from backscroll_sidecar.history.groups import PUBLISH_SLICE
-from backscroll_sidecar.history.writer import MAX_GROUP_ITEMS, Writer
-from backscroll_sidecar.ports import Applied
+from backscroll_sidecar.history.groups import PUBLISH_SLICE, joined_by_channel
+from backscroll_sidecar.history.writer import CROWD_ROUNDS, MAX_GROUP_ITEMS, Writer
+from backscroll_sidecar.ports import Applied, RecallChange
 from tests.unit.history.fakes import (
     KEY,
+    NOW_MS,
     Recorder,
     append_change,
     blocked,
@@ -147,6 +148,59 @@ class TestGroups:
         assert recorder.ids == [f"m{i}" for i in range(count)]
         assert max(len(applied.stored) for _, applied in recorder.published) == PUBLISH_SLICE
         assert turns_of_others > 4
+
+    async def test_callers_who_were_answered_together_commit_together_again(self, writer, store):
+        """Some ask again a few rounds of the loop later than others: one commit all the same."""
+        first = await blocked(store, writer)
+        tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(2)]
+        await spin()
+        store.open.set()
+        await asyncio.gather(first, *tasks)
+
+        async def ask(id: str, rounds: int) -> None:
+            await spin(rounds)
+            await writer.submit(append_change(id))
+
+        await asyncio.gather(*(ask(f"n{i}", 3 * i) for i in range(6)))
+        assert [len(group) for group in store.groups] == [1, 2, 6]
+
+    async def test_a_lone_caller_is_not_kept_waiting_for_others(self, writer, store):
+        for i in range(3):
+            task = asyncio.create_task(writer.submit(append_change(f"m{i}")))
+            await spin(CROWD_ROUNDS // 2)
+            assert f"m{i}" in store.ids
+            await task
+
+    async def test_appends_of_a_group_to_one_channel_are_published_as_one(
+        self, writer, store, recorder
+    ):
+        other = ChannelKey(KEY.tenant, "other")
+        first = await blocked(store, writer)
+        asked = [("a", KEY), ("b", other), ("c", KEY), ("d", other)]
+        tasks = [
+            asyncio.create_task(writer.submit(append_change(id, key=key))) for id, key in asked
+        ]
+        await spin()
+        store.open.set()
+        answers = await asyncio.gather(first, *tasks)
+        assert [one.append_results[0].message_id for one in answers] == ["first", *"abcd"]
+        assert [
+            (key.channel, [row.message.id for row in applied.stored])
+            for key, applied in recorder.published
+        ] == [(KEY.channel, ["first"]), (KEY.channel, ["a", "c"]), ("other", ["b", "d"])]
+
+    async def test_what_changes_a_row_is_published_behind_the_append_that_stored_it(self):
+        """An edit of a row that is not there yet would be lost."""
+        rows = [stored(message(id), seq) for seq, id in enumerate("abc", 1)]
+        recalled = Applied(stored=(stored(message("a"), 1, revision=1),))
+        done = [
+            (append_change("a"), Applied(stored=(rows[0],))),
+            (append_change("b"), Applied(stored=(rows[1],))),
+            (RecallChange(KEY, "a", NOW_MS), recalled),
+            (append_change("c"), Applied(stored=(rows[2],))),
+        ]
+        published = [applied.stored for _, applied in joined_by_channel(done)]
+        assert published == [(rows[0], rows[1]), recalled.stored, (rows[2],)]
 
     async def test_erased_ids_and_members_are_published_once(self, make, store, recorder):
         rows = tuple(stored(message(f"m{i}"), i + 1) for i in range(2 * PUBLISH_SLICE))

@@ -17,9 +17,10 @@ import pytest
 
 from backscroll_sidecar.domain import Author
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
+from backscroll_sidecar.ports import EraseChange
 from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.store.sqlite.failures import is_connection_usable_after, typed
-from tests.contract.store.builders import append, message, put, rows
+from tests.contract.store.builders import NOON_MS, ROOM, append, message, put, rows
 
 BIG = "x" * 60_000
 
@@ -48,6 +49,25 @@ async def test_a_full_disk_refuses_the_whole_group_and_reads_go_on(store: Sqlite
     await set_pragma(store, "max_page_count = 1000000")
     _, second = await store.apply(group)
     assert [r.seq for r in second.append_results] == list(range(3, 23))
+
+
+async def test_people_of_a_group_that_was_rolled_back_are_not_known(store: SqliteStore) -> None:
+    """What the store keeps in mind of its last groups is what they left behind, not what they tried."""
+    new = message("new", author=Author("u-new", "Nadia"))
+    no_text = EraseChange(ROOM, ("\ud800",), "", NOON_MS)
+    with pytest.raises(TypeError, match="surrogates"):
+        await store.apply([append(new), no_text])
+    (applied,) = await store.apply([append(new)])
+    assert [(one.user_id, one.name) for one in applied.members] == [("u-new", "Nadia")]
+    assert [one.user_id for one in await store.members(ROOM)] == ["u-alice", "u-new"]
+
+
+async def test_people_who_were_erased_are_not_known(store: SqliteStore) -> None:
+    """Nor is their name, which goes with them (N-10)."""
+    await store.apply([EraseChange(ROOM, (), "u-alice", NOON_MS)])
+    (applied,) = await store.apply([append(message("m2"))])
+    assert [one.name for one in applied.members] == ["Alice"]
+    assert applied.append_results[0].seq == 2
 
 
 async def test_a_read_only_connection_is_replaced(store: SqliteStore) -> None:

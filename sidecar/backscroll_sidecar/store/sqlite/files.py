@@ -26,6 +26,8 @@ _CACHE_KIB = 32 * 1024
 _CHECKPOINT_PAGES = 4_000
 """16 MiB of log between checkpoints: a page changed by many groups is copied back once."""
 _LOG_KEPT_BYTES = 64 * 1024 * 1024
+_PREPARED_STATEMENTS = 512
+"""Those that insert rows come in one for each number of rows."""
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 
 
@@ -161,7 +163,12 @@ def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_TIMEOUT_MS / 1000)
+    connection = sqlite3.connect(
+        path,
+        isolation_level=None,
+        timeout=_BUSY_TIMEOUT_MS / 1000,
+        cached_statements=_PREPARED_STATEMENTS,
+    )
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
     return connection
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import TypeVar
 
 import orjson
 
@@ -19,6 +20,7 @@ from backscroll_sidecar.store.facts import (
     Needs,
     OldRevision,
     Person,
+    Place,
     Plan,
     Record,
     dedupe_digest,
@@ -39,20 +41,56 @@ from backscroll_sidecar.store.sqlite.encoding import (
     encode_revision,
 )
 
-ROWS_A_STATEMENT = (50, 10, 1)
+N = TypeVar("N", Place, Named)
+T = TypeVar("T")
+
+ROWS_A_STATEMENT = 50
+MAX_KNOWN = 20_000
+"""People, and channels: some 10 MB."""
 
 
-def apply_group(connection: sqlite3.Connection, changes: Sequence[Change]) -> list[Applied]:
+class Known:
+    """People and last numbers as the last groups left them, so that the next group need not read them again.
+
+    True as long as nobody else writes: the lock of the database sees to that. Used in the writer's thread alone.
+    """
+
+    def __init__(self) -> None:
+        self.last_seqs: dict[Place, int] = {}
+        self.people: dict[Named, Person] = {}
+
+    def take(self, plan: Plan) -> None:
+        """Learn what a run wrote."""
+        if len(self.people) > MAX_KNOWN or len(self.last_seqs) > MAX_KNOWN:
+            self.clear()
+        self.last_seqs.update(plan.last_seqs)
+        self.people.update(plan.people)
+
+    def clear(self) -> None:
+        """Know nothing any more: what was learnt may have been deleted, or taken back with its transaction."""
+        self.last_seqs.clear()
+        self.people.clear()
+
+
+def apply_group(
+    connection: sqlite3.Connection, changes: Sequence[Change], known: Known
+) -> list[Applied]:
     """Make the changes durable in one transaction."""
     applied: list[Applied] = []
-    with transaction(connection):
-        for run in runs(changes):
-            if isinstance(run[0], EraseChange):
-                applied.append(erase(connection, run[0]))
-                continue
-            plan = decide(run, find_facts(connection, needs_of(run)))
-            write_plan(connection, plan)
-            applied += plan.applied
+    try:
+        with transaction(connection):
+            for run in runs(changes):
+                if isinstance(run[0], EraseChange):
+                    applied.append(erase(connection, run[0]))
+                    known.clear()
+                    continue
+                plan = decide(run, find_facts(connection, needs_of(run), known))
+                write_plan(connection, plan)
+                known.take(plan)
+                applied += plan.applied
+    except BaseException:
+        known.clear()
+        raise
     return applied
 
 
@@ -64,16 +102,20 @@ def wanted(named: Iterable[tuple[str, ...]]) -> str:
 # --- looking up ----------------------------------------------------------------------------------
 
 
-def find_facts(connection: sqlite3.Connection, needs: Needs) -> Facts:
-    """One statement a kind of fact, however large the group; none where nothing is asked."""
+def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Facts:
+    """One statement a kind of fact, however large the group; none where nothing is asked, or all is known."""
     facts = Facts()
-    if needs.places:
-        rows = connection.execute(sql.FIND_LAST_SEQS, (wanted(needs.places),))
+    facts.last_seqs.update(_of(known.last_seqs, needs.places))
+    if places := needs.places.keys() - facts.last_seqs.keys():
+        rows = connection.execute(sql.FIND_LAST_SEQS, (wanted(places),))
         facts.last_seqs.update({(tenant, channel): seq for tenant, channel, seq in rows})
     if needs.ids:
-        ids = wanted(needs.ids)
-        facts.records.update(_find_records(connection, ids))
-        facts.erased.update(connection.execute(sql.FIND_ERASED, (ids,)))
+        # Nearly all ids are new: one statement says so.
+        taken = connection.execute(sql.FIND_TAKEN, (wanted(needs.ids),)).fetchall()
+        if taken:
+            ids = wanted(taken)
+            facts.records.update(_find_records(connection, ids))
+            facts.erased.update(connection.execute(sql.FIND_ERASED, (ids,)))
     if needs.dedupe_keys:
         facts.holders.update(_find_holders(connection, needs.dedupe_keys))
     if needs.parents:
@@ -89,9 +131,14 @@ def find_facts(connection: sqlite3.Connection, needs: Needs) -> Facts:
         if facts.children:
             edges = connection.execute(sql.FIND_EDGES, (wanted(needs.parents),))
             facts.edges.update({(tenant, channel, id_): up for tenant, channel, id_, up in edges})
-    if needs.people:
-        facts.people.update(_find_people(connection, needs.people))
+    facts.people.update(_of(known.people, needs.people))
+    if people := needs.people.keys() - facts.people.keys():
+        facts.people.update(_find_people(connection, people))
     return facts
+
+
+def _of(known: Mapping[N, T], wanted_names: Iterable[N]) -> dict[N, T]:
+    return {name: known[name] for name in wanted_names if name in known}
 
 
 def _find_records(connection: sqlite3.Connection, ids: str) -> dict[Named, Record]:
@@ -141,11 +188,11 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     """Rows first, then what refers to them."""
     many = connection.executemany
     if plan.last_seqs:
-        many(sql.PUT_LAST_SEQ, [(*here, seq) for here, seq in plan.last_seqs.items()])
+        seqs = [(*here, seq) for here, seq in plan.last_seqs.items()]
+        _write_rows(connection, sql.PUT_LAST_SEQ, seqs)
     if plan.inserted:
-        _insert_messages(
-            connection, [encode_record(named[0], record) for named, record in plan.inserted.items()]
-        )
+        new = [encode_record(named[0], record) for named, record in plan.inserted.items()]
+        _write_rows(connection, sql.INSERT_MESSAGE, new)
     if plan.updated:
         many(
             sql.UPDATE_MESSAGE,
@@ -171,10 +218,8 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         )
     _write_vectors(connection, plan)
     if plan.people:
-        many(
-            sql.PUT_MEMBER,
-            [(*named[:2], *encode_person(person)) for named, person in plan.people.items()],
-        )
+        people = [(*named[:2], *encode_person(person)) for named, person in plan.people.items()]
+        _write_rows(connection, sql.PUT_MEMBER, people)
     for turn in plan.turns:
         tenant, channel = turn.key.tenant, turn.key.channel
         kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
@@ -216,14 +261,11 @@ def drop_segments(connection: sqlite3.Connection, rows: Iterable[tuple[str, str,
     connection.executemany(sql.DROP_SEGMENTS, [(*row, row[2]) for row in rows])
 
 
-def _insert_messages(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
     """Many rows a statement: each statement asks for Python's lock again, and the event loop may have it for 5 ms."""
-    start = 0
-    for size in ROWS_A_STATEMENT:
-        while len(rows) - start >= size:
-            values = tuple(chain.from_iterable(rows[start : start + size]))
-            connection.execute(sql.insert_messages(size), values)
-            start += size
+    for start in range(0, len(rows), ROWS_A_STATEMENT):
+        some = rows[start : start + ROWS_A_STATEMENT]
+        connection.execute(sql.for_rows(statement, len(some)), tuple(chain.from_iterable(some)))
 
 
 def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:

@@ -37,6 +37,7 @@ class SqliteStore:
         self._lock = lock
         self._writer = writer
         self._reader = reader
+        self._known = group.Known()
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -99,7 +100,7 @@ class SqliteStore:
     async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
         if not changes:
             return []
-        return await self._writer.run(lambda c: group.apply_group(c, changes))
+        return await self._writer.run(lambda c: group.apply_group(c, changes, self._known))
 
     async def scrub(self) -> None:
         """Rewrite the file without what was erased or recalled: no byte stays (N-10). Holds up writes for a while."""
