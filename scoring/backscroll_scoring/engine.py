@@ -31,6 +31,7 @@ class Engine(Protocol):
         constants: Constants,
         max_chain_depth: int,
         logistic: bool,
+        at_least: float,
         factors: Float64,
         shares: Float64,
         linear: Float64,

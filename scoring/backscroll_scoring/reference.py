@@ -116,6 +116,7 @@ def score_rows(
     constants: Constants,
     max_chain_depth: int,
     logistic: bool,
+    at_least: float,
     factors: Float64,
     shares: Float64,
     linear: Float64,
@@ -129,6 +130,8 @@ def score_rows(
         Which rows, in any order, repeated or not.
     constants : 4 floats
         `ScoreParameters.constants`.
+    at_least : float
+        Scores below it come out as 0. Above 0 the offsets of a row that cannot reach it need not be looked at.
     factors, shares : float64[m, 5], written
         Raw factor values in [0, 1], and the same times their weights. Given with 0 rows they, and
         ``linear``, are left alone: only ``scores`` is wanted.
@@ -175,7 +178,8 @@ def score_rows(
                 shares[i, f] = value * weight
         if len(factors):
             linear[i] = total
-        scores[i] = link(total, logistic)
+        score = link(total, logistic)
+        scores[i] = score if score >= at_least else 0.0
     return OK
 
 

@@ -70,7 +70,7 @@ def score_rows(
         linear=np.empty(m, np.float64),
         scores=np.empty(m, np.float64),
     )
-    _run(columns, query, rows, parameters, engine, scored)
+    _run(columns, query, rows, parameters, 0.0, engine, scored)
     return scored
 
 
@@ -80,15 +80,23 @@ def score_only(
     rows: Int32,
     parameters: ScoreParameters = CLASSIC,
     *,
+    at_least: float = 0.0,
     engine: EngineChoice = kernels,
 ) -> Float64:
     """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest.
 
     For all rows of a big channel: rank by this, then explain the few that were kept by
     `score_rows`.
+
+    Parameters
+    ----------
+    at_least : float
+        Scores below it are given as 0. The higher it is the less is worked out: what cannot reach it is told by time,
+        author and parent, without reading its words.
     """
     scores = np.empty(len(rows), np.float64)
-    _run(columns, query, rows, parameters, engine, Scored(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores))
+    out = Scored(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
+    _run(columns, query, rows, parameters, at_least, engine, out)
     return scores
 
 
@@ -97,6 +105,7 @@ def _run(
     query: QueryFeatures,
     rows: Int32,
     parameters: ScoreParameters,
+    at_least: float,
     engine: EngineChoice,
     out: Scored,
 ) -> None:
@@ -120,6 +129,7 @@ def _run(
             parameters.constants,
             parameters.max_chain_depth,
             parameters.link == "logistic",
+            at_least,
             out.factors,
             out.shares,
             out.linear,
