@@ -56,6 +56,7 @@ def warm() -> None:
     strings.reserve([Packed.of(("one",))])
     strings.add(Packed.of(("one",)))
     strings.view().find("one")
+    strings.view().numbers(("one",))
     _warm_vectors()
     _warm_links()
 

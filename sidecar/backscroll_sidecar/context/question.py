@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,12 +75,12 @@ class Question:
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
             parent=self.parent_row if follow_inferred else self.explicit_parent_row,
             keyword_ids=self.keyword_ids(view),
-            mention_ids=_known_or_negative(self.mentioned, people),
+            mention_ids=_known_or_negative([people.get(user, NO_ROW) for user in self.mentioned]),
         )
 
     def keyword_ids(self, view: ChannelView) -> NDArray[np.int32]:
         """Its keywords in the channel's numbers, ascending; unknown ones get negative ones of their own."""
-        return _known_or_negative(self.keywords, view.keyword_ids)
+        return _known_or_negative(view.keyword_ids.numbers(self.keywords))
 
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
         """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread.
@@ -287,6 +287,7 @@ def _is_question(view: ChannelView, row: int) -> bool | None:
     return bool(view.message_type[row] == MessageType.QUESTION) if row >= 0 else None
 
 
-def _known_or_negative(words: tuple[str, ...], table: Mapping[str, int]) -> NDArray[np.int32]:
-    ids = {table.get(word, NO_ROW - 1 - place) for place, word in enumerate(words)}
+def _known_or_negative(numbers: Iterable[int]) -> NDArray[np.int32]:
+    """Ascending; each unknown one, -1, gets a negative number of its own."""
+    ids = {n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)}
     return np.array(sorted(ids), np.int32)
