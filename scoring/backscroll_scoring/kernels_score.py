@@ -3,10 +3,6 @@
 It walks the rows in blocks that fit the first-level cache, one factor after the other: that makes
 vector instructions of the loops, while the columns are still read once. A block of consecutive rows,
 the usual one, reads its columns straight on; what no row of a block can have is left out.
-
-Where only scores from some value on are asked for, a first pass over a block bounds what its rows can
-reach: by the block's nearest time, and by author and parent of each row. Words are read, and all is
-worked out exactly, for those alone whose bound gets there.
 """
 
 from __future__ import annotations
@@ -24,8 +20,6 @@ from .weights import Constants, Weights
 
 BLOCK = 512  # rows a pass: what is kept of them takes 24 KB
 GROUP = 32  # ids of consecutive rows that are looked at together
-
-SLACK = 1e-5  # more than rounding takes from a bound in float32, as a part of the weights
 
 ONE, LAST_DIGIT = np.uint32(1), np.uint32(31)
 SECOND, ACROSS, THIRD = np.uint32(5), np.uint32(3), np.uint32(10)  # places of digits in bits
@@ -282,124 +276,11 @@ def _link(total: Float64, logistic: bool, out: Float64) -> None:
             out[j] = math.exp(total[j]) / (1.0 + math.exp(total[j]))
 
 
-@helper
-def _most(weight: float) -> float:
-    """What a factor of 0 to 1 adds at most."""
-    return weight if weight > 0.0 else 0.0
-
-
-@helper
-def _note_mentions(
-    offsets: Int64, ids: Int32, first: int, user: int, most: float, bounds: Float32
-) -> bool:
-    """Add `most` to the bounds of consecutive rows that mention the user; False: offsets are none."""
-    start, end = offsets[first], offsets[first + bounds.shape[0]]
-    if not 0 <= start <= end <= ids.shape[0]:
-        return False
-    span = ids[start:end]
-    sought, found = np.int32(user), np.int32(0)
-    for k in range(span.shape[0]):
-        found |= np.int32(span[k] == sought)
-    if found != 0:
-        j = 0
-        for k in range(span.shape[0]):
-            while j + 1 < bounds.shape[0] and start + k >= offsets[first + j + 1]:
-                j += 1
-            if span[k] == sought:
-                bounds[j] += np.float32(most)
-    return True
-
-
-@helper
-def _promising(
-    part: Int32,
-    run: bool,
-    time_ms: Int64,
-    author: Int32,
-    parent: Int32,
-    mention_offsets: Int64,
-    mention_ids: Int32,
-    query_time: int,
-    query_author: int,
-    query_parent: int,
-    users: Int32,
-    chain: Int32,
-    weights: Weights,
-    constants: Constants,
-    at_least: float,
-    bounds: Float32,
-    places: Int32,
-) -> int:
-    """Write the places of the rows of a block that may reach `at_least`; how many, or -1: bad offsets.
-
-    `time_ms`, `author` and `parent` are those of the block's rows.
-    """
-    decay_per_hour, window_ms, _, sibling_score = constants
-    m = part.shape[0]
-    first_ms, last_ms = time_ms[0], time_ms[0]
-    for j in range(m):
-        first_ms = time_ms[j] if time_ms[j] < first_ms else first_ms  # noqa: FURB136 (min does not vectorise)
-        last_ms = time_ms[j] if time_ms[j] > last_ms else last_ms  # noqa: FURB136
-    newest, oldest = float(query_time) - float(last_ms), float(query_time) - float(first_ms)
-    fresh = math.exp(-decay_per_hour * (max(newest, 0.0) / 3_600_000.0))
-    need = at_least - _most(weights[2]) * fresh - _most(weights[4])
-    for f in range(5):
-        need -= SLACK * _most(weights[f])
-    anyone = query_author >= 0 or users.shape[0] > 0
-    related = _most(weights[3]) if anyone else 0.0
-    if not run:
-        need -= related  # rows that are far apart: anybody may be mentioned
-    if need <= 0.0:
-        for j in range(m):
-            places[j] = j
-        return m
-    near = query_author >= 0 and newest < window_ms and oldest > -window_ms
-    nothing = np.float32(0.0)
-    sibling = np.float32(_most(weights[0]) * sibling_score if query_parent != -1 else 0.0)
-    own = np.float32(_most(weights[1]) if near else 0.0)
-    answered, asker = np.int32(query_parent), np.int32(query_author)
-    for j in range(m):
-        bounds[j] = sibling if parent[j] == answered else nothing
-    if near:
-        for j in range(m):
-            bounds[j] += own if author[j] == asker else nothing
-    if run and anyone and need <= related + _most(weights[0]) + own:
-        for k in range(users.shape[0]):
-            for j in range(m):
-                bounds[j] += np.float32(related) if author[j] == users[k] else nothing
-            if not _note_mentions(
-                mention_offsets, mention_ids, part[0], users[k], related, bounds[:m]
-            ):
-                return -1
-        if query_author >= 0 and not _note_mentions(
-            mention_offsets, mention_ids, part[0], query_author, related, bounds[:m]
-        ):
-            return -1
-    for step in range(chain.shape[0]):
-        place = chain[step] - part[0]
-        if run and 0 <= place < m:
-            bounds[place] += np.float32(_most(weights[0]))
-        elif not run:
-            for j in range(m):
-                bounds[j] += np.float32(_most(weights[0])) if part[j] == chain[step] else nothing
-    enough, some = np.float32(need), np.int32(0)
-    for j in range(m):
-        some |= np.int32(bounds[j] >= enough)
-    count = 0
-    if some != 0:
-        for j in range(m):
-            if bounds[j] >= enough:
-                places[count] = j
-                count += 1
-    return count
-
-
 @kernel(
     nb.intp(
         *(READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I64, READ_I32),
         *(READ_I32, nb.int64, nb.int32, nb.int32, READ_I32, READ_I32),
         *(nb.types.UniTuple(nb.float64, 5), nb.types.UniTuple(nb.float64, 4), nb.intp, nb.boolean),
-        nb.float64,
         *(F64_2D, F64_2D, F64, F64),
     ),
     nogil=True,
@@ -422,7 +303,6 @@ def score_rows(
     constants: Constants,
     max_chain_depth: int,
     logistic: bool,
-    at_least: float,
     factors: Float64,
     shares: Float64,
     linear: Float64,
@@ -447,56 +327,25 @@ def score_rows(
     explain = factors.shape[0] > 0
     ago_ms, times = np.empty(BLOCK, np.float64), np.empty(BLOCK, np.int64)
     its_author, its_parent = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
-    its_row, places = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     value, scratch, total = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    bounds = np.empty(BLOCK, np.float32)
     for base in range(0, rows.shape[0], BLOCK):
-        block = rows[base : base + BLOCK]
-        m = block.shape[0]
-        run = _is_run(block)
-        outside = np.int64(block[0]) | (n - 1 - np.int64(block[m - 1]))  # negative if either is
-        if not run:
-            for j in range(m):
-                row = np.int64(block[j])
-                outside |= row | (n - 1 - row)
+        part = rows[base : base + BLOCK]
+        m = part.shape[0]
+        outside = 0
+        for j in range(m):
+            row = np.int64(part[j])
+            outside |= row | (n - 1 - row)  # negative if either is
         if outside < 0:
             return ROW_OUT_OF_RANGE
-        if logistic or at_least <= 0.0:
-            for j in range(m):
-                its_row[j], places[j] = block[j], j
-        else:
-            its_scores = scores[base : base + m]
-            for j in range(m):
-                its_scores[j] = 0.0
-            first = block[0] if run else 0
-            if not run:
-                _take(time_ms, block, run, times)
-                _take(author, block, run, its_author)
-                _take(parent, block, run, its_parent)
-            m = _promising(
-                block, run,
-                time_ms[first : first + m] if run else times[:m],
-                author[first : first + m] if run else its_author[:m],
-                parent[first : first + m] if run else its_parent[:m],
-                mention_offsets, mention_ids, query_time, query_author, query_parent, users, chain,
-                weights, constants, at_least, bounds, places,
-            )  # fmt: skip
-            if m < 0:
-                return BAD_OFFSETS
-            for k in range(m):
-                its_row[k] = block[places[k]]
-            run &= m == block.shape[0]
-        if m == 0:
-            continue
-        part = its_row[:m]
-        _take(time_ms, part, run, times)
-        _take(author, part, run, its_author)
-        _take(parent, part, run, its_parent)
+        run = _is_run(part)
         if not (
             _offsets_are_good(keyword_offsets, keyword_ids.shape[0], part, run)
             and _offsets_are_good(mention_offsets, mention_ids.shape[0], part, run)
         ):
             return BAD_OFFSETS
+        _take(time_ms, part, run, times)
+        _take(author, part, run, its_author)
+        _take(parent, part, run, its_parent)
         for j in range(m):
             ago_ms[j] = float(query_time) - float(times[j])
             total[j] = 0.0
@@ -536,7 +385,5 @@ def score_rows(
                     shares[base + j, f] = value[j] * weight
         if explain:
             linear[base : base + m] = total[:m]
-        _link(total[:m], logistic, value[:m])
-        for k in range(m):
-            scores[base + places[k]] = value[k] if value[k] >= at_least else 0.0
+        _link(total[:m], logistic, scores[base : base + m])
     return OK

@@ -70,7 +70,7 @@ def score_rows(
         linear=np.empty(m, np.float64),
         scores=np.empty(m, np.float64),
     )
-    _run(columns, query, rows, parameters, 0.0, engine, scored)
+    _run(columns, query, rows, parameters, engine, scored)
     return scored
 
 
@@ -91,13 +91,65 @@ def score_only(
     Parameters
     ----------
     at_least : float
-        Scores below it are given as 0. The higher it is the less is worked out: what cannot reach it is told by time,
-        author and parent, without reading its words.
+        Scores below it are given as 0. The higher it is the less is worked out: of most rows of a long channel time,
+        author and parent already tell that they cannot reach it, and their words are not read.
     """
-    scores = np.empty(len(rows), np.float64)
-    out = Scored(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
-    _run(columns, query, rows, parameters, at_least, engine, out)
+    rows = require("rows", np.ascontiguousarray(rows), np.int32)
+    if at_least > 0 and parameters.link == "identity":
+        places = _may_reach(columns, query, rows, parameters, at_least, engine)
+        scores = np.zeros(len(rows), np.float64)
+        scores[places] = _cut(_scores(columns, query, rows[places], parameters, engine), at_least)
+        return scores
+    return _cut(_scores(columns, query, rows, parameters, engine), at_least)
+
+
+def _cut(scores: Float64, at_least: float) -> Float64:
+    if at_least > 0:
+        scores[scores < at_least] = 0.0
     return scores
+
+
+def _scores(
+    columns: ChannelColumns,
+    query: QueryFeatures,
+    rows: Int32,
+    parameters: ScoreParameters,
+    engine: EngineChoice,
+) -> Float64:
+    out = Scored(_NO_TABLE, _NO_TABLE, _NO_COLUMN, np.empty(len(rows), np.float64))
+    _run(columns, query, rows, parameters, engine, out)
+    return out.scores
+
+
+def _may_reach(
+    columns: ChannelColumns,
+    query: QueryFeatures,
+    rows: Int32,
+    parameters: ScoreParameters,
+    at_least: float,
+    engine: EngineChoice,
+) -> Int32:
+    places = np.empty(len(rows), np.int32)
+    count = resolve(engine).may_reach(
+        columns.time_ms,
+        columns.author,
+        columns.parent,
+        columns.mention_offsets,
+        columns.mention_ids,
+        rows,
+        query.time_ms,
+        query.author,
+        query.parent,
+        query.mention_ids,
+        parameters.weights,
+        parameters.constants,
+        parameters.max_chain_depth,
+        at_least,
+        places,
+    )
+    if count < 0:
+        check(-count)
+    return places[:count]
 
 
 def _run(
@@ -105,7 +157,6 @@ def _run(
     query: QueryFeatures,
     rows: Int32,
     parameters: ScoreParameters,
-    at_least: float,
     engine: EngineChoice,
     out: Scored,
 ) -> None:
@@ -129,7 +180,6 @@ def _run(
             parameters.constants,
             parameters.max_chain_depth,
             parameters.link == "logistic",
-            at_least,
             out.factors,
             out.shares,
             out.linear,

@@ -35,7 +35,7 @@ def warm() -> None:
     rows = np.arange(2, dtype=np.int32)
     for parameters in (CLASSIC, ScoreParameters(link="logistic")):
         score_rows(columns, query, rows, parameters)
-    top_order(score_only(columns, query, rows), rows, limit=1)
+    top_order(score_only(columns, query, rows, at_least=0.1), rows, limit=1)
     eligible = np.ones(2, np.uint8)
     look_at_rows(rows, eligible.view(np.bool_))
     postings = Postings()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
 
+from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 
 NOBODY = -1
@@ -72,6 +73,7 @@ _LAUGH = re.compile(
 _COMMAND = re.compile(r"\s*(?:[!.]\w|/\w+\s)")
 
 
+@remembered
 def flags_of(text: str) -> int:
     """The cues of a text as bits, in the order of `FLAGS`; O(`MAX_CHARS`)."""
     line = text[:MAX_CHARS].lower()

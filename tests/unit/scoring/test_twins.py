@@ -123,6 +123,58 @@ def test_scores(question):
     np.testing.assert_array_equal(score_only(*question), fast.scores)
 
 
+@TWINS
+@given(questions(), st.data())
+def test_scores_from_some_value_on(question, data):
+    """S5-12: none that reaches it is missing, each to the bit, whatever is passed over; the rest are 0."""
+    for engine in (kernels, reference):
+        scores = score_rows(*question, engine=engine).scores
+        reached = [score for score in scores.tolist() if score > 0]
+        least = data.draw(
+            st.sampled_from(reached) | st.floats(0, 1) if reached else st.floats(0, 1)
+        )
+        np.testing.assert_array_equal(
+            score_only(*question, at_least=least, engine=engine),
+            np.where(scores >= least, scores, 0.0),
+        )
+
+
+@pytest.mark.parametrize("mentioned", [(), (3,), (2, 3, 4)])
+@pytest.mark.parametrize("step_ms", [1, 50, 60_000])
+def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms):
+    """S5-12: in blocks near and far, whoever answers, is answered, asks or is mentioned may reach it; nobody else."""
+    rng = np.random.default_rng(7)
+    n = 3_000
+    sizes = (rng.random((2, n)) < 0.3).astype(np.int64)
+    offsets = np.zeros((2, n + 1), np.int64)
+    np.cumsum(sizes, axis=1, out=offsets[:, 1:])
+    columns = ChannelColumns(
+        np.arange(n) * step_ms,
+        rng.integers(0, 40, n).astype(np.int32),
+        np.where(rng.random(n) < 0.3, np.arange(n) - 3, -1).astype(np.int32),
+        *(offsets[0], rng.integers(0, 50, offsets[0, -1]).astype(np.int32)),
+        *(offsets[1], rng.integers(0, 40, offsets[1, -1]).astype(np.int32)),
+    )
+    named = np.array(mentioned, np.int32)
+    asked = QueryFeatures(n * step_ms, 5, n - 400, np.arange(4, dtype=np.int32), named)
+    for rows in (np.arange(n, dtype=np.int32), np.arange(0, n, 7, dtype=np.int32)):
+        scores = score_only(columns, asked, rows)
+        for least in (0.2, 0.25, 0.3, 0.35, 0.5):
+            expected = np.where(scores >= least, scores, 0.0)
+            np.testing.assert_array_equal(
+                score_only(columns, asked, rows, at_least=least), expected
+            )
+    places = np.empty(n, np.int32)
+    rows = np.arange(n, dtype=np.int32)
+    found = kernels.may_reach(
+        *(columns.time_ms, columns.author, columns.parent),
+        *(columns.mention_offsets, columns.mention_ids, rows),
+        *(asked.time_ms, asked.author, asked.parent, named),
+        *(ScoreParameters().weights, ScoreParameters().constants, 15, 0.3, places),
+    )
+    assert found < (n if step_ms < 60_000 else n // 10)
+
+
 parents = st.integers(0, 14).flatmap(
     lambda n: st.lists(st.integers(-2, n + 1), min_size=n, max_size=n)
 ).map(lambda values: np.array(values, np.int32))  # fmt: skip
