@@ -104,7 +104,8 @@ def may_reach(
         chain[length] = row
         row = parent[row]
         length += 1
-    by_chain, by_asker = _most(weights[0]), _most(weights[1])
+    by_chain, by_asker, by_time = _most(weights[0]), _most(weights[1]), _most(weights[2])
+    rate = np.float32(decay_per_hour / 3_600_000.0)
     anyone = query_author >= 0
     for k in range(query_mentions.shape[0]):
         anyone |= query_mentions[k] >= 0
@@ -137,21 +138,24 @@ def may_reach(
             newest = its_time[j] if its_time[j] > newest else newest  # noqa: FURB136
         least_ms, most_ms = float(query_time) - float(newest), float(query_time) - float(oldest)
         fresh = math.exp(-decay_per_hour * (max(least_ms, 0.0) / 3_600_000.0))
-        need = at_least - _most(weights[2]) * fresh - _most(weights[4])
+        need = at_least - by_time * fresh - _most(weights[4])
         for f in range(5):
             need -= SLACK * _most(weights[f])
         if not run:
             need -= by_mention  # rows far apart: anybody may be mentioned
-        if need <= 0.0:
+        for j in range(m):
+            bounds[j] = nothing
+        if need <= 0.0:  # near rows: each by its own time, e**-x <= 1 / (1 + x)
+            need += by_time * fresh
             for j in range(m):
-                places[count + j] = base + j
-            count += m
-            continue
+                ago = np.float32(query_time - its_time[j])
+                x = rate * (ago if ago > nothing else nothing)  # noqa: FURB136
+                bounds[j] = np.float32(by_time) / (np.float32(1.0) + x)
 
         near = query_author >= 0 and least_ms < window_ms and most_ms > -window_ms
         own = np.float32(by_asker if near else 0.0)
         for j in range(m):
-            bounds[j] = sibling if its_parent[j] == answered else nothing
+            bounds[j] += sibling if its_parent[j] == answered else nothing
         if near:
             for j in range(m):
                 bounds[j] += own if its_author[j] == asker else nothing
