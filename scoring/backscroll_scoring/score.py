@@ -64,14 +64,11 @@ def score_rows(
         Ids of the query not ascending and unique, or offsets that are not offsets.
     """
     m = len(rows)
-    scored = Scored(
-        factors=np.empty((m, len(CLASSIC_FACTORS)), np.float64),
-        shares=np.empty((m, len(CLASSIC_FACTORS)), np.float64),
-        linear=np.empty(m, np.float64),
-        scores=np.empty(m, np.float64),
-    )
-    _run(columns, query, rows, parameters, engine, scored)
-    return scored
+    factors = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
+    shares = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
+    linear, scores = np.empty(m, np.float64), np.empty(m, np.float64)
+    _run(columns, query, rows, parameters, engine, factors, shares, linear, scores)
+    return Scored(factors, shares, linear, scores)
 
 
 def score_only(
@@ -116,9 +113,9 @@ def _scores(
     parameters: ScoreParameters,
     engine: EngineChoice,
 ) -> Float64:
-    out = Scored(_NO_TABLE, _NO_TABLE, _NO_COLUMN, np.empty(len(rows), np.float64))
-    _run(columns, query, rows, parameters, engine, out)
-    return out.scores
+    scores = np.empty(len(rows), np.float64)
+    _run(columns, query, rows, parameters, engine, _NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
+    return scores
 
 
 def _may_reach(
@@ -158,7 +155,10 @@ def _run(
     rows: Int32,
     parameters: ScoreParameters,
     engine: EngineChoice,
-    out: Scored,
+    factors: Float64,
+    shares: Float64,
+    linear: Float64,
+    scores: Float64,
 ) -> None:
     rows = require("rows", np.ascontiguousarray(rows), np.int32)
     check(
@@ -180,9 +180,9 @@ def _run(
             parameters.constants,
             parameters.max_chain_depth,
             parameters.link == "logistic",
-            out.factors,
-            out.shares,
-            out.linear,
-            out.scores,
+            factors,
+            shares,
+            linear,
+            scores,
         )
     )
