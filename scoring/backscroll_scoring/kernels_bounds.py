@@ -18,6 +18,7 @@ from .weights import Constants, Weights
 
 BLOCK = 512
 SLACK = 1e-5  # of the weights: more than rounding takes from a sum in float32
+ENOUGH = 1e30  # more than any score, and far from the end of float32
 
 
 @helper
@@ -36,6 +37,11 @@ def _most(weight: float) -> float:
 
 
 @helper
+def _single(value: float) -> np.float32:
+    return np.float32(min(value, ENOUGH))
+
+
+@helper
 def _outside(rows: Int32, run: bool, n: int) -> bool:
     """Is a row none of the n? Sign bits are gathered: no branch a row."""
     last = rows.shape[0] - 1
@@ -49,7 +55,7 @@ def _outside(rows: Int32, run: bool, n: int) -> bool:
 
 @helper
 def _add_for_mentions(
-    offsets: Int64, ids: Int32, first: int, user: int, most: float, bounds: Float32
+    offsets: Int64, ids: Int32, first: int, user: int, most: np.float32, bounds: Float32
 ) -> bool:
     """Raise the bounds of consecutive rows that mention the user; False: the offsets are none."""
     start, end = offsets[first], offsets[first + bounds.shape[0]]
@@ -65,7 +71,7 @@ def _add_for_mentions(
             while j + 1 < bounds.shape[0] and start + k >= offsets[first + j + 1]:
                 j += 1
             if span[k] == sought:
-                bounds[j] += np.float32(most)
+                bounds[j] += most
     return True
 
 
@@ -104,13 +110,14 @@ def may_reach(
         chain[length] = row
         row = parent[row]
         length += 1
-    by_chain, by_asker, by_time = _most(weights[0]), _most(weights[1]), _most(weights[2])
-    rate = np.float32(decay_per_hour / 3_600_000.0)
+    by_chain = _most(weights[0]) if query_parent != -1 else 0.0
+    by_asker, by_time = _most(weights[1]), _most(weights[2])
+    rate, time_bound = _single(decay_per_hour / 3_600_000.0), _single(by_time)
     anyone = query_author >= 0
     for k in range(query_mentions.shape[0]):
         anyone |= query_mentions[k] >= 0
     by_mention = _most(weights[3]) if anyone else 0.0
-    sibling = np.float32(by_chain * sibling_score if query_parent != -1 else 0.0)
+    sibling, mention = _single(by_chain * sibling_score), _single(by_mention)
     answered, asker, nothing = np.int32(query_parent), np.int32(query_author), np.float32(0.0)
     bounds, times = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.int64)
     authors, parents = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
@@ -123,11 +130,8 @@ def may_reach(
             return -ROW_OUT_OF_RANGE
         if not run:
             for j in range(m):
-                times[j], authors[j], parents[j] = (
-                    time_ms[part[j]],
-                    author[part[j]],
-                    parent[part[j]],
-                )
+                times[j], authors[j] = time_ms[part[j]], author[part[j]]
+                parents[j] = parent[part[j]]
         its_time = time_ms[first : first + m] if run else times[:m]
         its_author = author[first : first + m] if run else authors[:m]
         its_parent = parent[first : first + m] if run else parents[:m]
@@ -143,25 +147,27 @@ def may_reach(
             need -= SLACK * _most(weights[f])
         if not run:
             need -= by_mention  # rows far apart: anybody may be mentioned
+        near = query_author >= 0 and least_ms < window_ms and most_ms > -window_ms
+        own = _single(by_asker) if near else nothing
+        if need > by_chain + own + by_mention:
+            continue
         for j in range(m):
             bounds[j] = nothing
         if need <= 0.0:  # near rows: each by its own time, e**-x <= 1 / (1 + x)
             need += by_time * fresh
             for j in range(m):
-                ago = np.float32(query_time - its_time[j])
+                ago = np.float32(float(query_time) - float(its_time[j]))
                 x = rate * (ago if ago > nothing else nothing)  # noqa: FURB136
-                bounds[j] = np.float32(by_time) / (np.float32(1.0) + x)
+                bounds[j] = time_bound / (np.float32(1.0) + x)
 
-        near = query_author >= 0 and least_ms < window_ms and most_ms > -window_ms
-        own = np.float32(by_asker if near else 0.0)
         for j in range(m):
             bounds[j] += sibling if its_parent[j] == answered else nothing
         if near:
             for j in range(m):
                 bounds[j] += own if its_author[j] == asker else nothing
-        if run and anyone and need <= by_mention + by_chain + own:
+        if run and anyone:
             if query_author >= 0 and not _add_for_mentions(
-                mention_offsets, mention_ids, first, query_author, by_mention, bounds[:m]
+                mention_offsets, mention_ids, first, query_author, mention, bounds[:m]
             ):
                 return -BAD_OFFSETS
             for k in range(query_mentions.shape[0]):
@@ -169,19 +175,19 @@ def may_reach(
                 if user < 0:
                     continue
                 for j in range(m):
-                    bounds[j] += np.float32(by_mention) if its_author[j] == user else nothing
+                    bounds[j] += mention if its_author[j] == user else nothing
                 if not _add_for_mentions(
-                    mention_offsets, mention_ids, first, user, by_mention, bounds[:m]
+                    mention_offsets, mention_ids, first, user, mention, bounds[:m]
                 ):
                     return -BAD_OFFSETS
         for step in range(length):
             if run:
                 place = chain[step] - first
                 if 0 <= place < m:
-                    bounds[place] += np.float32(by_chain)
+                    bounds[place] += _single(by_chain)
             else:
                 for j in range(m):
-                    bounds[j] += np.float32(by_chain) if part[j] == chain[step] else nothing
+                    bounds[j] += _single(by_chain) if part[j] == chain[step] else nothing
         enough, some = np.float32(need), np.int32(0)
         for j in range(m):
             some |= np.int32(bounds[j] >= enough)

@@ -93,7 +93,7 @@ def questions(draw):
         st.just(ScoreParameters())
         | st.builds(
             ScoreParameters,
-            weights=st.tuples(*[st.floats(-50, 50)] * 5),
+            weights=st.tuples(*[st.floats(-50, 50) | st.floats(-1, 1)] * 5),
             decay_per_hour=st.floats(0, 1e4),
             continuity_window_ms=st.integers(1, 10**9),
             chain_decay=share,
@@ -140,8 +140,9 @@ def test_scores_from_some_value_on(question, data):
 
 
 @pytest.mark.parametrize("mentioned", [(), (3,), (2, 3, 4)])
-@pytest.mark.parametrize("step_ms", [1, 50, 60_000])
-def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms):
+@pytest.mark.parametrize("step_ms", [1, 50, 700, 60_000])
+@pytest.mark.parametrize("parent", [-1, 2_600])
+def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms, parent):
     """S5-12: in blocks near and far, whoever answers, is answered, asks or is mentioned may reach it; nobody else."""
     rng = np.random.default_rng(7)
     n = 3_000
@@ -156,7 +157,7 @@ def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms):
         *(offsets[1], rng.integers(0, 40, offsets[1, -1]).astype(np.int32)),
     )
     named = np.array(mentioned, np.int32)
-    asked = QueryFeatures(n * step_ms, 5, n - 400, np.arange(4, dtype=np.int32), named)
+    asked = QueryFeatures(n * step_ms, 5, parent, np.arange(4, dtype=np.int32), named)
     for rows in (np.arange(n, dtype=np.int32), np.arange(0, n, 7, dtype=np.int32)):
         scores = score_only(columns, asked, rows)
         for least in (0.2, 0.25, 0.3, 0.35, 0.5):
