@@ -176,6 +176,26 @@ def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms, parent):
     assert found < (n if step_ms < 60_000 else n // 10)
 
 
+def test_a_mention_counts_in_a_block_whose_last_row_is_new():
+    """S5-12: hours lie between the rows of a block; the old ones need more than their time, the new ones do not."""
+    n = 300
+    columns = ChannelColumns(
+        np.arange(n) * 60_000,
+        np.full(n, 2, np.int32),
+        np.full(n, -1, np.int32),
+        *(np.zeros(n + 1, np.int64), NEVER),
+        *(np.arange(n + 1, dtype=np.int64), np.full(n, 5, np.int32)),
+    )
+    asked = QueryFeatures(n * 60_000 + 400_000, 5, -1, NEVER, np.array([2], np.int32))
+    rows = np.arange(n, dtype=np.int32)
+    scores = score_only(columns, asked, rows)
+    least = 0.285
+    assert 0 < (scores >= least).sum() < n
+    np.testing.assert_array_equal(
+        score_only(columns, asked, rows, at_least=least), np.where(scores >= least, scores, 0.0)
+    )
+
+
 parents = st.integers(0, 14).flatmap(
     lambda n: st.lists(st.integers(-2, n + 1), min_size=n, max_size=n)
 ).map(lambda values: np.array(values, np.int32))  # fmt: skip
