@@ -77,45 +77,41 @@ def score_only(
     rows: Int32,
     parameters: ScoreParameters = CLASSIC,
     *,
-    at_least: float = 0.0,
     engine: EngineChoice = kernels,
 ) -> Float64:
-    """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest.
+    """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest."""
+    scores = np.empty(len(rows), np.float64)
+    _run(columns, query, rows, parameters, engine, _NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
+    return scores
 
-    For all rows of a big channel: rank by this, then explain the few that were kept by
-    `score_rows`.
+
+def score_reaching(
+    columns: ChannelColumns,
+    query: QueryFeatures,
+    rows: Int32,
+    parameters: ScoreParameters = CLASSIC,
+    *,
+    at_least: float,
+    engine: EngineChoice = kernels,
+) -> tuple[Int32, Float64]:
+    """Return the positions in ``rows``, ascending, of those that reach a score, and their scores as in `score_only`.
+
+    For all rows of a big channel and a threshold: of most rows time, author and parent already tell that they cannot
+    reach it, and their words are not read.
 
     Parameters
     ----------
     at_least : float
-        Scores below it are given as 0. The higher it is the less is worked out: of most rows of a long channel time,
-        author and parent already tell that they cannot reach it, and their words are not read.
+        Above 0. The higher it is the less is worked out, with the link "identity"; with "logistic" always all.
     """
     rows = require("rows", np.ascontiguousarray(rows), np.int32)
-    if at_least > 0 and parameters.link == "identity":
+    if parameters.link == "identity":
         places = _may_reach(columns, query, rows, parameters, at_least, engine)
-        scores = np.zeros(len(rows), np.float64)
-        scores[places] = _cut(_scores(columns, query, rows[places], parameters, engine), at_least)
-        return scores
-    return _cut(_scores(columns, query, rows, parameters, engine), at_least)
-
-
-def _cut(scores: Float64, at_least: float) -> Float64:
-    if at_least > 0:
-        scores[scores < at_least] = 0.0
-    return scores
-
-
-def _scores(
-    columns: ChannelColumns,
-    query: QueryFeatures,
-    rows: Int32,
-    parameters: ScoreParameters,
-    engine: EngineChoice,
-) -> Float64:
-    scores = np.empty(len(rows), np.float64)
-    _run(columns, query, rows, parameters, engine, _NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
-    return scores
+    else:
+        places = np.arange(len(rows), dtype=np.int32)
+    scores = score_only(columns, query, rows[places], parameters, engine=engine)
+    reached = scores >= at_least
+    return places[reached], scores[reached]
 
 
 def _may_reach(

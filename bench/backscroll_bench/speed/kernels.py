@@ -1,8 +1,8 @@
 """The parts about the kernel of the five factors, in this process: no server, no gRPC.
 
 The columns are made up (a line every 5 s by 200 people, 6 words of 5,000 each, three of ten lines replies), and the
-question answers a line and mentions somebody. What is timed is what a build of `classic` runs: every score that reaches
-its threshold, exactly, the others as 0; the other side scores every row. What every score costs stands in the details.
+question answers a line and mentions somebody. What is timed is what a build of `classic` runs: every row that reaches
+its threshold, with its exact score; the other side scores every row. What every score costs stands in the details.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from backscroll_bench.speed.fixture import Bench
 from backscroll_bench.speed.numpy_factors import score_with_numpy
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Rounds, Wrong
-from backscroll_scoring import ChannelColumns, QueryFeatures, score_only, warm
+from backscroll_scoring import ChannelColumns, QueryFeatures, score_only, score_reaching, warm
 from backscroll_sidecar.context.profiles import PROFILES, find_profile
 from backscroll_sidecar.context.rank import THRESHOLD_TOLERANCE
 
@@ -67,7 +67,7 @@ async def bandwidth(bench: Bench) -> Readings:
     block = np.ones(READ_BYTES // 8)
     values, bases = _rounds(
         bench,
-        lambda: score_only(columns, query, rows, at_least=AT_LEAST),
+        lambda: score_reaching(columns, query, rows, at_least=AT_LEAST),
         lambda: np.dot(block, block),
     )
     rounds = Rounds(tuple(read / s for s in values), tuple(block.nbytes / s for s in bases))
@@ -107,10 +107,11 @@ def _speedup(
     rows: NDArray[np.int32],
     slow: Callable[[], NDArray[np.float64]],
 ) -> Readings:
-    fast = partial(score_only, columns, query, rows, at_least=AT_LEAST)
+    fast = partial(score_reaching, columns, query, rows, at_least=AT_LEAST)
     scores = slow()
-    reached = np.where(scores >= AT_LEAST, scores, 0.0)
-    if not (reached.any() and np.allclose(fast(), reached, rtol=0, atol=TOLERANCE)):
+    places, reached = fast()
+    same = np.array_equal(places, np.flatnonzero(scores >= AT_LEAST))
+    if not (len(places) and same and np.allclose(reached, scores[places], rtol=0, atol=TOLERANCE)):
         raise Wrong("both sides of a comparison must give the same scores")
     values, bases = _rounds(bench, fast, slow)
     rounds = Rounds(tuple(1 / s for s in values), tuple(1 / s for s in bases))

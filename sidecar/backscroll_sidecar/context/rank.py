@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import CLASSIC_FACTORS, score_only, score_rows, top_order
+from backscroll_scoring import CLASSIC_FACTORS, score_only, score_reaching, score_rows, top_order
 from backscroll_scoring.links import SHARES, reply_order
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gate import Reach, united
@@ -97,8 +97,15 @@ def rank(
         scored = score_rows(columns, features, rows, parameters)
         return scored.shares, scored.linear
 
+    least = _least_of_use(view, profile)
+    if least > 0:
+        places, reached = score_reaching(columns, features, rows, parameters, at_least=least)
+        scores = np.zeros(len(rows))
+        scores[places] = reached
+    else:
+        scores = score_only(columns, features, rows, parameters)
     return Ranked(
-        score_only(columns, features, rows, parameters, at_least=_least_of_use(view, profile)),
+        scores,
         contributions,
         CLASSIC_FACTORS,
         parameters.weights,

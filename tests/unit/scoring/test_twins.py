@@ -16,6 +16,7 @@ from backscroll_scoring import (
     reply_tree,
     roots,
     score_only,
+    score_reaching,
     score_rows,
     top_order,
 )
@@ -123,20 +124,22 @@ def test_scores(question):
     np.testing.assert_array_equal(score_only(*question), fast.scores)
 
 
+def check_reaching(question, scores, least, engine=kernels):
+    places, reached = score_reaching(*question, at_least=least, engine=engine)
+    np.testing.assert_array_equal(places, np.flatnonzero(scores >= least))
+    np.testing.assert_array_equal(reached, scores[places])
+
+
 @TWINS
 @given(questions(), st.data())
 def test_scores_from_some_value_on(question, data):
-    """S5-12: none that reaches it is missing, each to the bit, whatever is passed over; the rest are 0."""
+    """S5-12: none that reaches it is missing, each to the bit, whatever is passed over."""
     for engine in (kernels, reference):
         scores = score_rows(*question, engine=engine).scores
         reached = [score for score in scores.tolist() if score > 0]
-        least = data.draw(
-            st.sampled_from(reached) | st.floats(0, 1) if reached else st.floats(0, 1)
-        )
-        np.testing.assert_array_equal(
-            score_only(*question, at_least=least, engine=engine),
-            np.where(scores >= least, scores, 0.0),
-        )
+        some = st.floats(0.01, 1)
+        least = data.draw(st.sampled_from(reached) | some if reached else some)
+        check_reaching(question, scores, least, engine)
 
 
 @pytest.mark.parametrize("mentioned", [(), (3,), (2, 3, 4)])
@@ -161,10 +164,7 @@ def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms, parent):
     for rows in (np.arange(n, dtype=np.int32), np.arange(0, n, 7, dtype=np.int32)):
         scores = score_only(columns, asked, rows)
         for least in (0.2, 0.25, 0.28, 0.3, 0.35, 0.5):
-            expected = np.where(scores >= least, scores, 0.0)
-            np.testing.assert_array_equal(
-                score_only(columns, asked, rows, at_least=least), expected
-            )
+            check_reaching((columns, asked, rows), scores, least)
     places = np.empty(n, np.int32)
     rows = np.arange(n, dtype=np.int32)
     found = kernels.may_reach(
@@ -191,9 +191,7 @@ def test_a_mention_counts_in_a_block_whose_last_row_is_new():
     scores = score_only(columns, asked, rows)
     least = 0.285
     assert 0 < (scores >= least).sum() < n
-    np.testing.assert_array_equal(
-        score_only(columns, asked, rows, at_least=least), np.where(scores >= least, scores, 0.0)
-    )
+    check_reaching((columns, asked, rows), scores, least)
 
 
 parents = st.integers(0, 14).flatmap(
