@@ -32,7 +32,7 @@ from .lexical import (
 from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
-from .score import Scored, score_only, score_rows
+from .score import Scored, score_only, score_reaching, score_rows
 from .strings import Packed, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -84,6 +84,7 @@ __all__ = [
     "rows_with",
     "score_memory",
     "score_only",
+    "score_reaching",
     "score_rows",
     "set_similarity",
     "shingle_sets",

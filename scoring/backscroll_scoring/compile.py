@@ -31,6 +31,7 @@ READ_U8 = nb.types.Array(nb.uint8, 1, "C", readonly=True)
 READ_I32_2D = nb.types.Array(nb.int32, 2, "C", readonly=True)
 READ_F64_2D = nb.types.Array(nb.float64, 2, "C", readonly=True)
 READ_F32 = nb.types.Array(nb.float32, 1, "C", readonly=True)
+READ_BYTES = nb.types.Bytes(nb.uint8, 1, "C", readonly=True)  # a Python `bytes` as it is
 # What we write.
 BOOL = nb.types.Array(nb.boolean, 1, "C")
 F32 = nb.types.Array(nb.float32, 1, "C")

@@ -22,8 +22,7 @@ CLASSIC_FACTORS = (
 )
 """The five factors of S5, in the order of every factor axis in this package."""
 
-_INT64 = np.iinfo(np.int64)
-_INT32 = np.iinfo(np.int32)
+_BITS = {"time_ms": 64, "author": 32, "parent": 32}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,11 +109,11 @@ class QueryFeatures:
     mention_ids: Int32
 
     def __post_init__(self) -> None:
-        for name, limits in (("time_ms", _INT64), ("author", _INT32), ("parent", _INT32)):
+        for name, bits in _BITS.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            if type(value) is not int and not isinstance(value, np.integer):
                 raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-            if not limits.min <= value <= limits.max:
-                raise ValueError(f"{name} = {value} does not fit {limits.dtype}")
+            if not -1 << bits - 1 <= value < 1 << bits - 1:
+                raise ValueError(f"{name} = {value} does not fit int{bits}")
         require("keyword_ids", self.keyword_ids, np.int32)
         require("mention_ids", self.mention_ids, np.int32)

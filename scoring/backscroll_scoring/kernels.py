@@ -7,6 +7,7 @@ time.
 
 from __future__ import annotations
 
+from .kernels_bounds import may_reach
 from .kernels_diversity import collapse, jaccard, shingles
 from .kernels_graph import tree_values
 from .kernels_replies import roots
@@ -16,6 +17,7 @@ from .kernels_top import survey, top
 __all__ = [
     "collapse",
     "jaccard",
+    "may_reach",
     "reply_path",
     "roots",
     "score_rows",

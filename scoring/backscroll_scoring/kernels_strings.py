@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba as nb
 
 from .arrays import Int32, Int64, UInt8
-from .compile import I32, I64, READ_I32, READ_U8, U8, helper, kernel
+from .compile import I32, I64, READ_BYTES, READ_I32, READ_U8, U8, helper, kernel
 
 EMPTY = -1
 UNKNOWN = -1
@@ -14,7 +14,7 @@ LOW_BITS = 0xFFFFFFFF
 
 
 @helper
-def _hash(string: UInt8, start: int, end: int, seed: int) -> int:
+def _hash(string: UInt8 | bytes, start: int, end: int, seed: int) -> int:
     h = seed
     for k in range(start, end):
         h = ((h ^ int(string[k])) * PRIME) & LOW_BITS
@@ -24,13 +24,48 @@ def _hash(string: UInt8, start: int, end: int, seed: int) -> int:
 
 
 @helper
-def _is_same(data: UInt8, start: int, end: int, other: UInt8, other_start: int, size: int) -> bool:
+def _is_same(
+    data: UInt8, start: int, end: int, other: UInt8 | bytes, other_start: int, size: int
+) -> bool:
     if end - start != size:
         return False
     same = 0
     while same < size and data[start + same] == other[other_start + same]:
         same += 1
     return same == size
+
+
+@helper
+def _find(
+    data: UInt8,
+    ends: Int32,
+    slots: Int32,
+    count: int,
+    seed: int,
+    sought: UInt8 | bytes,
+    start: int,
+    end: int,
+) -> int:
+    last = slots.shape[0] - 1
+    place = _hash(sought, start, end, seed) & last
+    for _ in range(slots.shape[0]):
+        number = slots[place]
+        if number == EMPTY:
+            break
+        if number < count and _is_same(
+            data, ends[number], ends[number + 1], sought, start, end - start
+        ):
+            return number
+        place = (place + 1) & last
+    return UNKNOWN
+
+
+@kernel(nb.intp(READ_U8, READ_I32, READ_I32, nb.intp, nb.intp, READ_BYTES))
+def find_string(
+    data: UInt8, ends: Int32, slots: Int32, count: int, seed: int, sought: bytes
+) -> int:
+    """See `reference_strings.find_string`."""
+    return _find(data, ends, slots, count, seed, sought, 0, len(sought))
 
 
 @kernel(nb.intp(READ_U8, READ_I32, READ_I32, nb.intp, nb.intp, READ_U8, READ_I32, I32), nogil=True)
@@ -45,21 +80,8 @@ def find_strings(
     out: Int32,
 ) -> int:
     """See `reference_strings.find_strings`."""
-    last = slots.shape[0] - 1
     for i in range(sought_ends.shape[0] - 1):
-        start, end = sought_ends[i], sought_ends[i + 1]
-        place = _hash(sought, start, end, seed) & last
-        out[i] = UNKNOWN
-        for _ in range(slots.shape[0]):
-            number = slots[place]
-            if number == EMPTY:
-                break
-            if number < count and _is_same(
-                data, ends[number], ends[number + 1], sought, start, end - start
-            ):
-                out[i] = number
-                break
-            place = (place + 1) & last
+        out[i] = _find(data, ends, slots, count, seed, sought, sought_ends[i], sought_ends[i + 1])
     return sought_ends.shape[0] - 1
 
 

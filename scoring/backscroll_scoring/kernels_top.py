@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numba as nb
+import numpy as np
 
 from .arrays import Bool, Float64, Int32
 from .compile import I32, READ_BOOL, READ_F64, READ_I32, helper, kernel
@@ -66,12 +67,24 @@ def top(scores: Float64, rows: Int32, out: Int32) -> int:
 @kernel(nb.intp(READ_I32, READ_BOOL), nogil=True)
 def survey(rows: Int32, eligible: Bool) -> int:
     """See `reference.survey`."""
-    n = eligible.shape[0]
-    refused, back = False, False
-    last = -1
-    for j in range(rows.shape[0]):
-        row = rows[j]
-        refused |= row < 0 or row >= n or not eligible[row]
-        back |= row <= last
-        last = row
-    return REFUSED * refused + NOT_ASCENDING * back
+    n, m = eligible.shape[0], rows.shape[0]
+    if m == 0:
+        return OK
+    back, outside = np.int32(rows[0] < 0), np.int64(0)
+    for j in range(1, m):
+        back |= np.int32(rows[j] <= rows[j - 1])
+    if back != 0:
+        for j in range(m):
+            row = np.int64(rows[j])
+            outside |= row | (n - 1 - row)  # negative if either is
+    if outside < 0 or rows[0] < 0 or rows[m - 1] >= n:
+        return REFUSED | NOT_ASCENDING * int(back)
+    allowed = np.uint8(1)
+    if back == 0 and rows[m - 1] - rows[0] + 1 == m:  # every row from the first to the last
+        part = eligible[rows[0] : rows[0] + m]
+        for j in range(m):
+            allowed &= np.uint8(part[j])
+    else:
+        for j in range(m):
+            allowed &= np.uint8(eligible[rows[j]])
+    return REFUSED * int(allowed == 0) | NOT_ASCENDING * int(back)

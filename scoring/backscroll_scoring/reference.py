@@ -29,6 +29,7 @@ from .weights import Constants, Weights
 __all__ = [
     "collapse",
     "jaccard",
+    "may_reach",
     "reply_path",
     "roots",
     "score_rows",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 MS_PER_HOUR = 3_600_000
+ROUNDING = 1e-9
+"""More than the order in which five numbers are added can change, as a part of their sum."""
 
 
 def reply_chain(
@@ -177,6 +180,68 @@ def score_rows(
             linear[i] = total
         scores[i] = link(total, logistic)
     return OK
+
+
+def may_reach(
+    time_ms: Int64,
+    author: Int32,
+    parent: Int32,
+    mention_offsets: Int64,
+    mention_ids: Int32,
+    rows: Int32,
+    query_time: int,
+    query_author: int,
+    query_parent: int,
+    query_mentions: Int32,
+    weights: Weights,
+    constants: Constants,
+    max_chain_depth: int,
+    at_least: float,
+    places: Int32,
+) -> int:
+    """Write the positions in ``rows`` of those whose sum may reach `at_least`, ascending; return how many.
+
+    The arguments are those of `score_rows`. A row is left out only if its factors do not get there with all the
+    question's words in it; weights below 0 are passed over. The kernel looks less closely: it leaves out fewer.
+
+    Parameters
+    ----------
+    at_least : float
+        Above 0.
+    places : int32[m], written
+
+    Returns
+    -------
+    int
+        Not negative; or -ROW_OUT_OF_RANGE, -BAD_OFFSETS.
+    """
+    if any(not 0 <= row < len(time_ms) for row in rows.tolist()):
+        return -ROW_OUT_OF_RANGE
+    decay_per_hour, window_ms, chain_decay, sibling_score = constants
+    users = set(query_mentions.tolist())
+    buffer = np.empty(min(max_chain_depth, len(time_ms)), np.int32)
+    path = buffer[: reply_path(parent, query_parent, buffer)].tolist()
+    count = 0
+    for i, row in enumerate(rows.tolist()):
+        start, end = int(mention_offsets[row]), int(mention_offsets[row + 1])
+        if not 0 <= start <= end <= len(mention_ids):
+            return -BAD_OFFSETS
+        mentions = set(mention_ids[start:end].tolist())
+        ago_ms = float(query_time) - float(time_ms[row])
+        values = (
+            reply_chain(row, int(parent[row]), query_parent, path, chain_decay, sibling_score),
+            user_continuity(int(author[row]), query_author, ago_ms, window_ms),
+            time_decay(ago_ms, decay_per_hour),
+            mention_relation(int(author[row]), mentions, query_author, users),
+            1.0,
+        )
+        total = sum(
+            value * weight for value, weight in zip(values, weights, strict=True) if weight > 0
+        )
+        if total * (1 + ROUNDING) >= at_least:
+            places[count] = i
+            count += 1
+    return count
 
 
 def reply_path(parent: Int32, start: int, out: Int32) -> int:

@@ -31,6 +31,20 @@ def string_at(data: UInt8, ends: Int32, number: int) -> bytes:
     return data[ends[number] : ends[number + 1]].tobytes()
 
 
+def find_string(
+    data: UInt8, ends: Int32, slots: Int32, count: int, seed: int, sought: bytes
+) -> int:
+    """Return the number of a string, `UNKNOWN` where it is none of the first `count`."""
+    place = hash_of(sought, seed)
+    for step in range(len(slots)):
+        number = int(slots[(place + step) % len(slots)])
+        if number == EMPTY:
+            break
+        if number < count and string_at(data, ends, number) == sought:
+            return number
+    return UNKNOWN
+
+
 def find_strings(
     data: UInt8,
     ends: Int32,
@@ -41,18 +55,9 @@ def find_strings(
     sought_ends: Int32,
     out: Int32,
 ) -> int:
-    """Write the number of each of the k sought strings, `UNKNOWN` where it is none of the first `count`, to ``out``."""
+    """Write the numbers of k sought strings to ``out``, as `find_string` gives them."""
     for i in range(len(sought_ends) - 1):
-        string = string_at(sought, sought_ends, i)
-        place = hash_of(string, seed)
-        out[i] = UNKNOWN
-        for step in range(len(slots)):
-            number = int(slots[(place + step) % len(slots)])
-            if number == EMPTY:
-                break
-            if number < count and string_at(data, ends, number) == string:
-                out[i] = number
-                break
+        out[i] = find_string(data, ends, slots, count, seed, string_at(sought, sought_ends, i))
     return len(sought_ends) - 1
 
 

@@ -64,14 +64,11 @@ def score_rows(
         Ids of the query not ascending and unique, or offsets that are not offsets.
     """
     m = len(rows)
-    scored = Scored(
-        factors=np.empty((m, len(CLASSIC_FACTORS)), np.float64),
-        shares=np.empty((m, len(CLASSIC_FACTORS)), np.float64),
-        linear=np.empty(m, np.float64),
-        scores=np.empty(m, np.float64),
-    )
-    _run(columns, query, rows, parameters, engine, scored)
-    return scored
+    factors = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
+    shares = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
+    linear, scores = np.empty(m, np.float64), np.empty(m, np.float64)
+    _run(columns, query, rows, parameters, engine, factors, shares, linear, scores)
+    return Scored(factors, shares, linear, scores)
 
 
 def score_only(
@@ -82,14 +79,70 @@ def score_only(
     *,
     engine: EngineChoice = kernels,
 ) -> Float64:
-    """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest.
-
-    For all rows of a big channel: rank by this, then explain the few that were kept by
-    `score_rows`.
-    """
+    """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest."""
     scores = np.empty(len(rows), np.float64)
-    _run(columns, query, rows, parameters, engine, Scored(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores))
+    _run(columns, query, rows, parameters, engine, _NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
     return scores
+
+
+def score_reaching(
+    columns: ChannelColumns,
+    query: QueryFeatures,
+    rows: Int32,
+    parameters: ScoreParameters = CLASSIC,
+    *,
+    at_least: float,
+    engine: EngineChoice = kernels,
+) -> tuple[Int32, Float64]:
+    """Return the positions in ``rows``, ascending, of those that reach a score, and their scores as in `score_only`.
+
+    For all rows of a big channel and a threshold: of most rows time, author and parent already tell that they cannot
+    reach it, and their words are not read.
+
+    Parameters
+    ----------
+    at_least : float
+        Above 0. The higher it is the less is worked out, with the link "identity"; with "logistic" always all.
+    """
+    rows = require("rows", np.ascontiguousarray(rows), np.int32)
+    if parameters.link == "identity":
+        places = _may_reach(columns, query, rows, parameters, at_least, engine)
+    else:
+        places = np.arange(len(rows), dtype=np.int32)
+    scores = score_only(columns, query, rows[places], parameters, engine=engine)
+    reached = scores >= at_least
+    return places[reached], scores[reached]
+
+
+def _may_reach(
+    columns: ChannelColumns,
+    query: QueryFeatures,
+    rows: Int32,
+    parameters: ScoreParameters,
+    at_least: float,
+    engine: EngineChoice,
+) -> Int32:
+    places = np.empty(len(rows), np.int32)
+    count = resolve(engine).may_reach(
+        columns.time_ms,
+        columns.author,
+        columns.parent,
+        columns.mention_offsets,
+        columns.mention_ids,
+        rows,
+        query.time_ms,
+        query.author,
+        query.parent,
+        query.mention_ids,
+        parameters.weights,
+        parameters.constants,
+        parameters.max_chain_depth,
+        at_least,
+        places,
+    )
+    if count < 0:
+        check(-count)
+    return places[:count]
 
 
 def _run(
@@ -98,7 +151,10 @@ def _run(
     rows: Int32,
     parameters: ScoreParameters,
     engine: EngineChoice,
-    out: Scored,
+    factors: Float64,
+    shares: Float64,
+    linear: Float64,
+    scores: Float64,
 ) -> None:
     rows = require("rows", np.ascontiguousarray(rows), np.int32)
     check(
@@ -120,9 +176,9 @@ def _run(
             parameters.constants,
             parameters.max_chain_depth,
             parameters.link == "logistic",
-            out.factors,
-            out.shares,
-            out.linear,
-            out.scores,
+            factors,
+            shares,
+            linear,
+            scores,
         )
     )

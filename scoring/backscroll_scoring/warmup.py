@@ -13,7 +13,7 @@ from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
-from .score import score_only, score_rows
+from .score import score_only, score_reaching, score_rows
 from .strings import Packed, StringTable
 from .texts import shingle_sets
 from .top_k import look_at_rows, top_order
@@ -36,6 +36,7 @@ def warm() -> None:
     for parameters in (CLASSIC, ScoreParameters(link="logistic")):
         score_rows(columns, query, rows, parameters)
     top_order(score_only(columns, query, rows), rows, limit=1)
+    score_reaching(columns, query, rows, at_least=0.1)
     eligible = np.ones(2, np.uint8)
     look_at_rows(rows, eligible.view(np.bool_))
     postings = Postings()
@@ -56,6 +57,7 @@ def warm() -> None:
     strings.reserve([Packed.of(("one",))])
     strings.add(Packed.of(("one",)))
     strings.view().find("one")
+    strings.view().numbers(("one",))
     _warm_vectors()
     _warm_links()
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from backscroll_sidecar.analyze.keywords import keywords
+from backscroll_sidecar.analyze.memo import KNOWN_CHARS, KNOWN_TEXTS
 from backscroll_sidecar.analyze.mentions import mention_ids
 from backscroll_sidecar.analyze.tokens import TokenCounter, token_counter
 from backscroll_sidecar.analyze.types import classify
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
 
     from backscroll_sidecar.analyze.mentions import Roster
     from backscroll_sidecar.domain import Message
-
-
-KNOWN_TEXTS, KNOWN_CHARS = 4_096, 512
-"""How many texts' features are remembered, and the longest such text: 6 MiB at most. Chats repeat themselves."""
 
 
 class Analyzer:
@@ -48,7 +45,8 @@ class Analyzer:
         """Keywords, and tokens as a line."""
         return keywords(text), self._counter.count(text + "\n")
 
-    def _features(self, text: str) -> tuple[tuple[str, ...], int]:
+    def features(self, text: str) -> tuple[tuple[str, ...], int]:
+        """The keywords of a text, and its tokens as a line: of a question as of a stored message."""
         if len(text) <= KNOWN_CHARS:
             return self._known(text)
         self._long_texts += 1
@@ -70,7 +68,7 @@ class Analyzer:
         ids = mention_ids(text, message.mentions, roster)
         reply = _reply(message, ids, roster)
         asked = parent_is_question(reply.message_id) if reply and parent_is_question else None
-        words, token_count = self._features(text)
+        words, token_count = self.features(text)
         own = message.role is Role.ASSISTANT  # the caller's bot converses; other bots notify
         return Analysis(
             text=text,
@@ -89,10 +87,6 @@ class Analyzer:
     def analyze_text(self, text: str) -> tuple[str, ...]:
         """The keywords of a question, comparable with those of stored messages."""
         return keywords(text)
-
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a question, comparable with `Analysis.token_count`."""
-        return self._counter.count(text + "\n")
 
 
 def is_addressed(

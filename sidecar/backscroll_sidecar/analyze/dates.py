@@ -71,6 +71,8 @@ _HINT = re.compile(
     r"\d|月|年|天|日|周|週|星期|礼拜|昨|\b(?:ago|yesterday|last)\b|" + rf"\b{_MONTH_NAME}\b",
     re.IGNORECASE,
 )
+_ABSOLUTE_HINT = re.compile(rf"(?:19|20)\d\d|月|{_MONTH_NAME}", re.IGNORECASE)
+"""What every one of `_ABSOLUTE` needs: most digits in a chat are no date."""
 MAX_YEARS = 30
 
 
@@ -95,6 +97,8 @@ def date_spans(text: str, asked_at_ms: int, first_ms: int) -> tuple[DateSpan, ..
     relative = _relative(text, asked)
     if relative is not None:
         return (_span(*relative, 1.0),)
+    if _ABSOLUTE_HINT.search(text) is None:
+        return ()
     for pattern in _ABSOLUTE:
         found = pattern.search(text)
         if found is not None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
+from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 
 NOBODY = -1
@@ -99,6 +100,7 @@ _BITS_AT_THE_START = tuple(
 )
 
 
+@remembered
 def flags_of(text: str) -> int:
     """The cues of a text as bits, in the order of `FLAGS`; O(`MAX_CHARS`).
 

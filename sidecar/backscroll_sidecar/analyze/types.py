@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import chain, pairwise
 
 from backscroll_sidecar.analyze import cues
+from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 from backscroll_sidecar.domain import AuthorKind, MessageType
 
@@ -36,6 +37,11 @@ def classify(
     """
     if author_kind is not AuthorKind.HUMAN:
         return MessageType.NOTIFICATION
+    return _type_of(text[:MAX_CHARS], is_reply, is_reply and parent_is_question is True)
+
+
+@remembered
+def _type_of(text: str, is_reply: bool, answers_question: bool) -> MessageType:
     line = _Line(text)
     if line.notifies():
         return MessageType.NOTIFICATION
@@ -43,7 +49,6 @@ def classify(
         return line.type_without_words(is_reply=is_reply)
     if line.has_question_mark:
         return MessageType.QUESTION
-    answers_question = is_reply and parent_is_question is True
     if len(line.words) <= cues.MAX_ASSENT_WORDS and cues.BARE_ASSENT.fullmatch(line.bare):
         return MessageType.ANSWER if answers_question else MessageType.CASUAL
     if line.is_small_talk():
@@ -61,7 +66,7 @@ class _Line:
     __slots__ = ("_phrases", "bare", "body", "full", "has_question_mark", "is_ascii", "words")
 
     def __init__(self, text: str) -> None:
-        self.full = text[:MAX_CHARS].strip().lower().replace("\u2019", "'")
+        self.full = text.strip().lower().replace("\u2019", "'")
         self.is_ascii = self.full.isascii()
         self.body = _without_address(self.full)
         self.bare = self.body

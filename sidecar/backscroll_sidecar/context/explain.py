@@ -20,7 +20,8 @@ def explain(
     """One entry a candidate, in time order."""
     ranks = selection.ranks()
     all_shares, all_linear = ranked.contributions()
-    scores, linear, shares = ranked.scores.tolist(), all_linear.tolist(), all_shares.tolist()
+    all_scores = ranked.scores if ranked.all_scores is None else ranked.all_scores()
+    scores, linear, shares = all_scores.tolist(), all_linear.tolist(), all_shares.tolist()
     kinds = _kinds(ranked, profile)
     account = selection.account(len(gathered.rows))
     candidates = tuple(

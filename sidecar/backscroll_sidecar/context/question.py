@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,12 +75,12 @@ class Question:
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
             parent=self.parent_row if follow_inferred else self.explicit_parent_row,
             keyword_ids=self.keyword_ids(view),
-            mention_ids=_known_or_negative(self.mentioned, people),
+            mention_ids=_known_or_negative([people.get(user, NO_ROW) for user in self.mentioned]),
         )
 
     def keyword_ids(self, view: ChannelView) -> NDArray[np.int32]:
         """Its keywords in the channel's numbers, ascending; unknown ones get negative ones of their own."""
-        return _known_or_negative(self.keywords, view.keyword_ids)
+        return _known_or_negative(view.keyword_ids.numbers(self.keywords))
 
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
         """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread.
@@ -121,14 +121,13 @@ def resolve_question(
         When there is neither a question nor a trigger.
     """
     trigger_row = _named_trigger(request, view)
-    times = view.columns.time_ms
     if request.asked_at_ms is not None:
         asked_at_ms = request.asked_at_ms
     elif trigger_row >= 0:
-        asked_at_ms = int(times[trigger_row])
+        asked_at_ms = view.columns.time_ms.item(trigger_row)
     else:
-        asked_at_ms = max(now_ms, int(times[-1])) if view.count else now_ms
-    end = int(np.searchsorted(times, asked_at_ms, side="right"))
+        asked_at_ms = max(now_ms, view.columns.time_ms.item(-1)) if view.count else now_ms
+    end = _first_after(view.columns.time_ms, asked_at_ms)
     if trigger_row >= 0 and request.asked_at_ms is None:
         end = trigger_row
     own_row = view.row_of(request.own_question_id) if request.own_question_id else NO_ROW
@@ -142,6 +141,8 @@ def resolve_question(
     asker = _asker(request, view, trigger_row)
     mentioned = _mentioned(request, view, trigger_row, text)
     parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
+    read = ends_of(text, QUESTION_CHARS)
+    words, token_count = analyzer.features(read)
     return Question(
         text=text,
         asker=asker,
@@ -152,7 +153,7 @@ def resolve_question(
         parent_row=parent_row,
         explicit_parent_row=explicit_row,
         mentioned=mentioned,
-        keywords=analyzer.analyze_text(ends_of(text, QUESTION_CHARS)) if text else (),
+        keywords=words,
         message_type=classify(
             text,
             is_reply=explicit_row >= 0,
@@ -164,7 +165,7 @@ def resolve_question(
             view.author_id(explicit_row) if explicit_row >= 0 else None,
             frozenset(request.self_ids),
         ),
-        token_count=_token_count(text, analyzer),
+        token_count=token_count if read is text else token_count * len(text) // len(read),
     )
 
 
@@ -183,10 +184,11 @@ def text_us(text: str) -> float:
     return per_char * min(len(text), QUESTION_CHARS)
 
 
-def _token_count(text: str, analyzer: Analyzer) -> int:
-    read = ends_of(text, QUESTION_CHARS)
-    count = analyzer.count_tokens(read)
-    return count if read is text else count * len(text) // len(read)
+def _first_after(times_ms: NDArray[np.int64], asked_at_ms: int) -> int:
+    """The first row of a later time; mostly none is later."""
+    if not len(times_ms) or times_ms.item(-1) <= asked_at_ms:
+        return len(times_ms)
+    return int(times_ms.searchsorted(asked_at_ms, side="right"))
 
 
 def _named_trigger(request: BuildRequest, view: ChannelView) -> int:
@@ -218,9 +220,12 @@ def _line_with_same_text(
     A chat stores its question by itself. Where its caller brought the line as well, that is the question; what an
     earlier turn stored or answered is not: the words were said again.
     """
+    since_ms, times_ms = asked_at_ms - SAME_TEXT_WINDOW_MS, view.columns.time_ms[:end]
     author = view.people.index.get(request.asker.id, NO_ROW) if request.asker else NO_ROW
-    start = int(np.searchsorted(view.columns.time_ms[:end], asked_at_ms - SAME_TEXT_WINDOW_MS))
-    own = np.flatnonzero(view.columns.author[start:end] == author)
+    if author == NO_ROW or not end or times_ms.item(-1) < since_ms:
+        return NO_ROW
+    start = int(times_ms.searchsorted(since_ms))
+    (own,) = (view.columns.author[start:end] == author).nonzero()
     for row in (own[::-1] + start).tolist():
         if view.texts[row].strip() == text and not (
             request.own_question_id and _was_asked_before(view, row, request, end)
@@ -277,16 +282,27 @@ def _parents(
     if trigger_row >= 0:
         return int(view.columns.parent[trigger_row]), int(view.explicit_columns.parent[trigger_row])
     if mentioned and mentioned[0] in view.people.index:
-        theirs = np.flatnonzero(view.columns.author[:end] == view.people.index[mentioned[0]])
-        if len(theirs):
-            return int(theirs[-1]), NO_ROW
+        return _newest_of(view.people.index[mentioned[0]], view.columns.author[:end]), NO_ROW
     return NO_ROW, NO_ROW
+
+
+def _newest_of(user: int, author: NDArray[np.int32]) -> int:
+    """The user's last row, -1 without one: looked for in the last rows, then in ever more of those before."""
+    first, size = len(author), 256
+    while first > 0:
+        last, first = first, max(0, first - size)
+        (theirs,) = (author[first:last] == user).nonzero()
+        if len(theirs):
+            return first + int(theirs[-1])
+        size *= 4
+    return NO_ROW
 
 
 def _is_question(view: ChannelView, row: int) -> bool | None:
     return bool(view.message_type[row] == MessageType.QUESTION) if row >= 0 else None
 
 
-def _known_or_negative(words: tuple[str, ...], table: Mapping[str, int]) -> NDArray[np.int32]:
-    ids = {table.get(word, NO_ROW - 1 - place) for place, word in enumerate(words)}
+def _known_or_negative(numbers: Iterable[int]) -> NDArray[np.int32]:
+    """Ascending; each unknown one, -1, gets a negative number of its own."""
+    ids = {n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)}
     return np.array(sorted(ids), np.int32)

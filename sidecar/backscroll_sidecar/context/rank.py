@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import CLASSIC_FACTORS, score_only, score_rows, top_order
+from backscroll_scoring import CLASSIC_FACTORS, score_only, score_reaching, score_rows, top_order
 from backscroll_scoring.links import SHARES, reply_order
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gate import Reach, united
@@ -29,6 +29,7 @@ FIRST_LINKS = 7
 """So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
 LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
 STAGES = (CONVERSATION, LINK, CHAIN, MEMORY)
+THRESHOLD_TOLERANCE = 1e-6
 
 Contributions = tuple[NDArray[np.float64], NDArray[np.float64]]
 """float64[m, f]: weight times factor, in the order of the factors; float64[m]: their sums."""
@@ -41,13 +42,14 @@ class Ranked:
     Attributes
     ----------
     scores : float64[m]
-        The link's value, 0 to 1: what the threshold is compared with.
+        The link's value, 0 to 1: what the threshold is compared with. 0 for those that the threshold leaves out anyway.
     contributions : what the scores are made of
         Worked out when it is asked for: a build that explains nothing does not.
     order : intp[k] or None
         The candidates best first where that is not simply by score; those left out come last.
     stages : uint8[m] or None
         What gave each candidate its place, where there is an order: its place in `STAGES`.
+    all_scores : the scores of those too that `scores` has a 0 for; None: there are none
     """
 
     scores: NDArray[np.float64]
@@ -57,6 +59,7 @@ class Ranked:
     link: str
     order: NDArray[np.intp] | None = None
     stages: NDArray[np.uint8] | None = None
+    all_scores: Callable[[], NDArray[np.float64]] | None = None
 
     def stage_of(self, place: int) -> str:
         """What gave a candidate its place."""
@@ -94,13 +97,28 @@ def rank(
         scored = score_rows(columns, features, rows, parameters)
         return scored.shares, scored.linear
 
+    least = _least_of_use(view, profile)
+    if least > 0:
+        places, reached = score_reaching(columns, features, rows, parameters, at_least=least)
+        scores = np.zeros(len(rows))
+        scores[places] = reached
+    else:
+        scores = score_only(columns, features, rows, parameters)
     return Ranked(
-        score_only(columns, features, rows, parameters),
+        scores,
         contributions,
         CLASSIC_FACTORS,
         parameters.weights,
         parameters.link,
+        all_scores=lambda: score_only(columns, features, rows, parameters),
     )
+
+
+def _least_of_use(view: ChannelView, profile: Profile) -> float:
+    """The score below which a candidate is out; 0 where one may stay whatever its score."""
+    if profile.least_context or profile.recent_floor or profile.keep_chain or view.tool_rounds:
+        return 0.0
+    return profile.threshold - THRESHOLD_TOLERANCE
 
 
 def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:

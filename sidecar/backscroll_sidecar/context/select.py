@@ -18,11 +18,10 @@ from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import FIRST_LINKS, Ranked
+from backscroll_sidecar.context.rank import FIRST_LINKS, THRESHOLD_TOLERANCE, Ranked
 from backscroll_sidecar.context.rounds import Rounds
 from backscroll_sidecar.domain import Fate, MessageState
 
-THRESHOLD_TOLERANCE = 1e-6
 HEAD = 3
 """This many best scores come before floors and chain: the likeliest parents stay in front (measured on irc_dev)."""
 

@@ -39,7 +39,8 @@ KERNELS = [
     *(getattr(kernels, name) for name in kernels.__all__),
     *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
     *(kernels_lexical.bm25, kernels_lexical.best_bm25, kernels_memory.memory_totals),
-    *(kernels_strings.find_strings, kernels_strings.number_strings, kernels_strings.enter_slots),
+    *(kernels_strings.find_string, kernels_strings.find_strings),
+    *(kernels_strings.number_strings, kernels_strings.enter_slots),
     *(kernels_vectors.nearest, kernels_vectors.similarities),
 ]
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")

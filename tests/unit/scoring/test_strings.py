@@ -33,6 +33,7 @@ def test_twins(batches, sought):
         for other in BOTH:
             found = view.numbers(sought, kernels=other).tolist()
             assert found == [known.get(word, -1) for word in sought]
+            assert [view.find(word, kernels=other) for word in sought] == found
 
 
 @TWINS

@@ -16,6 +16,7 @@ from backscroll_scoring import (
     reply_tree,
     roots,
     score_only,
+    score_reaching,
     score_rows,
     top_order,
 )
@@ -93,7 +94,7 @@ def questions(draw):
         st.just(ScoreParameters())
         | st.builds(
             ScoreParameters,
-            weights=st.tuples(*[st.floats(-50, 50)] * 5),
+            weights=st.tuples(*[st.floats(-50, 50) | st.floats(-1, 1)] * 5),
             decay_per_hour=st.floats(0, 1e4),
             continuity_window_ms=st.integers(1, 10**9),
             chain_decay=share,
@@ -121,6 +122,76 @@ def test_scores(question):
     for values in (fast.factors, fast.scores, plain.factors, plain.scores):
         assert ((values >= 0) & (values <= 1)).all()
     np.testing.assert_array_equal(score_only(*question), fast.scores)
+
+
+def check_reaching(question, scores, least, engine=kernels):
+    places, reached = score_reaching(*question, at_least=least, engine=engine)
+    np.testing.assert_array_equal(places, np.flatnonzero(scores >= least))
+    np.testing.assert_array_equal(reached, scores[places])
+
+
+@TWINS
+@given(questions(), st.data())
+def test_scores_from_some_value_on(question, data):
+    """S5-12: none that reaches it is missing, each to the bit, whatever is passed over."""
+    for engine in (kernels, reference):
+        scores = score_rows(*question, engine=engine).scores
+        reached = [score for score in scores.tolist() if score > 0]
+        some = st.floats(0.01, 1)
+        least = data.draw(st.sampled_from(reached) | some if reached else some)
+        check_reaching(question, scores, least, engine)
+
+
+@pytest.mark.parametrize("mentioned", [(), (3,), (2, 3, 4)])
+@pytest.mark.parametrize("step_ms", [1, 50, 700, 60_000])
+@pytest.mark.parametrize("parent", [-1, 2_600])
+def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms, parent):
+    """S5-12: in blocks near and far, whoever answers, is answered, asks or is mentioned may reach it; nobody else."""
+    rng = np.random.default_rng(7)
+    n = 3_000
+    sizes = (rng.random((2, n)) < 0.3).astype(np.int64)
+    offsets = np.zeros((2, n + 1), np.int64)
+    np.cumsum(sizes, axis=1, out=offsets[:, 1:])
+    columns = ChannelColumns(
+        np.arange(n) * step_ms,
+        rng.integers(0, 40, n).astype(np.int32),
+        np.where(rng.random(n) < 0.3, np.arange(n) - 3, -1).astype(np.int32),
+        *(offsets[0], rng.integers(0, 50, offsets[0, -1]).astype(np.int32)),
+        *(offsets[1], rng.integers(0, 40, offsets[1, -1]).astype(np.int32)),
+    )
+    named = np.array(mentioned, np.int32)
+    asked = QueryFeatures(n * step_ms, 5, parent, np.arange(4, dtype=np.int32), named)
+    for rows in (np.arange(n, dtype=np.int32), np.arange(0, n, 7, dtype=np.int32)):
+        scores = score_only(columns, asked, rows)
+        for least in (0.2, 0.25, 0.28, 0.3, 0.35, 0.5):
+            check_reaching((columns, asked, rows), scores, least)
+    places = np.empty(n, np.int32)
+    rows = np.arange(n, dtype=np.int32)
+    found = kernels.may_reach(
+        *(columns.time_ms, columns.author, columns.parent),
+        *(columns.mention_offsets, columns.mention_ids, rows),
+        *(asked.time_ms, asked.author, asked.parent, named),
+        *(ScoreParameters().weights, ScoreParameters().constants, 15, 0.3, places),
+    )
+    assert found < (n if step_ms < 60_000 else n // 10)
+
+
+def test_a_mention_counts_in_a_block_whose_last_row_is_new():
+    """S5-12: hours lie between the rows of a block; the old ones need more than their time, the new ones do not."""
+    n = 300
+    columns = ChannelColumns(
+        np.arange(n) * 60_000,
+        np.full(n, 2, np.int32),
+        np.full(n, -1, np.int32),
+        *(np.zeros(n + 1, np.int64), NEVER),
+        *(np.arange(n + 1, dtype=np.int64), np.full(n, 5, np.int32)),
+    )
+    asked = QueryFeatures(n * 60_000 + 400_000, 5, -1, NEVER, np.array([2], np.int32))
+    rows = np.arange(n, dtype=np.int32)
+    scores = score_only(columns, asked, rows)
+    least = 0.285
+    assert 0 < (scores >= least).sum() < n
+    check_reaching((columns, asked, rows), scores, least)
 
 
 parents = st.integers(0, 14).flatmap(
