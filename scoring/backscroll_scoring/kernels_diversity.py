@@ -110,7 +110,8 @@ def shingles(
         for i in range(many):
             stop += _insert(table, h >> shift, h)
             if i + wide < length:
-                h = ((h - kept[i] * oldest + kept[i + wide]) * BASE) & HASHES
+                h = (h - kept[i] * oldest + kept[i + wide]) & HASHES
+                h = (h * BASE) & HASHES
         at = 0
         while total < stop:
             out_ids[total] = table[at]
