@@ -7,9 +7,9 @@ prefix of fusing without one. A row that one list repeats counts there once, at 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, filterfalse, islice
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -180,25 +180,21 @@ def interleave(
         raise ValueError("pattern must not be empty")
     if limit is not None and limit < 0:
         raise ValueError(f"limit must not be negative: {limit}")
-    queues = [iter(require("rankings", rows, np.int32).tolist()) for rows in (second, first)]
     taken: dict[int, bool] = {}
-    for mine in cycle(pattern):
-        if limit is not None and len(taken) >= limit:
+    fresh = [
+        filterfalse(taken.__contains__, require("rankings", rows, np.int32).tolist())
+        for rows in (second, first)
+    ]
+    for mine in islice(cycle(pattern), limit):
+        row = next(fresh[mine], None)
+        if row is None:  # the rest is the other's
+            for row in islice(fresh[not mine], None if limit is None else limit - len(taken)):
+                taken[row] = not mine
             break
-        if not (_take(queues[mine], taken, mine) or _take(queues[not mine], taken, not mine)):
-            break
+        taken[row] = mine
     return Interleaved(
         np.fromiter(taken, np.int32, len(taken)), np.fromiter(taken.values(), np.bool_, len(taken))
     )
-
-
-def _take(queue: Iterator[int], taken: dict[int, bool], by_first: bool) -> bool:
-    """Take the next row that is not taken yet; false when there is none."""
-    for row in queue:
-        if row not in taken:
-            taken[row] = by_first
-            return True
-    return False
 
 
 def _weights(weights: Sequence[float] | None, count: int) -> list[float]:

@@ -9,8 +9,9 @@ from .arrays import Float64, Int32, Int64
 from .compile import F64, I32, I64, READ_I32, READ_I64, helper, kernel
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
-PRIME = 2**31 - 1  # hashes are below it, so no product of them overflows
-BASE = 1_000_003
+HASH_BITS = 31  # so that no product of hashes overflows
+HASHES = 2**HASH_BITS - 1
+BASE = 0x61C88647
 LAST_MARK = 4095
 SIGNATURE_BITS = 61
 FULL_WIDTH, FULL_WIDTH_END, FULL_WIDTH_SHIFT = 0xFF01, 0xFF5E, 0xFEE0
@@ -22,22 +23,54 @@ PUNCTUATION = (
 """First and last code point of what does not count, by plane order: white space, punctuation, variation selectors."""
 
 
+ASCII_COUNTS = np.array(
+    [not any(first <= code <= last for first, last in PUNCTUATION) for code in range(128)], np.int64
+)
+"""A table: whether the next character is a space, no processor guesses well."""
+
+
 @helper
-def _counts(code: int) -> bool:
-    if 0x61 <= code <= 0x7A or 0x4E00 <= code <= 0x9FFF:  # nearly always
-        return True
-    for first, last in PUNCTUATION:  # noqa: SIM110 (a kernel has no any())
+def _counts(code: int) -> int:
+    if 0 <= code < 128:
+        return ASCII_COUNTS[code]
+    if 0x4E00 <= code <= 0x9FFF:  # nearly always
+        return 1
+    for first, last in PUNCTUATION:
         if first <= code <= last:
-            return False
-    return True
+            return 0
+    return 1
+
+
+@helper
+def _insert(table: Int32, at: int, h: int) -> int:
+    """Put a hash into the run of ascending ones that holds its place; return how many it adds, 0 or 1."""
+    while 0 <= table[at] < h:
+        at += 1
+    if table[at] == h:
+        return 0
+    while table[at] >= 0:
+        h, table[at] = table[at], h
+        at += 1
+    table[at] = h
+    return 1
 
 
 @kernel(nb.intp(READ_I32, READ_I64, nb.intp, I64, I32, I64), nogil=True)
 def shingles(
     codes: Int32, ends: Int64, size: int, out_offsets: Int64, out_ids: Int32, out_facts: Int64
 ) -> int:
-    """See `reference_diversity.shingles`."""
-    kept = np.empty(codes.shape[0], np.int64)  # wide, so that hashes are
+    """See `reference_diversity.shingles`.
+
+    Sorted and told apart in one go: each hash goes to the place in a table that its first bits say, or behind it,
+    in order (linear probing; the table has twice the room, and some behind).
+    """
+    longest = 0
+    start = 0
+    for t in range(ends.shape[0]):
+        longest = max(longest, ends[t] - start)
+        start = ends[t]
+    kept = np.empty(longest, np.int64)  # wide, so that hashes are
+    table = np.full(5 * longest + 2, -1, np.int32)
     total = 0
     start = 0
     out_offsets[0] = 0
@@ -51,31 +84,40 @@ def shingles(
             if FULL_WIDTH <= code <= FULL_WIDTH_END:
                 code -= FULL_WIDTH_SHIFT
             if 48 <= code <= 57:
-                numbers = (numbers * BASE + code) % PRIME
+                numbers = ((numbers + code) * BASE) & HASHES
                 in_number = True
             elif in_number:
-                numbers = (numbers * BASE + 1) % PRIME
+                numbers = ((numbers + 1) * BASE) & HASHES
                 in_number = False
             asks = asks or code == 63
-            if _counts(code):
-                kept[length] = code
-                length += 1
+            kept[length] = code
+            length += _counts(code)
         if in_number:
-            numbers = (numbers * BASE + 1) % PRIME
+            numbers = ((numbers + 1) * BASE) & HASHES
         start = ends[t]
         out_facts[t] = 2 * numbers + (1 if asks else 0)
         wide = min(size, length)
         many = length - wide + 1 if length > 0 else 0
+        shift = HASH_BITS
+        while (1 << (HASH_BITS - shift)) < 2 * many:
+            shift -= 1
+        h = 0
+        oldest = 1
+        for i in range(wide):
+            h = ((h + kept[i]) * BASE) & HASHES
+            oldest = (oldest * BASE) & HASHES
+        stop = total
         for i in range(many):
-            h = 0
-            for j in range(wide):
-                h = (h * BASE + kept[i + j]) % PRIME
-            out_ids[total + i] = h
-        run = np.sort(out_ids[total : total + many])
-        for i in range(many):
-            if i == 0 or run[i] != run[i - 1]:
-                out_ids[total] = run[i]
-                total += 1
+            stop += _insert(table, h >> shift, h)
+            if i + wide < length:
+                h = (h - kept[i] * oldest + kept[i + wide]) & HASHES
+                h = (h * BASE) & HASHES
+        at = 0
+        while total < stop:
+            out_ids[total] = table[at]
+            total += 1 if table[at] >= 0 else 0
+            table[at] = -1
+            at += 1
         out_offsets[t + 1] = total
     return total
 

@@ -39,20 +39,24 @@ def _sink(scores: Float64, rows: Int32, heap: Int32, hole: int, size: int) -> No
 
 @kernel(nb.intp(READ_F64, READ_I32, I32), nogil=True)
 def top(scores: Float64, rows: Int32, out: Int32) -> int:
-    """See `reference.top`. A heap of the k best so far: one comparison for nearly every score."""
+    """See `reference.top`. A heap of the k best so far: one comparison for nearly every score.
+
+    From the last position on: of equal scores the later row is the better one, and is there already.
+    """
     k = out.shape[0]
+    m = scores.shape[0]
     nans = 0
-    for i in range(scores.shape[0]):
+    for i in range(m):
         nans |= scores[i] != scores[i]
     if nans:
         return NOT_A_NUMBER
     if k == 0:
         return OK
     for i in range(k):
-        out[i] = i
+        out[i] = m - 1 - i
     for i in range(k // 2 - 1, -1, -1):
         _sink(scores, rows, out, i, k)
-    for i in range(k, scores.shape[0]):
+    for i in range(m - k - 1, -1, -1):
         if scores[i] >= scores[out[0]] and _before(scores, rows, i, out[0]):
             out[0] = i
             _sink(scores, rows, out, 0, k)

@@ -41,6 +41,9 @@ SITTING_MS = 3_600_000
 _WEIGHTS = np.array(MEMORY_WEIGHTS, np.float32)
 _LEXICAL_WEIGHTS = np.array(LEXICAL_WEIGHTS, np.float32)
 _FLAGS = 5
+_FACTORS_OF = np.array(
+    [[flags >> bit & 1 for bit in range(_FLAGS)] for flags in range(1 << _FLAGS)], np.float32
+)
 _NONE_F32 = np.empty(0, np.float32)
 _NONE_I32 = np.empty(0, np.int32)
 _NONE_U8 = np.empty(0, np.uint8)
@@ -99,10 +102,10 @@ class MemoryScores:
 
     def shares(self, rows: Int32) -> Float64:
         """float64[m, 10]: weight times factor of m rows, in the order of `MEMORY_FACTORS`."""
-        set_bits = self.flags[rows, None] >> np.arange(_FLAGS, dtype=np.uint8) & 1
-        return np.hstack(
-            [self.parts[:, rows].T, set_bits * self.weights[_FLAGS:]], dtype=np.float64
-        )
+        out = np.empty((len(rows), 2 * _FLAGS), np.float64)
+        out[:, :_FLAGS] = self.parts.take(rows, 1).T
+        out[:, _FLAGS:] = (_FACTORS_OF * self.weights[_FLAGS:]).take(self.flags.take(rows), 0)
+        return out
 
 
 def score_memory(

@@ -8,7 +8,7 @@ from itertools import pairwise
 from .arrays import Float64, Int32, Int64
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
-PRIME, BASE = 2**31 - 1, 1_000_003
+HASHES, BASE = 2**31 - 1, 0x61C88647
 _NO_CONTENT = re.compile(
     "[\x00-\x22'()*,.:;?\\[\\]\\\\_`{-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf"
     "\u2000-\u206f\u3000-\u303f\ufe00-\ufe0f\uff5f-\uff65]"
@@ -28,7 +28,7 @@ def shingles(
     size : int
         Characters a shingle; a text that has fewer is one shingle.
     out_offsets, out_ids : int64[m + 1], int32[c], written
-        The sets: polynomial hashes modulo a prime, ascending and unique within a text.
+        The sets: polynomial hashes modulo 2 ** 31, ascending and unique within a text.
     out_facts : int64[m], written
         Twice the hash of the numbers (digits, each run with an end mark), and 1 for a question mark.
     """
@@ -101,7 +101,7 @@ def collapse(
 def _hash(values: list[int]) -> int:
     h = 0
     for value in values:
-        h = (h * BASE + value) % PRIME
+        h = (h + value) * BASE & HASHES
     return h
 
 

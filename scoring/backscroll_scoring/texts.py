@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -58,9 +59,9 @@ def shingle_sets(
     """
     if size < 1:
         raise ValueError(f"size must be at least 1: {size}")
-    folded = [text.casefold() for text in texts]
+    folded = list(map(str.casefold, texts))
     codes = np.frombuffer("".join(folded).encode("utf-32-le", "surrogatepass"), np.int32)
-    ends = np.cumsum([len(text) for text in folded], dtype=np.int64)
+    ends = np.fromiter(accumulate(map(len, folded)), np.int64, len(folded))
     offsets, ids = np.zeros(len(texts) + 1, np.int64), np.empty(len(codes), np.int32)
     facts = np.empty(len(texts), np.int64)
     count = resolve(engine).shingles(codes, ends, size, offsets, ids, facts)

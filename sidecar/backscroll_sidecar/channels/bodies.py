@@ -90,7 +90,9 @@ class Texts(Sequence[str]):
     def __getitem__(self, row: int | slice) -> str | list[str]:
         if isinstance(row, slice):
             return [self._text(one) for one in range(*row.indices(len(self)))]
-        return self._text(range(len(self))[row])
+        if not 0 <= row < len(self.bodies.size):
+            row = range(len(self))[row]
+        return self._text(row)
 
     def _text(self, row: int) -> str:
         text = self.decoded.get(row)

@@ -245,11 +245,13 @@ def _with_older(gathered: Gathered, query: StrategyQuery, replies: Replies) -> G
 def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:
     """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line."""
     rows = np.sort(recalled.memory.rows)
-    either = np.union1d(recalled.by_words, recalled.by_meaning)
+    beside = np.ones(len(rows), np.bool_)
+    beside[rows.searchsorted(recalled.by_words)] = False
+    beside[rows.searchsorted(recalled.by_meaning)] = False
     found = {
         "lexical": recalled.by_words,
         "semantic": recalled.by_meaning,
-        "recall": np.setdiff1d(rows, either),
+        "recall": rows[beside],
     }
     gathered = with_sources(gathered, found, reference=True)
     return replace(

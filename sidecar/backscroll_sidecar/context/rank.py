@@ -170,10 +170,11 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
     """
     order = near.order if near.order is not None else top_order(near.scores, rows)
     both = united(rows[order].astype(np.int32), memory.rows, reach)
-    places = np.searchsorted(rows, both.rows)
+    places = rows.searchsorted(both.rows)
     at_places = places[~both.by_first]
-    at_memory = {row: at for at, row in enumerate(memory.rows.tolist())}
-    far = [at_memory[row] for row in both.rows[~both.by_first].tolist()]
+    at_memory = np.empty(len(rows), np.intp)
+    at_memory[rows.searchsorted(memory.rows)] = np.arange(len(memory.rows))
+    far = at_memory[at_places]
     scores = near.scores.copy()
     scores[at_places] = link(memory.scores[far])
     stages = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages.copy()

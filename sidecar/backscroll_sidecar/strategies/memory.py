@@ -254,9 +254,10 @@ def _naming(view: ChannelView, sought: Sought) -> NDArray[np.uint8]:
 def _spans(view: ChannelView, sought: Sought) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The rows of each span of time the question names, and their values."""
     times = view.columns.time_ms[: len(sought.eligible)]
-    if not len(times):
+    asked = sought.question
+    spans = date_spans(asked.text, asked.asked_at_ms, times.item(0)) if len(times) else ()
+    if not spans:
         return np.empty(0, np.int32), np.empty(0, np.float32)
-    spans = date_spans(sought.question.text, sought.question.asked_at_ms, int(times[0]))
     bounds = np.array([(span.start_ms, span.end_ms) for span in spans], np.int64).ravel()
     values = np.array([span.value for span in spans], np.float32)
     return np.searchsorted(times, bounds).astype(np.int32), values

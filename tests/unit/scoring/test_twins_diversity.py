@@ -15,6 +15,7 @@ texts = st.lists(st.text(letters, max_size=12) | st.text(max_size=6), max_size=6
 @TWINS
 @given(texts, st.integers(1, 5))
 @example(["İSTANBUL", "ﬁne", "12", "1 2", "", "\x00"], 3)
+@example(["abc" * 100, "".join(map(chr, range(0x4E00, 0x5000))), "ab"], 3)
 def test_shingles(given_texts, size):
     """P-05: the same sets and facts, ascending and unique, whatever the text."""
     fast, plain = (shingle_sets(given_texts, size=size, engine=engine) for engine in ENGINES)
