@@ -117,8 +117,8 @@ class _Line:
         count = len(self.words)
         if count > _MAX_SMALL_TALK_WORDS:
             return False
-        social = [word for word in self.words if word in cues.SOCIAL_EN]
-        if social and all(word in cues.FILLER_EN or word in social for word in self.words):
+        social = cues.SOCIAL_EN.intersection(self.words)
+        if social and cues.SMALL_TALK_EN.issuperset(self.words):
             return cues.QUESTION_START_EN.match(self.bare) is None  # "hey, is there a way to do it"
         if count <= _MAX_OPENED_SMALL_TALK_WORDS and cues.SOCIAL_START_EN.match(self.bare):
             return True
