@@ -198,3 +198,4 @@ NOT_ANSWER_ZH = re.compile(
 # --- all of them --------------------------------------------------------------------------------------------------
 
 PHRASES = NOTIFICATION_EN | QUESTION_EN | ADVICE_EN
+PHRASE_STARTS = frozenset(phrase[:2] for phrase in PHRASES)
