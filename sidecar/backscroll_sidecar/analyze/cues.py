@@ -123,7 +123,7 @@ so very much many lot lots bunch ton really that that's thats this what was were
 not too again anyway then well but just help info tip advice reply answer problem problems worries prob will good
 day one here there now back see go going gotta got as always any way got it appreciate know
 """
-FILLER_EN = frozenset(_FILLER_EN.split())
+SMALL_TALK_EN = SOCIAL_EN.union(_FILLER_EN.split())
 SOCIAL_START_EN = re.compile(
     r"(?:thanks|thank you|thx|thnx|ty|cheers|sorry|sry|my bad|i apologi[sz]e|apologies|no (?:reason|need) to be sorry|"
     r"no (?:problem|prob|worries)|you'?re welcome|welcome|good (?:morning|night|evening|luck)|"
@@ -198,3 +198,4 @@ NOT_ANSWER_ZH = re.compile(
 # --- all of them --------------------------------------------------------------------------------------------------
 
 PHRASES = NOTIFICATION_EN | QUESTION_EN | ADVICE_EN
+PHRASE_STARTS = frozenset(phrase[:2] for phrase in PHRASES)

@@ -86,31 +86,33 @@ def segmenter_name() -> str:
 
 def _expand(token: str) -> tuple[str, ...]:
     """The keywords one token of the text stands for."""
-    if _STARTS_HAN.match(token):
-        return tuple(word for word in _segmenter()(token) if word not in STOP_WORDS)
-    if _STARTS_UNSPACED.match(token):
-        return () if len(token) == 1 and _IS_KANA.match(token) else tuple(_bigrams(token))
+    if not token.isascii():
+        if _STARTS_HAN.match(token):
+            return tuple([word for word in _segmenter()(token) if word not in STOP_WORDS])
+        if _STARTS_UNSPACED.match(token):
+            return () if len(token) == 1 and _IS_KANA.match(token) else tuple(_bigrams(token))
     if "://" in token or token.startswith("www."):
         return tuple(_url(token))
     if ("." in token or "/" in token) and not _IS_VERSION.fullmatch(token):
         return tuple(_whole_and_parts(token.rstrip(".")))
-    return tuple(_word(token))
+    word = _word(token)
+    return (word,) if word else ()
 
 
 _cached_expand = lru_cache(maxsize=_CACHED_TOKENS)(_expand)
 """Chat repeats its words: the memo turns stemming and segmenting into one look-up. About 10 MB when full."""
 
 
-def _word(token: str) -> Iterator[str]:
-    """A single word: nothing if it is a stop word, else its stem, at most `MAX_KEYWORD_CHARS` long."""
+def _word(token: str) -> str:
+    """The stem of a single word, at most `MAX_KEYWORD_CHARS` long; empty if it is a stop word."""
     word = token.strip("'-").removesuffix("'s").strip("'-")[:MAX_KEYWORD_CHARS]
     if not word or word in STOP_WORDS:
-        return
+        return ""
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
         if word in STOP_WORDS:
-            return
-    yield _stem(word) if word.isascii() else word
+            return ""
+    return _stem(word) if word.isascii() else word
 
 
 def _whole_and_parts(token: str) -> Iterator[str]:
@@ -118,8 +120,8 @@ def _whole_and_parts(token: str) -> Iterator[str]:
     if len(token) <= MAX_KEYWORD_CHARS:
         yield token
     for part in _PART.findall(token):
-        if len(part) > 1 and not part.isdigit():
-            yield from _word(part)
+        if len(part) > 1 and not part.isdigit() and (word := _word(part)):
+            yield word
 
 
 def _url(token: str) -> Iterator[str]:

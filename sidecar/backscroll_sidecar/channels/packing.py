@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels import kept_links
-from backscroll_sidecar.channels.background import in_background
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.registry import Channels
 from backscroll_sidecar.channels.segments import SEGMENT_ROWS, batch_of_rows, pack

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 
-from backscroll_sidecar.channels.background import in_background
+from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels.batch import batch_of
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.segments import BadSegmentError, format_of, links_in, unpack

@@ -47,40 +47,30 @@ class GroupReport:
 
 
 def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pending:
-    """A change with its size."""
-    return Pending(change, item_count(change), estimate_bytes(change), future)
+    """A change with its size: how many rows it is about, at least 1, and about how much memory it holds.
 
-
-def item_count(change: Change) -> int:
-    """How many rows a change is about; at least 1."""
+    That is a flat sum a row, and its texts as Python stores them.
+    """
+    items, texts = 1, 0
     match change:
         case AppendChange():
-            count = len(change.messages)
+            items = len(change.messages)
+            texts = sum([analysis.text.__sizeof__() for analysis in change.analyses])
         case MembersChange():
-            count = len(change.members)
+            items = len(change.members)
         case EventsChange():
-            count = len(change.events)
+            items = len(change.events)
         case VectorsChange():
-            count = len(change.vectors)
-        case _:
-            count = 1
-    return max(count, 1)
-
-
-def estimate_bytes(change: Change) -> int:
-    """About how much memory a queued change holds: a flat sum a row, and its texts as Python stores them."""
-    match change:
-        case AppendChange():
-            texts = sum(analysis.text.__sizeof__() for analysis in change.analyses)
+            items = len(change.vectors)
+            texts = sum([len(vector.values) for vector in change.vectors])
         case EditChange():
             texts = change.analysis.text.__sizeof__()
         case TurnChange():
             texts = len(change.body)
-        case VectorsChange():
-            texts = sum(len(vector.values) for vector in change.vectors)
         case _:
-            texts = 0
-    return item_count(change) * ITEM_BYTES + texts
+            pass
+    items = max(items, 1)
+    return Pending(change, items, items * ITEM_BYTES + texts, future)
 
 
 def joined_by_channel(

@@ -128,7 +128,8 @@ class Ingest:
                         await turn.pause(cost_us)
                     analysis = self._analyse_one(one.message, roster)
                 analyses.append(analysis)
-                roster.note(one.message, analysis.message_type)
+                if len(analyses) < len(accepted):  # nobody comes after the last
+                    roster.note(one.message, analysis.message_type)
         return analyses
 
     def _check_sizes(self, answer: Accepted | Refused) -> Accepted | Refused:

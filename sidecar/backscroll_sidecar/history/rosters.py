@@ -217,12 +217,15 @@ class Rosters:
             Something of it has to be read and cannot be.
         """
         base = await self.get(key)
-        await self._settle(key, base)
+        if base.unsure:
+            await self._settle(key, base)
         roster = BatchRoster(base)
-        own_ids = {message.id for message in messages}
         parents = dict.fromkeys(
-            message.reply.message_id for message in messages if message.reply is not None
+            [message.reply.message_id for message in messages if message.reply is not None]
         )
+        if not parents:
+            return roster
+        own_ids = {message.id for message in messages}
         unknown = [
             one for one in parents if one not in own_ids and roster.is_question(one) is None
         ][:RECENT_TYPES]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from backscroll_sidecar.background import in_background
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite.failures import is_connection_usable_after, typed
 
@@ -54,7 +55,8 @@ class OwnedConnection:
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            return work(self._connection)
+            with in_background():
+                return work(self._connection)
         except sqlite3.Error as error:
             if not is_connection_usable_after(error):
                 self._discard()
