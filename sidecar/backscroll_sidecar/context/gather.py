@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import structlog
@@ -33,6 +34,8 @@ from backscroll_sidecar.strategies import (
 from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
+
+Scalar = TypeVar("Scalar", np.uint32, np.bool_)
 
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
@@ -267,8 +270,8 @@ def _united(
     if len(proposed) == 1 and proposed[0].ascending:
         (only,) = proposed
         rows = only.rows
-        bits = np.full(len(rows), 1 << only.bit, np.uint32)
-        semantic = np.full(len(rows), only.reference)
+        bits = _the_same(len(rows), np.uint32(1 << only.bit))
+        semantic = _the_same(len(rows), np.bool_(only.reference))
     else:
         marks = [np.full(len(p.rows), 1 << p.bit, np.uint32) for p in proposed]
         rows, bits = _each_once(np.concatenate([p.rows for p in proposed]), np.concatenate(marks))
@@ -277,6 +280,11 @@ def _united(
     return Gathered(
         rows, bits, semantic, sources, preferences, degradations, proposed=tuple(proposed)
     )
+
+
+def _the_same(count: int, value: Scalar) -> NDArray[Scalar]:
+    """One value in so many places, read-only and stored once."""
+    return np.ndarray((count,), value.dtype, value.tobytes(), strides=(0,))
 
 
 def _each_once(
