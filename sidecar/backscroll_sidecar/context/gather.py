@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -29,7 +28,6 @@ from backscroll_sidecar.strategies import (
     SourceFailed,
     Strategy,
     StrategyQuery,
-    StrategyResult,
 )
 from backscroll_sidecar.values import quick
 
@@ -190,7 +188,9 @@ async def gather(
             degradations.append(Degradation("gather", "NOT_CONFIGURED", name))
             continue
         try:
-            result = await _ask(strategies[name], query, deadline)
+            result = strategies[name].gather(query)
+            if isinstance(result, Awaitable):
+                result = await deadline.bound(result, SOURCE_SHARE)
             if isinstance(result, Messages):
                 proposed.append(_proposed(bit, name, result, query, name in references))
                 exhaustive &= result.exhaustive
@@ -227,13 +227,6 @@ def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -
             rounds=Rounds(dict(zip(tools, tools, strict=True)), frozenset(tools)),
             degradations=(*gathered.degradations, lost),
         )
-
-
-async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> StrategyResult:
-    result = strategy.gather(query)
-    if inspect.isawaitable(result):
-        return await deadline.bound(result, SOURCE_SHARE)
-    return result
 
 
 def _proposed(
