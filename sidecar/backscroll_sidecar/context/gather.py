@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 import structlog
@@ -32,8 +31,6 @@ from backscroll_sidecar.strategies import (
 from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
-
-Scalar = TypeVar("Scalar", np.uint32, np.bool_)
 
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
@@ -263,8 +260,7 @@ def _united(
     if len(proposed) == 1 and proposed[0].ascending:
         (only,) = proposed
         rows = only.rows
-        bits = _the_same(len(rows), np.uint32(1 << only.bit))
-        semantic = _the_same(len(rows), np.bool_(only.reference))
+        bits, semantic = _of_one_source(len(rows), only.bit, only.reference)
     else:
         marks = [np.full(len(p.rows), 1 << p.bit, np.uint32) for p in proposed]
         rows, bits = _each_once(np.concatenate([p.rows for p in proposed]), np.concatenate(marks))
@@ -275,9 +271,16 @@ def _united(
     )
 
 
-def _the_same(count: int, value: Scalar) -> NDArray[Scalar]:
-    """One value in so many places, read-only and stored once."""
-    return np.ndarray((count,), value.dtype, value.tobytes(), strides=(0,))
+@lru_cache(maxsize=256)
+def _of_one_source(
+    count: int, bit: int, reference: bool
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """The bits and marks of rows that one source alone proposed: read-only, one value in so many places."""
+    bits, mark = np.uint32(1 << bit).tobytes(), np.bool_(reference).tobytes()
+    return (
+        np.ndarray((count,), np.uint32, bits, strides=(0,)),
+        np.ndarray((count,), np.bool_, mark, strides=(0,)),
+    )
 
 
 def _each_once(
