@@ -69,21 +69,25 @@ class LexiconView:
         found = self.ids.numbers([*dict.fromkeys(words)])
         return np.array([number for number in found if number != UNKNOWN], np.int32)
 
-    def ids_in_use(self, words: Iterable[str], eligible: NDArray[np.uint8]) -> dict[str, int]:
-        """The ids of the words that a row of `eligible` (uint8[n]) has.
+    def ids_in_use(
+        self,
+        words: Iterable[str],
+        eligible: NDArray[np.uint8],
+        numbers: Sequence[int] | None = None,
+    ) -> dict[str, int]:
+        """The ids of the words that a row of `eligible` (uint8[n]) has; `numbers`: the words', if already looked up.
 
         Ids stay when the last row with a word is edited away, and come before a view knows their rows; a loaded
         channel has neither (law 2).
         """
-        words = [*dict.fromkeys(words)]
-        found = [
-            (word, number)
-            for word, number in zip(words, self.ids.numbers(words), strict=True)
-            if number != UNKNOWN
-        ]
-        terms = np.array([number for _, number in found], np.int32)
-        used = in_use(self.postings, terms, eligible).tolist()
-        return {word: number for (word, number), has in zip(found, used, strict=True) if has}
+        words = [*words]
+        if numbers is None:
+            numbers = self.ids.numbers(words)
+        pairs = zip(words, numbers, strict=True)
+        found = {word: number for word, number in pairs if number != UNKNOWN}
+        used = in_use(self.postings, np.array([*found.values()], np.int32), eligible).tolist()
+        pairs_in_use = zip(found.items(), used, strict=True)
+        return {word: number for (word, number), has in pairs_in_use if has}
 
 
 class Lexicon:

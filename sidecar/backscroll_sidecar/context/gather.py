@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -28,7 +27,6 @@ from backscroll_sidecar.strategies import (
     SourceFailed,
     Strategy,
     StrategyQuery,
-    StrategyResult,
 )
 from backscroll_sidecar.values import quick
 
@@ -187,7 +185,9 @@ async def gather(
             degradations.append(Degradation("gather", "NOT_CONFIGURED", name))
             continue
         try:
-            result = await _ask(strategies[name], query, deadline)
+            result = strategies[name].gather(query)
+            if isinstance(result, Awaitable):
+                result = await deadline.bound(result, SOURCE_SHARE)
             if isinstance(result, Messages):
                 proposed.append(_proposed(bit, name, result, query, name in references))
                 exhaustive &= result.exhaustive
@@ -226,13 +226,6 @@ def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -
         )
 
 
-async def _ask(strategy: Strategy, query: StrategyQuery, deadline: Deadline) -> StrategyResult:
-    result = strategy.gather(query)
-    if inspect.isawaitable(result):
-        return await deadline.bound(result, SOURCE_SHARE)
-    return result
-
-
 def _proposed(
     bit: int, source: str, result: Messages, query: StrategyQuery, reference: bool
 ) -> Proposed:
@@ -267,8 +260,7 @@ def _united(
     if len(proposed) == 1 and proposed[0].ascending:
         (only,) = proposed
         rows = only.rows
-        bits = np.full(len(rows), 1 << only.bit, np.uint32)
-        semantic = np.full(len(rows), only.reference)
+        bits, semantic = _of_one_source(len(rows), only.bit, only.reference)
     else:
         marks = [np.full(len(p.rows), 1 << p.bit, np.uint32) for p in proposed]
         rows, bits = _each_once(np.concatenate([p.rows for p in proposed]), np.concatenate(marks))
@@ -276,6 +268,18 @@ def _united(
         semantic = bits & np.uint32(talk) == 0
     return Gathered(
         rows, bits, semantic, sources, preferences, degradations, proposed=tuple(proposed)
+    )
+
+
+@lru_cache(maxsize=256)
+def _of_one_source(
+    count: int, bit: int, reference: bool
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """The bits and marks of rows that one source alone proposed: read-only, one value in so many places."""
+    bits, mark = np.uint32(1 << bit).tobytes(), np.bool_(reference).tobytes()
+    return (
+        np.ndarray((count,), np.uint32, bits, strides=(0,)),
+        np.ndarray((count,), np.bool_, mark, strides=(0,)),
     )
 
 

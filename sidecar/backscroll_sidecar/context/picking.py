@@ -37,6 +37,7 @@ from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select, select_nothing
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
+from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +47,7 @@ RANK_REPLIES_US = 300.0
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Picked:
     """What a rung came up with."""

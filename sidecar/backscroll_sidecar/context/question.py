@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,7 @@ class Question:
     message_type: MessageType
     addressed: bool
     token_count: int
+    _numbers: list[int] = field(init=False, repr=False, default_factory=list)
 
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
         """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
@@ -78,9 +79,15 @@ class Question:
             mention_ids=_known_or_negative([people.get(user, NO_ROW) for user in self.mentioned]),
         )
 
+    def numbers(self, view: ChannelView) -> list[int]:
+        """The number of each keyword in the view it was asked in, -1 for unknown ones; looked up once a build."""
+        if not self._numbers:
+            self._numbers[:] = view.keyword_ids.numbers(self.keywords)
+        return self._numbers
+
     def keyword_ids(self, view: ChannelView) -> NDArray[np.int32]:
         """Its keywords in the channel's numbers, ascending; unknown ones get negative ones of their own."""
-        return _known_or_negative(view.keyword_ids.numbers(self.keywords))
+        return _known_or_negative(self.numbers(view))
 
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
         """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread.

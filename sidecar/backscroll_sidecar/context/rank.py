@@ -23,6 +23,7 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
 from backscroll_sidecar.context.replies import Replies
 from backscroll_sidecar.strategies.memory import Memory, link
+from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
 FIRST_LINKS = 7
@@ -35,6 +36,7 @@ Contributions = tuple[NDArray[np.float64], NDArray[np.float64]]
 """float64[m, f]: weight times factor, in the order of the factors; float64[m]: their sums."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
     """Scores of the candidates, parallel to their rows.

@@ -72,7 +72,7 @@ def _best(query: StrategyQuery, sought: Sought, dense: NDArray[np.float32] | Non
 
 def look_up(query: StrategyQuery, question: Question) -> tuple[Sought, LongAgo]:
     """The question's words in the history, and how much it sounds as if it were about long ago."""
-    sought = seek(query.view, _asked(question), query.eligible)
+    sought = seek(query.view, _asked(query.view, question), query.eligible)
     return sought, long_ago(query.view, sought)
 
 
@@ -85,7 +85,7 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
     """
     ids, counts = query.view.lexicon.ids, query.view.lexicon.postings.counts
     words = question.keywords[:MAX_QUERY_TERMS]
-    numbers = ids.numbers(words)
+    numbers = question.numbers(query.view)[:MAX_QUERY_TERMS]
     missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
     if parts := [part for word in missing if not word.isascii() for part in word]:
         numbers += ids.numbers(parts)  # what the channel does not have is sought by its characters
@@ -97,10 +97,10 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
 def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Memory:
     """The candidates' scores, in their order. All rows before the question count for what is rare and what is best."""
     eligible = question.eligible(view, None)
-    return rank_memory(view, seek(view, _asked(question), eligible), rows=rows)
+    return rank_memory(view, seek(view, _asked(view, question), eligible), rows=rows)
 
 
-def _asked(question: Question) -> MemoryQuestion:
+def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
     asker = question.asker
     return MemoryQuestion(
         ends_of(question.text, QUESTION_CHARS),
@@ -108,6 +108,7 @@ def _asked(question: Question) -> MemoryQuestion:
         asker.id if asker else "",
         asker.name if asker else "",
         question.keywords,
+        question.numbers(view),
     )
 
 

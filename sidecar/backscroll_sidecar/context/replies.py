@@ -32,6 +32,7 @@ from backscroll_sidecar.channels.memo import LinkState
 from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import MessageState
+from backscroll_sidecar.values import quick
 
 CALLED_AMONG = 100
 """Rows before a message whose authors it may call by name."""
@@ -41,6 +42,7 @@ INLINE_ROWS = 3
 """So many missing rows are linked at once, some 100 microseconds each; more go to a thread (law 9)."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Replies:
     """The ranking of a question's candidates.

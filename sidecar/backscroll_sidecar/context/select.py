@@ -76,49 +76,50 @@ def select(
     membership_only: bool,
 ) -> Selection:
     """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order."""
-    rows = gathered.rows
-    nobody = np.zeros(len(rows), np.bool_)
-    recalled = hidden = unseen = nobody
+    rows, rounds = gathered.rows, gathered.rounds
+    recalled = hidden = None
     if not view.all_live:
         state = view.state[rows]
         recalled, hidden = state == MessageState.RECALLED, state == MessageState.PARTIAL
-        unseen = recalled | hidden
     chain = _chain(view, question, rows, profile)
-    kept_anyway = chain | _floor(unseen, profile) if profile.recent_floor else chain
+    floor = _floor(len(rows), _either(recalled, hidden), profile)
+    kept_anyway = _either(chain, floor)
     if membership_only:
-        hidden = hidden | _hidden(view, question, rows)
-        unseen = unseen | hidden
+        hidden = _either(hidden, _hidden(view, question, rows))
+    unseen = _either(recalled, hidden)
     below = _below(ranked, profile, unseen)
-    weak = _all_of_round(below & ~kept_anyway, gathered.rounds)
-    out = weak | unseen
-    parted = nobody
-    if gathered.rounds.members:
-        parted = _any_of_round(out, gathered.rounds) & ~out
+    weak = below if kept_anyway is None else below & ~kept_anyway
+    out = weak = _all_of_round(weak, rounds)
     rejected: list[tuple[Marks | list[int], Fate, str]] = [
-        (weak, Fate.THRESHOLD, Fate.THRESHOLD.value),
-        (hidden, Fate.VISIBILITY, Fate.VISIBILITY.value),
-        (recalled, Fate.RECALLED, Fate.RECALLED.value),
-        (parted, Fate.VISIBILITY, "round"),
+        (weak, Fate.THRESHOLD, Fate.THRESHOLD.value)
     ]
-    left = ~(out | parted)
+    if unseen is not None:
+        out = weak | unseen
+        for marks, fate in ((hidden, Fate.VISIBILITY), (recalled, Fate.RECALLED)):
+            if marks is not None:
+                rejected.append((marks, fate, fate.value))
+    if rounds.members:
+        parted = _any_of_round(out, rounds) & ~out
+        rejected.append((parted, Fate.VISIBILITY, "round"))
+        out = out | parted
     head = HEAD if profile.parameters else 0
     if ranked.order is None:
-        order, lifted = _order(np.flatnonzero(left), ranked.scores, kept_anyway, head)
+        order, lifted = _order(np.flatnonzero(~out), ranked.scores, kept_anyway, head)
     else:
-        order, lifted = _by_model(left, ranked.order, chain)
+        order, lifted = _by_model(~out, ranked.order, chain)
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, gathered, order)
         rejected.append((copies, Fate.DUPLICATE, Fate.DUPLICATE.value))
     order, alike = diversify(view, gathered, ranked.scores, order, profile)
     rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY.value))
-    members = gathered.rounds.members
+    members = rounds.members
 
     def stage_of(place: int) -> str:
         if place in members and below[place]:
             return "round"
         if not below[place] and place not in lifted:
             return ranked.stage_of(place)
-        return "chain" if chain[place] else "floor"
+        return "floor" if chain is None or not chain[place] else "chain"
 
     return Selection(_whole_rounds(order, members, profile.max_context), rejected, stage_of)
 
@@ -128,14 +129,21 @@ def select_nothing() -> Selection:
     return Selection([], [], lambda _: "")
 
 
-def _below(ranked: Ranked, profile: Profile, unseen: Marks) -> Marks:
+def _either(one: Marks | None, other: Marks | None) -> Marks | None:
+    """bool[m]: marked by one of them; None: nobody is."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one | other
+
+
+def _below(ranked: Ranked, profile: Profile, unseen: Marks | None) -> Marks:
     """bool[m]: under the threshold. With a least number, neither the best of those seen are, nor what the history gave:
     `recall_limit` bounds that, and of its lines even a good one is seldom the answer.
     """
     below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
     if profile.least_context and below.any():
         order = top_order(ranked.scores) if ranked.order is None else ranked.order
-        seen = order[~unseen[order]] if unseen.any() else order
+        seen = order if unseen is None else order[~unseen[order]]
         below[seen[: profile.least_context]] = False
         below &= ~ranked.from_memory
     return below
@@ -180,18 +188,18 @@ def _whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) ->
 def _order(
     places: NDArray[np.intp],
     scores: NDArray[np.float64],
-    kept_anyway: Marks,
+    kept_anyway: Marks | None,
     head: int,
 ) -> tuple[list[int], set[int]]:
     """Best scores first; what floors and chain keep comes right after the first `head`, and is named."""
-    by_score = places[top_order(scores[places])].tolist()
-    tail = by_score[head:]
-    lifted = [p for p in tail if kept_anyway[p]]
-    return by_score[:head] + lifted + [p for p in tail if not kept_anyway[p]], set(lifted)
+    by_score: list[int] = places[top_order(scores[places])].tolist()
+    if kept_anyway is None:
+        return by_score, set()
+    return _lifted(by_score, kept_anyway, head)
 
 
 def _by_model(
-    left: Marks, model_order: NDArray[np.intp], chain: Marks
+    left: Marks, model_order: NDArray[np.intp], chain: Marks | None
 ) -> tuple[list[int], set[int]]:
     """The model's order, the chain right after the likeliest links. The floor keeps its place: where lines are new is
     in the model, and two of twenty places cost .01 of the conversation (measured on irc_dev).
@@ -201,19 +209,23 @@ def _by_model(
         others = left.copy()
         others[model_order] = False
         order += np.flatnonzero(others)[::-1].tolist()
-    if not chain.any():
-        return order, set()
-    rest = order[FIRST_LINKS:]
-    answered = [place for place in rest if chain[place]]
-    order = order[:FIRST_LINKS] + answered + [place for place in rest if not chain[place]]
-    return order, set(answered)
+    return (order, set()) if chain is None else _lifted(order, chain, FIRST_LINKS)
 
 
-def _floor(not_live: Marks, profile: Profile) -> Marks:
-    """bool[m]: the newest `recent_floor` live candidates."""
-    out = np.zeros(len(not_live), np.bool_)
+def _lifted(order: list[int], marks: Marks, head: int) -> tuple[list[int], set[int]]:
+    """The order with the marked ones right behind the first `head`, and which of them moved there."""
+    tail = order[head:]
+    lifted = [place for place in tail if marks[place]]
+    return order[:head] + lifted + [p for p in tail if not marks[p]], set(lifted)
+
+
+def _floor(count: int, not_live: Marks | None, profile: Profile) -> Marks | None:
+    """bool[m]: the newest `recent_floor` live candidates; None without a floor."""
+    if not profile.recent_floor:
+        return None
+    out = np.zeros(count, np.bool_)
     newest: slice | NDArray[np.intp] = slice(-profile.recent_floor, None)
-    if not_live.any():
+    if not_live is not None:
         newest = np.flatnonzero(~not_live)[newest]
     out[newest] = True
     return out
@@ -221,28 +233,28 @@ def _floor(not_live: Marks, profile: Profile) -> Marks:
 
 def _chain(
     view: ChannelView, question: Question, rows: NDArray[np.int32], profile: Profile
-) -> Marks:
-    """bool[m]: the message the question replies to and its ancestors."""
+) -> Marks | None:
+    """bool[m]: the message the question replies to and its ancestors; None where it replies to nothing."""
     parent = question.parent_row if profile.follow_inferred else question.explicit_parent_row
     if not profile.keep_chain or parent < 0:
-        return np.zeros(len(rows), np.bool_)
+        return None
     edges = view.columns if profile.follow_inferred else view.explicit_columns
     chain = np.append(ancestors(edges.parent, parent, profile.thread_limit), parent)
     return np.isin(rows, chain)
 
 
-def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Marks:
-    """bool[m]: said before the asker joined or after the asker left (P-04)."""
-    hidden = np.zeros(len(rows), np.bool_)
+def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Marks | None:
+    """bool[m]: said before the asker joined or after the asker left (P-04); None where neither is known."""
     if question.asker is None:
-        return hidden
+        return None
     index = view.people.index.get(question.asker.id, -1)
     times = view.columns.time_ms[rows]
     joined, left = view.people.joined_at_ms.get(index), view.people.left_at_ms.get(index)
+    hidden = None
     if joined is not None:
-        hidden |= times < joined
+        hidden = times < joined
     if left is not None and (joined is None or left > joined):
-        hidden |= times >= left
+        hidden = _either(hidden, times >= left)
     return hidden
 
 

@@ -52,7 +52,7 @@ class MemoryQuestion:
     ----------
     text : trimmed.
     asker_id, asker_name : empty when unknown.
-    keywords : those of the text, where somebody has cut them out already.
+    keywords, numbers : those of the text, where somebody has cut them out already, and theirs in the channel.
     """
 
     text: str
@@ -60,6 +60,7 @@ class MemoryQuestion:
     asker_id: str = ""
     asker_name: str = ""
     keywords: tuple[str, ...] | None = None
+    numbers: Sequence[int] | None = None
 
 
 @dataclass(eq=False)
@@ -142,8 +143,10 @@ def seek(view: ChannelView, question: MemoryQuestion, eligible: Bools) -> Sought
         eligible = eligible & (view.state[:end] == MessageState.LIVE)
     named = named_in(question.text, view.people.by_name_part)
     mask = eligible.view(np.uint8)
-    known = question.keywords if named.rest == question.text else None
-    terms, boosts = _terms(view, keywords(named.rest) if known is None else known, mask)
+    words, numbers = question.keywords, question.numbers
+    if words is None or named.rest != question.text:
+        words, numbers = keywords(named.rest), None
+    terms, boosts = _terms(view, words, numbers, mask)
     return Sought(
         question, named, terms, boosts, mask, view.lexicon.postings, view.columns.keyword_offsets
     )
@@ -192,10 +195,13 @@ def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
 
 
 def _terms(
-    view: ChannelView, words: Sequence[str], eligible: NDArray[np.uint8]
+    view: ChannelView,
+    words: Sequence[str],
+    numbers: Sequence[int] | None,
+    eligible: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The ids of the words the rows have; of a word without spaces that no row has, those of its characters."""
-    ids = view.lexicon.ids_in_use(words, eligible)
+    ids = view.lexicon.ids_in_use(words, eligible, numbers)
     sought = dict.fromkeys(words, 1.0)
     for word in words:
         if word not in ids and len(word) > 1 and is_unspaced(word):
