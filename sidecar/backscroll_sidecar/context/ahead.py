@@ -22,8 +22,8 @@ from backscroll_sidecar.ports import Applied
 
 log = logging.getLogger(__name__)
 
-QUIET_S = 0.1
-"""A channel is due when nothing came for so long: rows that others are about to follow would be linked in vain."""
+QUIET_S = 0.5
+"""A channel is due when nothing came for so long: in the middle of an import all of it would be in vain."""
 LEAST_ROWS, MOST_ROWS = 64, 4_096
 """A new channel with fewer rows is loaded fast enough when somebody asks; one with more is being imported."""
 CLOSE_S = 5.0
