@@ -15,6 +15,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from backscroll_sidecar.channels import Channels
+from backscroll_sidecar.channels.background import in_background
 from backscroll_sidecar.context.replies import INLINE_ROWS, catch_up, missing_rows
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
@@ -105,7 +106,8 @@ class Ahead:
             if (channel := self._channels.hot(key)) is not None:
                 view = channel.view()
                 if missing_rows(view, view.count) > INLINE_ROWS:
-                    await catch_up(view, view.count)
+                    with in_background():
+                        await catch_up(view, view.count)
         except BackscrollError as error:
             log.warning("a channel cannot be made ready: %s", error.message)
         except Exception:

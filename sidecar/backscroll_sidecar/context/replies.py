@@ -28,7 +28,6 @@ from backscroll_scoring.links import (
 )  # fmt: skip
 from backscroll_sidecar.analyze.reply_cues import flags_of, names_called
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.channels.background import in_background
 from backscroll_sidecar.channels.memo import LinkState
 from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.question import Question
@@ -86,7 +85,7 @@ async def catch_up(view: ChannelView, end: int) -> LinkState:
         await asyncio.shield(memo.work)
     state = linked_already(view, end)
     if state is None:
-        memo.work = asyncio.ensure_future(asyncio.to_thread(_linked_beside, view, end))
+        memo.work = asyncio.ensure_future(asyncio.to_thread(linked, view, end))
         memo.work.add_done_callback(_retrieve_exception)
         state = await asyncio.shield(memo.work)
     return state
@@ -96,12 +95,6 @@ def _retrieve_exception(work: asyncio.Future[LinkState]) -> None:
     """Every waiter may have given up; then nobody else would look at the work's error."""
     if not work.cancelled():
         work.exception()
-
-
-def _linked_beside(view: ChannelView, end: int) -> LinkState:
-    """`linked` in a thread: the cues alone are some 10 ms of Python beside the event loop (law 9)."""
-    with in_background():
-        return linked(view, end)
 
 
 def linked(view: ChannelView, end: int) -> LinkState:
