@@ -16,6 +16,7 @@ from backscroll_sidecar import analyze
 from backscroll_sidecar.channels import Channels, Packer
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
+from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import PROFILES
@@ -168,6 +169,10 @@ async def _assemble(
         await packer.start()
         stack.push_async_callback(packer.close)
         publishers.add(packer)
+    ahead = Ahead(channels)
+    await ahead.start()
+    stack.push_async_callback(ahead.close)
+    publishers.add(ahead)
     embedding: Embedding | None = None
     embedder = embedder or configured_embedder(settings)
     if embedder is not None:

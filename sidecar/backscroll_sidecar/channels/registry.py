@@ -58,6 +58,11 @@ class Channels:
         """Estimated memory of all hot channels."""
         return self._nbytes
 
+    @property
+    def has_room(self) -> bool:
+        """Whether at least half of the memory is free: who loads what nobody asked for drives nothing out."""
+        return 2 * self._nbytes <= self._max_bytes
+
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Take over a committed change. Cheap; does nothing for a channel that is not in memory.
 

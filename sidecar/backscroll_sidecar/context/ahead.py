@@ -1,0 +1,114 @@
+"""What the next question about a channel needs, done in the background a moment after its messages came in.
+
+    publish → the channel is due → nothing comes for a moment → load it if it is new → link its newest rows
+
+Nobody waits for it and nothing depends on it: a question that comes sooner does the same work itself (law 2). Not at
+the commit: to keep a channel hot that nobody asks about would cost an import half as much again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from backscroll_sidecar.channels import Channels
+from backscroll_sidecar.channels.background import in_background
+from backscroll_sidecar.context.replies import INLINE_ROWS, catch_up, missing_rows
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.ports import Applied
+
+log = logging.getLogger(__name__)
+
+QUIET_S = 0.5
+"""A channel is due when nothing came for so long: in the middle of an import all of it would be in vain."""
+LEAST_ROWS, MOST_ROWS = 64, 4_096
+"""A new channel with fewer rows is loaded fast enough when somebody asks; one with more is being imported."""
+CLOSE_S = 5.0
+MOST_DUE = 1_024
+"""More channels do not wait; the one that is quiet the longest is left to who asks."""
+
+
+@dataclass(slots=True)
+class _Due:
+    """Rows that came or changed since the channel was last looked at, and when the last of them did."""
+
+    rows: int
+    last_s: float
+
+
+class Ahead:
+    """Loads new channels and links newest rows, one channel at a time. Owned by the event loop; one of the publishers.
+
+    A channel that is not in memory is loaded only if it began here (its first message was published) and only while
+    half of the memory for channels is free: nothing in use goes for it.
+    """
+
+    def __init__(self, channels: Channels) -> None:
+        self._channels = channels
+        self._due: OrderedDict[ChannelKey, _Due] = OrderedDict()
+        self._came = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._work: asyncio.Future[None] | None = None
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        """Remember that a channel changed. Cheap."""
+        if applied.is_erasure:
+            self._due.pop(key, None)
+        elif applied.stored:
+            due = self._due.get(key)
+            if due is None:
+                first = applied.stored[0]
+                if self._channels.hot(key) is None and (first.seq != 1 or first.revision):
+                    return
+                due = self._due[key] = _Due(0, 0.0)
+                if len(self._due) > MOST_DUE:
+                    self._due.popitem(last=False)
+            due.rows += len(applied.stored)
+            due.last_s = time.monotonic()
+            self._due.move_to_end(key)
+            self._came.set()
+
+    async def start(self) -> None:
+        """Start the task, once."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="backscroll-ahead")
+
+    async def close(self) -> None:
+        """Stop; what is under way ends first. Before the store is closed. Idempotent."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task, *([self._work] if self._work else [])}, timeout=CLOSE_S)
+
+    async def _run(self) -> None:
+        while True:
+            await self._came.wait()
+            self._came.clear()
+            while self._due:
+                key, due = next(iter(self._due.items()))
+                if (rest_s := due.last_s + QUIET_S - time.monotonic()) > 0:
+                    await asyncio.sleep(rest_s)
+                    continue
+                del self._due[key]
+                self._work = asyncio.ensure_future(self._prepare(key, due.rows))
+                await asyncio.shield(self._work)
+
+    async def _prepare(self, key: ChannelKey, rows: int) -> None:
+        try:
+            if self._channels.hot(key) is None:
+                if not LEAST_ROWS <= rows <= MOST_ROWS or not self._channels.has_room:
+                    return
+                await self._channels.view(key)
+            if (channel := self._channels.hot(key)) is not None:
+                view = channel.view()
+                if missing_rows(view, view.count) > INLINE_ROWS:
+                    with in_background():
+                        await catch_up(view, view.count)
+        except BackscrollError as error:
+            log.warning("a channel cannot be made ready: %s", error.message)
+        except Exception:
+            log.exception("a channel could not be made ready; who asks does it")

@@ -1,0 +1,157 @@
+"""What the next question needs is there before it comes, and is left alone where that is not worth it (DESIGN 5)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from backscroll_sidecar.channels import Channels
+from backscroll_sidecar.context import ahead
+from backscroll_sidecar.context.ahead import LEAST_ROWS, Ahead
+from backscroll_sidecar.context.replies import linked, missing_rows
+from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.ports import Applied
+from tests.kit.chats import ANN, BEN, PlainCodec, say, stored_in_order
+from tests.kit.rooms import ShelfReader, broken_store
+
+NEW, OLD, LAST = (ChannelKey("default", name) for name in ("new", "old", "last"))
+
+
+def rows(key: ChannelKey, count: int = 300) -> list[StoredMessage]:
+    return stored_in_order([
+        say(f"m{n}", (ANN, BEN)[n % 2], f"line {n}?", count - n, channel=key.channel)
+        for n in range(count)
+    ])  # fmt: skip
+
+
+class Place:
+    """Channels over a shelf that holds `NEW`, `OLD` and `LAST`, and what prepares them."""
+
+    def __init__(self, max_bytes: int = 1 << 30) -> None:
+        self.reader = ShelfReader([row for key in (NEW, OLD, LAST) for row in rows(key)])
+        self.channels = Channels(self.reader, PlainCodec(), max_bytes=max_bytes)
+        self.ahead = Ahead(self.channels)
+
+    def publish(self, key: ChannelKey, applied: Applied) -> None:
+        self.channels.publish(key, applied)
+        self.ahead.publish(key, applied)
+
+    def is_ready(self, key: ChannelKey) -> bool:
+        channel = self.channels.hot(key)
+        return channel is not None and missing_rows(channel.view(), len(channel)) == 0
+
+    async def until_ready(self, key: ChannelKey) -> None:
+        async with asyncio.timeout(20):
+            while not self.is_ready(key):  # noqa: ASYNC110 - no event tells
+                await asyncio.sleep(0.002)
+
+    async def until_all_were_looked_at(self) -> None:
+        """Channels are taken in the order in which they became quiet: this one is the last."""
+        self.publish(LAST, Applied(stored=tuple(rows(LAST))))
+        await self.until_ready(LAST)
+
+
+@asynccontextmanager
+async def opened(place: Place):
+    await place.ahead.start()
+    yield place
+    await place.ahead.close()
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "QUIET_S", 0.01)
+
+
+async def test_a_new_channel_is_loaded_and_linked_before_anybody_asks():
+    async with opened(Place()) as place:
+        here = rows(NEW)
+        for start in range(0, len(here), 50):
+            place.publish(NEW, Applied(stored=tuple(here[start : start + 50])))
+        assert len(place.channels) == 0  # the import itself pays nothing
+        await place.until_ready(NEW)
+        assert place.reader.loads == 1
+
+
+async def test_it_finds_what_who_asks_would_have_found():
+    """Law 2."""
+    async with opened(Place()) as place:
+        place.publish(NEW, Applied(stored=tuple(rows(NEW))))
+        await place.until_ready(NEW)
+        before = place.channels.hot(NEW).view()
+        place.channels.drop(NEW)
+        view = await place.channels.view(NEW)
+        found, anew = before.replies.state, linked(view, view.count)
+        for name in ("rows", "chances", "starts", "together"):
+            assert (getattr(found.links, name) == getattr(anew.links, name)).all()
+        assert (found.flags == anew.flags).all()
+
+
+async def test_a_hot_channel_is_linked_after_many_rows_not_after_one():
+    """A bot that appends one line and asks at once does not meet a thread at work."""
+    async with opened(Place()) as place:
+        await place.channels.view(OLD)
+        more = [replace(row, seq=301 + n) for n, row in enumerate(rows(OLD, 20))]
+        more = [
+            replace(row, message=replace(row.message, id=f"more{n}")) for n, row in enumerate(more)
+        ]
+        place.publish(OLD, Applied(stored=tuple(more[:-1])))
+        await place.until_ready(OLD)
+        place.publish(OLD, Applied(stored=tuple(more[-1:])))
+        await place.until_all_were_looked_at()
+        assert missing_rows(place.channels.hot(OLD).view(), 320) == 1
+
+
+async def test_what_is_not_worth_it_stays_cold(monkeypatch):
+    """Channels that began earlier, small ones, imports, and those that were erased from."""
+    monkeypatch.setattr(ahead, "MOST_ROWS", 310)
+    keys = [ChannelKey("default", name) for name in ("edited", "small", "import", "erased")]
+    async with opened(Place()) as place:
+        edited, small, large, erased = keys
+        place.publish(OLD, Applied(stored=tuple(rows(OLD)[9:])))
+        place.publish(edited, Applied(stored=tuple(replace(one, revision=1) for one in rows(OLD))))
+        place.publish(small, Applied(stored=tuple(rows(small, LEAST_ROWS - 1))))
+        place.publish(large, Applied(stored=tuple(rows(large, 311))))
+        place.publish(erased, Applied(stored=tuple(rows(erased))))
+        place.publish(erased, Applied(erased_ids=("m1",)))
+        await place.until_all_were_looked_at()
+        assert place.reader.loads == len(place.channels) == 1
+
+
+async def test_nothing_in_use_goes_for_it():
+    """The byte limit: with less than half of it free, channels nobody asked for stay on the disk."""
+    size = Place()
+    await size.channels.view(OLD)
+    async with opened(Place(max_bytes=2 * size.channels.nbytes - 1)) as place:
+        await place.channels.view(OLD)
+        place.publish(NEW, Applied(stored=tuple(rows(NEW))))
+        more = tuple(replace(row, seq=row.seq + 300) for row in rows(OLD))
+        place.ahead.publish(OLD, Applied(stored=more))  # the last one, here
+        await place.until_ready(OLD)
+        assert place.reader.loads == len(place.channels) == 1
+
+
+async def test_a_store_that_fails_costs_nothing_else():
+    """Law 5."""
+    async with opened(Place()) as place:
+        await place.channels.view(LAST)
+        place.reader.error = broken_store()
+        place.publish(NEW, Applied(stored=tuple(rows(NEW))))
+        await place.until_all_were_looked_at()
+        assert place.channels.hot(NEW) is None
+
+
+async def test_close_waits_for_what_is_under_way():
+    """Nothing is read from a store that was closed."""
+    place = Place()
+    await place.ahead.start()
+    place.reader.delay_s = 0.05
+    place.publish(NEW, Applied(stored=tuple(rows(NEW))))
+    while place.ahead._work is None:  # noqa: ASYNC110 - no event tells
+        await asyncio.sleep(0.002)
+    await place.ahead.close()
+    assert place.is_ready(NEW)
+    await place.ahead.close()
