@@ -14,8 +14,8 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels import Channels
-from backscroll_sidecar.channels.background import in_background
 from backscroll_sidecar.context.replies import INLINE_ROWS, catch_up, missing_rows
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
