@@ -164,7 +164,7 @@ def test_a_query_vector_that_cannot_be_compared_is_refused(values: bytes) -> Non
 
 def test_vectors_are_little_endian_floats() -> None:
     sent = pb.Embedding(embedder_id="e", values=b"\0\0\x80\x3f\0\0\0\xc0")
-    assert checked_embedding(sent, "query_embedding").values == (1.0, -2.0)
+    assert tuple(checked_embedding(sent, "query_embedding").values) == (1.0, -2.0)
 
 
 def test_a_vector_of_odd_length_in_a_batch_is_left_to_its_item() -> None:
