@@ -7,9 +7,8 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
@@ -21,7 +20,6 @@ from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
-from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.meaning import MeaningSearch, Scope
 from backscroll_sidecar.history.rosters import Rosters
@@ -36,8 +34,7 @@ from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, Hist
 from backscroll_sidecar.rpc.codec import WireCodec
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import MemoryStore
-from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
-from backscroll_sidecar.store.sqlite.files import StoreStats
+from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
 from backscroll_sidecar.vectors.backlog import Backlog
@@ -367,43 +364,3 @@ def own_strategies(
             else:
                 log.warning("the strategy %s cannot be used: %r", path, error)
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseReport:
-    """What `doctor` learns of a database without changing it. `fault` says why it could not learn more."""
-
-    sqlite_version: str
-    exists: bool = False
-    in_use: bool = False
-    fault: str = ""
-    damage: tuple[str, ...] = ()
-    pending_migrations: int = 0
-    stats: StoreStats | None = None
-
-
-def examine_database(settings: Settings) -> DatabaseReport:
-    """Look at the database: its schema, whether it is whole, whether a server has it. Blocks: not for an event loop."""
-    with closing(files.connect_reader(Path(":memory:"))) as probe:
-        (sqlite_version,) = probe.execute("SELECT sqlite_version()").fetchone()
-    path = settings.database_path
-    if settings.in_memory or not path.exists():
-        return DatabaseReport(sqlite_version)
-    in_use = _is_in_use(path)
-    try:
-        with closing(files.connect_reader(path)) as connection:
-            waiting = len(migrate.pending(connection, migrate.known()))
-            found = connection.execute("PRAGMA quick_check(5)").fetchall()
-            damage = tuple(text for (text,) in found if text != "ok")
-            stats = None if waiting else files.read_stats(connection, path)
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with it is what the caller wants to know
-        return DatabaseReport(sqlite_version, exists=True, in_use=in_use, fault=str(error))
-    return DatabaseReport(sqlite_version, True, in_use, "", damage, waiting, stats)
-
-
-def _is_in_use(path: Path) -> bool:
-    try:
-        files.FileLock(path).release()
-    except StoreUnavailable:
-        return True
-    return False

@@ -8,7 +8,8 @@ import pytest
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.settings import MemorySettings, Settings
-from backscroll_sidecar.wiring import examine_database, open_app, own_strategies
+from backscroll_sidecar.store.sqlite.examine import examine_database
+from backscroll_sidecar.wiring import open_app, own_strategies
 
 KEY = ChannelKey("default", "c")
 
@@ -96,8 +97,8 @@ def test_a_database_is_examined_without_being_changed(tmp_path):
     path = tmp_path / "other.db"
     path.write_bytes(b"no database at all, but long enough to look like a file" * 20)
     before = path.read_bytes()
-    report = examine_database(Settings(database=path))
+    report = examine_database(path)
     assert report.fault
     assert path.read_bytes() == before
-    assert not examine_database(Settings(database=tmp_path / "none.db")).exists
+    assert not examine_database(tmp_path / "none.db").exists
     assert not (tmp_path / "none.db").exists()
