@@ -19,6 +19,7 @@ async def test_work_on_a_connection_gives_the_interpreter_up_soon_and_only_while
     try:
         assert await owned.run(lambda _: sys.getswitchinterval()) <= SWITCH_S < usual_s
         assert sys.getswitchinterval() == usual_s
+        assert await owned.run(lambda _: sys.getswitchinterval(), is_short=True) == usual_s
         with pytest.raises(ZeroDivisionError):
             await owned.run(lambda _: 1 / 0)
         assert sys.getswitchinterval() == usual_s

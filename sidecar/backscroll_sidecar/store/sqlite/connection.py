@@ -37,12 +37,15 @@ class OwnedConnection:
         self._connection: sqlite3.Connection | None = None
         self._closed = False
 
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do the work and return its result; errors of SQLite arrive as the port's."""
+    async def run(self, work: Callable[[sqlite3.Connection], T], *, is_short: bool = False) -> T:
+        """Do the work and return its result; errors of SQLite arrive as the port's.
+
+        Work that is not short gives the interpreter up every half millisecond (law 9).
+        """
         if self._closed:
             raise StoreUnavailable("the store is closed")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._run, work)
+        return await loop.run_in_executor(self._thread, self._run, work, is_short)
 
     async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
         """Finish what is queued, do the last work, close the connection, end the thread. Call it once."""
@@ -51,11 +54,11 @@ class OwnedConnection:
         await loop.run_in_executor(self._thread, self._close, last)
         self._thread.shutdown(wait=True)
 
-    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, work: Callable[[sqlite3.Connection], T], is_short: bool) -> T:
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            with in_background():
+            with contextlib.nullcontext() if is_short else in_background():
                 return work(self._connection)
         except sqlite3.Error as error:
             if not is_connection_usable_after(error):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +30,8 @@ def examine_database(path: Path | None) -> DatabaseReport:
 
     `path` is None where the history is kept in memory: then there is only SQLite to tell of.
     """
-    with closing(files.connect_reader(Path(":memory:"))) as probe:
-        (sqlite_version,) = probe.execute("SELECT sqlite_version()").fetchone()
     if path is None or not path.exists():
-        return DatabaseReport(sqlite_version)
+        return DatabaseReport(sqlite3.sqlite_version)
     in_use = _is_in_use(path)
     try:
         with closing(files.connect_reader(path)) as connection:
@@ -41,8 +40,8 @@ def examine_database(path: Path | None) -> DatabaseReport:
             damage = tuple(text for (text,) in found if text != "ok")
             stats = None if waiting else files.read_stats(connection, path)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it is what the caller wants to know
-        return DatabaseReport(sqlite_version, exists=True, in_use=in_use, fault=str(error))
-    return DatabaseReport(sqlite_version, True, in_use, "", damage, waiting, stats)
+        return DatabaseReport(sqlite3.sqlite_version, exists=True, in_use=in_use, fault=str(error))
+    return DatabaseReport(sqlite3.sqlite_version, True, in_use, "", damage, waiting, stats)
 
 
 def _is_in_use(path: Path) -> bool:
