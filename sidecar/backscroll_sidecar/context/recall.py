@@ -36,8 +36,8 @@ MEANING_SHARE = 0.5
 
 SEEK_TEXT = 1.6
 """Names, words and signs of a question, against words, tokens and type of it (`text_us`)."""
-SEEK_US, SEEK_US_PER_ROW, SEEK_US_PER_POSTING = 35.0, 0.004, 0.042
-"""Measured at 1,000 to 50,000 rows: at all; filling and scanning the scores; counting and scoring one posting."""
+SEEK_US, SEEK_US_PER_ROW, SEEK_US_PER_POSTING = 60.0, 0.0003, 0.042
+"""Measured at 10,000 and 100,000 rows: at all; counting the rows that count; counting and scoring one posting."""
 
 
 @runtime_checkable
