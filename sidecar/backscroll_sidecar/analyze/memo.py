@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 KNOWN_TEXTS, KNOWN_CHARS = 4_096, 512
-"""How many texts a memo holds, and the longest such text: 6 MiB at most, shared between the memos."""
+"""How many texts a memo holds, and the longest such text: 8 MiB of text at most, at 4 bytes a character."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
