@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from backscroll_sidecar.cli.console import CommandError, print_error
+from backscroll_sidecar.cli.console import INTERRUPTED, CommandError, print_error
 
 __all__ = ["main"]
-INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -19,6 +19,8 @@ STARTED_S: Final = time.monotonic()
 """When the process began to be ours: every command imports this first."""
 FAILURE: Final = 1
 USAGE: Final = 2
+INTERRUPTED: Final = 130
+"""The exit code of a program that Ctrl-C ended."""
 NARROW: Final = 120
 """Columns where the output is no terminal and says nothing about its width."""
 

@@ -20,7 +20,14 @@ import typer
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.console import STARTED_S, CommandError, os_words, out, print_json
+from backscroll_sidecar.cli.console import (
+    INTERRUPTED,
+    STARTED_S,
+    CommandError,
+    os_words,
+    out,
+    print_json,
+)
 from backscroll_sidecar.errors import BackscrollError, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded
@@ -142,6 +149,7 @@ def serve(
     }
     loaded = loaded_or_refuse(flags, config=config)
     settings = _usable(loaded)
+    _leave_on_interrupt()
     try:
         _say_if_compiling(prepare_process(settings))
         # Before the loop runs: an interrupt that meets an import inside gRPC's loop ends in tracebacks.
@@ -170,6 +178,15 @@ def _usable(loaded: Loaded) -> Settings:
     for problem in loaded.problems:
         log.warning("setting: %s", problem, extra={"kind": problem.kind})
     return settings
+
+
+def _leave_on_interrupt() -> None:
+    """End at once on Ctrl-C, until the loop takes signals over (`_signals`): nothing is open yet that must be closed.
+
+    Not by KeyboardInterrupt: raised where Python may not raise (a call back from the compiler, a weak reference's
+    end), it is printed, dropped, and the start goes on.
+    """
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
 
 
 def _say_if_compiling(kernels: Path) -> None:

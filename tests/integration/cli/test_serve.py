@@ -117,18 +117,22 @@ def test_a_file_that_is_no_database_is_named(shell):
     assert "nota.db: the file is no database" in done.stderr
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.3])
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 1.5])
 def test_an_interrupt_while_it_starts_ends_it_quietly(shell, seconds):
+    """Kernels are compiled meanwhile, where an exception of ours could get lost."""
     kernels = shell.directory / "new"
-    popen = subprocess.Popen(
+    with subprocess.Popen(
         [*COMMAND, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True, cwd=shell.directory, env=shell.variables({"NUMBA_CACHE_DIR": str(kernels)}),
-    )  # fmt: skip
-    while not kernels.exists() and popen.poll() is None:
-        time.sleep(0.01)
-    time.sleep(seconds)
-    popen.send_signal(signal.SIGINT)
-    _, said = popen.communicate(timeout=60)
+    ) as popen:  # fmt: skip
+        try:
+            while not kernels.exists() and popen.poll() is None:
+                time.sleep(0.01)
+            time.sleep(seconds)
+            popen.send_signal(signal.SIGINT)
+            _, said = popen.communicate(timeout=60)
+        finally:
+            popen.kill()
     assert popen.returncode in {0, 130, -signal.SIGINT}, said
     assert "Error" not in said
     assert "Traceback" not in said
