@@ -73,6 +73,29 @@ def _concurrency(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noq
     axes.set(xlabel="callers at once", ylabel="milliseconds (line: p50, dots: p99)")
 
 
+def _cold(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401
+    at = [one["messages"] for one in points]
+    axes.plot(at, [one["first_ms"] for one in points], color="C0", marker="o", label="median")
+    slowest = [one["slowest_ms"] for one in points]
+    axes.plot(at, slowest, color="C0", marker=".", linestyle="", label="slowest")
+    axes.set(xscale="log", yscale="log", title="The first build on a channel that is not in memory")
+    axes.set(xlabel="messages in the channel", ylabel="milliseconds")
+    axes.grid(visible=True, which="major", color="0.9")
+    axes.legend()
+
+
+def _memory(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401
+    at = [one["messages"] for one in points]
+    for n, (name, label) in enumerate(
+        (("bytes", "columns, words, links, places"), ("body_bytes", "the message itself"))
+    ):
+        axes.plot(at, [one[name] for one in points], color=f"C{n}", marker="o", label=label)
+    axes.set(xscale="log", ylim=(0, None), title="Memory a message of a channel in memory")
+    axes.set(xlabel="messages in the channel", ylabel="bytes a message")
+    axes.grid(visible=True, which="major", color="0.9")
+    axes.legend()
+
+
 def _peers(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401
     slowest_last = sorted(points, key=lambda one: float(one["p50_ms"]))
     ours = sorted(float(one["ours_p50_ms"]) for one in points)[len(points) // 2]
@@ -90,6 +113,8 @@ DRAWN: Mapping[str, Any] = {
     "history": _history,
     "channels": _channels,
     "concurrency": _concurrency,
+    "cold": _cold,
+    "memory": _memory,
     "peers": _peers,
 }
 

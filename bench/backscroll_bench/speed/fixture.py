@@ -194,14 +194,19 @@ class Bench:
             if stored != len(answer.results):
                 raise Wrong(f"{len(answer.results) - stored} messages of {channel} were not stored")
 
+    async def filled(self, kind: str, count: int) -> tuple[Served, str]:
+        """The server of that kind, and its channel that holds the first `count` messages of the stream."""
+        served, channel = await self.served(kind), channel_of(count)
+        if (kind, count) not in self._filled:
+            await self.fill(served, channel, count)
+            self._filled.add((kind, count))
+        return served, channel
+
     async def questions(self, kind: str, profile: str, count: int) -> Questions:
         """Questions about the last lines of a channel of `count` messages; each was asked once and answered whole."""
         found = self._questions.get((kind, profile, count))
         if found is None:
-            served, channel = await self.served(kind), channel_of(count)
-            if (kind, count) not in self._filled:
-                await self.fill(served, channel, count)
-                self._filled.add((kind, count))
+            served, channel = await self.filled(kind, count)
             found = await near_questions(served.call(BUILD), channel, profile, count)
             self._questions[kind, profile, count] = found
         return found

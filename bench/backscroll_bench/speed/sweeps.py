@@ -1,4 +1,5 @@
-"""How latency grows: with the history, with the number of channels, with the callers at once; and beside the peers.
+"""How costs grow: latency with the history, the number of channels and the callers at once, and beside the peers; cold
+loads and memory with the history.
 
 `measure_points` gives plain values; `drawing` makes pictures of them.
 """
@@ -11,11 +12,11 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from backscroll.v1 import context_pb2
+from backscroll_bench.awake import Awake
 from backscroll_bench.peers import NAMES
-from backscroll_bench.speed import builds, meaning, peers
+from backscroll_bench.speed import growth, meaning, peers
 from backscroll_bench.speed.echo import echo_server
 from backscroll_bench.speed.fixture import (
     BUILD,
@@ -25,18 +26,17 @@ from backscroll_bench.speed.fixture import (
     Serve,
     near_questions,
 )
+from backscroll_bench.speed.growth import Point
 from backscroll_bench.speed.load import Call, Load
 from backscroll_bench.speed.loops import run
 from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Absent
 
 CHANNEL_MESSAGES = 1_000
-PROFILES = ("balanced", "classic_full")
+KIND, PROFILES = "full_classic", ("balanced", "classic_full")
+"""One server answers for both."""
 VECTOR_UP_TO = 100_000
 """Making the vectors of more takes longer than all the rest."""
-
-Point = dict[str, Any]
-"""Milliseconds and what they were measured with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ async def _points(
     found = {}
     with ExitStack() as stack:
         async with AsyncExitStack() as connections:
+            stack.enter_context(Awake())
             echo = stack.enter_context(echo_server())
             bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections, peers_venv)
             for name, sweep in SWEEPS.items():
@@ -91,12 +92,11 @@ async def _history(bench: Bench, reach: Reach) -> list[Point]:
     points = []
     for count in reach.history:
         for profile in PROFILES:
-            kind = builds.KINDS[profile]
             try:
-                asked = await bench.questions(kind, profile, count)
+                asked = await bench.questions(KIND, profile, count)
             except NoQuestion:
                 continue
-            call = (await bench.served(kind)).call(BUILD)
+            call = (await bench.served(KIND)).call(BUILD)
             points.append(
                 {"profile": profile, "messages": count} | await _point(bench, call, asked)
             )
@@ -143,13 +143,22 @@ async def _concurrency(bench: Bench, reach: Reach) -> list[Point]:
     """One channel, more and more callers."""
     points = []
     for profile in PROFILES:
-        kind = builds.KINDS[profile]
-        asked = await bench.questions(kind, profile, reach.messages)
-        call = (await bench.served(kind)).call(BUILD)
+        asked = await bench.questions(KIND, profile, reach.messages)
+        call = (await bench.served(KIND)).call(BUILD)
         for callers in reach.concurrency:
             point = await _point(bench, call, asked, callers)
             points.append({"profile": profile, "callers": callers} | point)
     return points
+
+
+async def _cold(bench: Bench, reach: Reach) -> list[Point]:
+    """The first build on a channel that is not in memory."""
+    return await growth.cold(bench, reach.history)
+
+
+async def _memory(bench: Bench, reach: Reach) -> list[Point]:
+    """What a message takes that is."""
+    return await growth.memory(bench, reach.history)
 
 
 async def _peers(bench: Bench, _reach: Reach) -> list[Point]:
@@ -186,6 +195,8 @@ SWEEPS = {
     "history": _history,
     "channels": _channels,
     "concurrency": _concurrency,
+    "cold": _cold,
+    "memory": _memory,
     "peers": _peers,
 }
 """In the order they are measured; `drawing` has a picture for each."""
