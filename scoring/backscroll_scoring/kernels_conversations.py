@@ -1,6 +1,6 @@
 """Compiled conversations: who belongs together when every message answers one earlier message or starts something.
 
-Also the scores of linear models over a candidate's columns, of which the last models see those of conversations.
+Also the last part of a question's ranking: scores that see the conversations, and the order they make.
 
 See `reference_links` for what is computed, `kernels` for who may call.
 """
@@ -10,9 +10,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .arrays import Float64, Int32
-from .compile import F64, F64_2D, READ_F64, READ_F64_2D, READ_I32, READ_I32_2D, helper, kernel
-from .kernels_links import NEWEST_NAMING_ME
+from .arrays import Float64, Int32, Int64
+from .compile import F64, F64_2D, I64, READ_F64, READ_F64_2D, READ_I32, READ_I32_2D, helper, kernel
 from .link_columns import TOP, WINDOW
 
 LEAST = 1e-4
@@ -229,79 +228,75 @@ def conversation_columns(
 
 
 @helper
-def _linear(
-    x: Float64, more: Float64, weights: Float64, means: Float64, constant: float, family: Int32,
-    shares: Float64, linear: Float64,
-) -> None:  # fmt: skip
-    """A column of all rows at once: one row's sum would wait for itself."""
-    m, n, last = x.shape[1], x.shape[0], shares.shape[0] - 1
-    both = n + more.shape[0]
-    sums = np.empty(m, np.float64)
-    for f in range(last):
-        for j in range(m):
-            shares[f, j] = 0.0
-    k = 0
-    while k < both:  # a run of columns of one family
-        f = family[k]
-        for j in range(m):
-            sums[j] = 0.0
-        while k < both and family[k] == f:
-            w, mean = weights[k], means[k]
-            if k < n:
-                for j in range(m):
-                    sums[j] += w * (x[k, j] - mean)
-            else:
-                for j in range(m):
-                    sums[j] += w * (more[k - n, j] - mean)
-            k += 1
-        for j in range(m):
-            shares[f, j] += sums[j]
+def _sort(scores: Float64, places: Int64) -> None:
+    """Insertion: the highest score first, of equal ones the larger place. Some hundred places, nearly in order."""
+    for k in range(1, places.shape[0]):
+        moving = places[k]
+        hole = k
+        while hole > 0:
+            other = places[hole - 1]
+            before = scores[moving] > scores[other]
+            if not (before or (scores[moving] == scores[other] and moving > other)):
+                break
+            places[hole] = other
+            hole -= 1
+        places[hole] = moving
+
+
+@kernel(nb.void(READ_F64, READ_F64, nb.intp, nb.intp, I64), nogil=True)
+def reply_order(
+    link_linear: Float64, tail_linear: Float64, parent: int, first: int, out: Int64
+) -> None:
+    """See `reference_links.reply_order`."""
+    m = out.shape[0]
     for j in range(m):
-        shares[last, j] = constant
-        linear[j] = 0.0
-    for f in range(last + 1):
-        for j in range(m):
-            linear[j] += shares[f, j]
-
-
-_MODEL = (READ_F64, READ_F64, nb.float64)
-
-
-@kernel(nb.void(READ_F64_2D, READ_F64_2D, *_MODEL, READ_I32, F64_2D, F64), nogil=True)
-def family_shares(
-    x: Float64, more: Float64, weights: Float64, means: Float64, constant: float, family: Int32,
-    shares: Float64, linear: Float64,
-) -> None:  # fmt: skip
-    """See `reference_links.family_shares`."""
-    _linear(x, more, weights, means, constant, family, shares, linear)
+        out[j] = m - 1 - j
+    for k in range(
+        min(first, m)
+    ):  # the best of those left comes to the front, the others keep their order
+        best = k
+        for i in range(k, m):
+            if out[i] == parent:
+                best = i
+                break
+            if link_linear[out[i]] > link_linear[out[best]]:
+                best = i
+        chosen = out[best]
+        for i in range(best, k, -1):
+            out[i] = out[i - 1]
+        out[k] = chosen
+    _sort(tail_linear, out[min(first, m) :])
 
 
 @kernel(
     nb.void(
-        READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp,
+        READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp, nb.intp, nb.intp,
         READ_I32_2D, READ_F64_2D, READ_F64, READ_F64_2D, nb.intp,
-        READ_F64_2D, READ_I32, *_MODEL, *_MODEL, F64_2D, F64_2D,
+        READ_F64_2D, READ_F64_2D, READ_F64, F64_2D, I64,
     ),
     nogil=True,
 )  # fmt: skip
-def conversation_scores(
+def question_scores(
     rows: Int32, n_extra: int, p: Float64, starts_new: float, quiet: float, author: Int32, me: int,
+    newest_naming_me: int, parent: int, first: int,
     link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int,
-    x: Float64, family: Int32,
-    link_weights: Float64, link_means: Float64, link_constant: float,
-    tail_weights: Float64, tail_means: Float64, tail_constant: float,
-    more: Float64, linear: Float64,
+    weights: Float64, means: Float64, constants: Float64, linear: Float64, order: Int64,
 ) -> None:  # fmt: skip
-    """`conversation_columns` in ``more``, and of two models over both kinds of columns the scores: a row each."""
+    """See `reference_links.question_ranking`; ``linear`` comes with the sums over `COLUMNS`."""
     m = rows.shape[0]
-    newest_naming_me = -1
-    for j in range(m):
-        if x[NEWEST_NAMING_ME, j] != 0.0:
-            newest_naming_me = j
-    scratch = np.empty((family.max() + 2, m), np.float64)
+    more = np.empty((weights.shape[1], m), np.float64)
+    sums = np.empty(m, np.float64)
     conversation_columns(
         rows, n_extra, p, starts_new, quiet, author, me, newest_naming_me,
-        link_rows, link_p, starts, band, band_from, more, scratch[0],
+        link_rows, link_p, starts, band, band_from, more, sums,
     )  # fmt: skip
-    _linear(x, more, link_weights, link_means, link_constant, family, scratch, linear[0])
-    _linear(x, more, tail_weights, tail_means, tail_constant, family, scratch, linear[1])
+    for model in range(weights.shape[0]):
+        for j in range(m):
+            sums[j] = 0.0
+        for k in range(weights.shape[1]):
+            weight, mean = weights[model, k], means[model, k]
+            for j in range(m):
+                sums[j] += weight * (more[k, j] - mean)
+        for j in range(m):
+            linear[model, j] = linear[model, j] + sums[j] + constants[model]
+    reply_order(linear[0], linear[1], parent, first, order)

@@ -1,4 +1,6 @@
-"""Compiled columns and reply links. See `reference_links` for what is computed.
+"""Compiled columns and reply links, and the first half of a question's ranking.
+
+See `reference_links` for what is computed.
 
 Long on purpose. The cache wants a kernel and its parts in one file (see `compile`); and `link_columns` in parts, a
 family of columns each, gave the same values at the same speed but took some 14 % longer to compile.
@@ -10,7 +12,19 @@ import numba as nb
 import numpy as np
 
 from .arrays import Float64, Int32, Int64, UInt8
-from .compile import F64, F64_2D, I32, I32_2D, READ_F64, READ_I32, READ_I64, READ_U8, helper, kernel
+from .compile import (
+    F64,
+    F64_2D,
+    I32,
+    I32_2D,
+    READ_F64,
+    READ_F64_2D,
+    READ_I32,
+    READ_I64,
+    READ_U8,
+    helper,
+    kernel,
+)
 from .link_columns import (
     BASE,
     COLUMNS,
@@ -19,6 +33,7 @@ from .link_columns import (
     MAX_WORDS,
     QUIET_OF,
     REACH,
+    START,
     TOP,
     WINDOW,
 )
@@ -61,7 +76,8 @@ def _log1p(count: int) -> float:
     return LOGS[count] if count < LOGS.shape[0] else np.log1p(count)
 
 
-N_START = 16
+N_START = len(START)
+QUIET_PLACE = START.index("quiet")
 
 
 @helper
@@ -396,7 +412,7 @@ def link_columns(
         y[AUTHOR_FIRST_QUESTION] = first[a] == j and question
         y[AFTER_MINE] = my_newest >= 0 and j > my_newest
         y[FROM_MINE] = _log1p(abs(j - my_newest)) if my_newest >= 0 else 0.0
-        y[EXCHANGED] = np.log1p(exchanged[a]) if not mine else 0.0
+        y[EXCHANGED] = np.log1p(exchanged[a]) if exchanged[a] > 0.0 and not mine else 0.0
         y[NEW_ASKER_QUESTION] = my_count == 0 and question
         y[NEW_ASKER_DISTANCE] = distance if my_count == 0 else 0.0
         y[AUTHOR_COUNT] = _log1p(count[a] - 1)
@@ -428,7 +444,7 @@ def link_columns(
         # text
         y[WORDS_WEIGHT] = weight[j]
         y[WORDS_WEIGHT_BEST] = weight[j] / best_weight if best_weight > 0.0 else 0.0
-        y[WORDS_SHARED] = np.log1p(shared[j])
+        y[WORDS_SHARED] = np.log1p(shared[j]) if shared[j] > 0.0 else 0.0
         y[WEIGHT_NOT_MINE] = 0.0 if mine else weight[j]
         y[LENGTH] = _log1p(max(0, tokens[row]))
         y[SHORT_AFTER_QUESTION] = (q_flags & SHORT) != 0 and question
@@ -603,3 +619,139 @@ def reply_links(
             link_rows[at, k] = rows[best]
             link_p[at, k] = p[best] * (1.0 - p0)
             p[best] = -1.0
+
+
+@helper
+def _linear(
+    x: Float64, more: Float64, weights: Float64, means: Float64, constant: float, family: Int32,
+    shares: Float64, linear: Float64,
+) -> None:  # fmt: skip
+    """A column of all rows at once: one row's sum would wait for itself."""
+    m, n, last = x.shape[1], x.shape[0], shares.shape[0] - 1
+    both = n + more.shape[0]
+    sums = np.empty(m, np.float64)
+    for f in range(last):
+        for j in range(m):
+            shares[f, j] = 0.0
+    k = 0
+    while k < both:  # a run of columns of one family
+        f = family[k]
+        for j in range(m):
+            sums[j] = 0.0
+        while k < both and family[k] == f:
+            w, mean = weights[k], means[k]
+            if k < n:
+                for j in range(m):
+                    sums[j] += w * (x[k, j] - mean)
+            else:
+                for j in range(m):
+                    sums[j] += w * (more[k - n, j] - mean)
+            k += 1
+        for j in range(m):
+            shares[f, j] += sums[j]
+    for j in range(m):
+        shares[last, j] = constant
+        linear[j] = 0.0
+    for f in range(last + 1):
+        for j in range(m):
+            linear[j] += shares[f, j]
+
+
+_MODEL = (READ_F64, READ_F64, nb.float64)
+
+
+@kernel(nb.void(READ_F64_2D, READ_F64_2D, *_MODEL, READ_I32, F64_2D, F64), nogil=True)
+def family_shares(
+    x: Float64, more: Float64, weights: Float64, means: Float64, constant: float, family: Int32,
+    shares: Float64, linear: Float64,
+) -> None:  # fmt: skip
+    """See `reference_links.family_shares`."""
+    _linear(x, more, weights, means, constant, family, shares, linear)
+
+
+@helper
+def _with_more(found: Int32, more: Int32, rows: Int32) -> int:
+    """The newest of both lists, ascending and without repeats, as many as ``rows`` holds; how many."""
+    i, k, hole = found.shape[0] - 1, more.shape[0] - 1, rows.shape[0]
+    while hole > 0 and (i >= 0 or k >= 0):
+        row = found[i] if k < 0 or (i >= 0 and found[i] > more[k]) else more[k]
+        i -= i >= 0 and found[i] == row
+        k -= k >= 0 and more[k] == row
+        hole -= 1
+        rows[hole] = row
+    m = rows.shape[0] - hole
+    for j in range(m):
+        rows[j] = rows[hole + j]
+    return m
+
+
+@kernel(
+    nb.types.Tuple((nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.float64))(
+        *_CHANNEL, READ_U8, nb.intp, nb.intp, READ_I32, nb.intp,
+        nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32, READ_I32, nb.intp,
+        READ_F64_2D, READ_F64_2D, nb.float64, READ_I32, READ_F64, I32, I32, F64, F64_2D,
+    ),
+    nogil=True,
+)  # fmt: skip
+def question_links(
+    time_ms: Int64, author: Int32, parent: Int32, mention_offsets: Int64, mention_ids: Int32,
+    keyword_offsets: Int64, keyword_ids: Int32, message_type: UInt8, tokens: Int32,
+    flags: Int32, called: Int32, shortened: Int32, cues_from: int,
+    allowed: UInt8, allowed_from: int, end: int, more: Int32, told: int,
+    q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
+    q_words: Int32, q_tokens: int,
+    weights: Float64, means: Float64, constant: float, family: Int32, start_weights: Float64,
+    rows: Int32, older: Int32, p: Float64, linear: Float64,
+) -> tuple[int, int, int, int, int, float, float]:  # fmt: skip
+    """See `reference_links.question_ranking`.
+
+    Returns m, how many stand before the window, how many of those were looked for, the places of ``told`` and of the
+    newest that names the asker, the chance that nothing is answered, how quiet it is about names.
+    """
+    named = np.empty(q_names.shape[0] + 1, np.int32)
+    named[: q_names.shape[0]] = q_names
+    named[q_names.shape[0]] = q_shortened
+    found = np.empty(WINDOW + MAX_EXTRA, np.int32)
+    count, n_older = _candidates(
+        end,
+        author,
+        parent,
+        mention_offsets,
+        mention_ids,
+        allowed,
+        allowed_from,
+        q_author,
+        named,
+        found,
+    )
+    older[:n_older] = found[:n_older]
+    m = _with_more(found[:count], more, rows)
+    n_extra = m
+    while n_extra > 0 and count > n_older and rows[n_extra - 1] >= found[n_older]:
+        n_extra -= 1
+    if m == 0:
+        return 0, 0, 0, NO, NO, 1.0, 0.0
+    x = np.empty((N_COLUMNS, m), np.float64)
+    start = np.zeros(N_START, np.float64)
+    link_columns(
+        time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
+        flags, called, shortened, cues_from, rows[:m], m, n_extra,
+        q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, x, start,
+    )  # fmt: skip
+    shares = np.empty((family.max() + 2, m), np.float64)
+    for model in range(linear.shape[0]):
+        _linear(x, x[:0], weights[1 + model], means[1 + model], 0.0, family, shares, linear[model])
+    scores = np.empty(m, np.float64)
+    _linear(x, x[:0], weights[0], means[0], constant, family, shares, scores)
+    starts_new = link_chances(scores, m, start, start_weights, p)
+    newest_naming_me, place = NO, NO
+    for j in range(m):
+        if x[NEWEST_NAMING_ME, j] != 0.0:
+            newest_naming_me = j
+        if told >= 0 and rows[j] == told:
+            place = j
+    if place >= 0:
+        p[:m] = 0.0
+        p[place] = 1.0
+        starts_new = 0.0
+    return m, n_extra, n_older, place, newest_naming_me, starts_new, start[QUIET_PLACE]

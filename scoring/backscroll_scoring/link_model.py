@@ -72,6 +72,25 @@ class LinkModel:
     second: Linear
     tail: Linear
     start: Linear
+    of_columns: tuple[Float64, Float64] = field(init=False)
+    """Weights and means of `first`, `second` and `tail` over `COLUMNS`, float64[3, c] each."""
+    of_conversations: tuple[Float64, Float64, Float64] = field(init=False)
+    """Weights and means of `second` and `tail` over `CONVERSATION`, float64[2, c] each, and their constants."""
+
+    def __post_init__(self) -> None:
+        n, both = len(COLUMNS), (self.second, self.tail)
+        every = (self.first, *both)
+        of_columns = (
+            np.stack([one.weights[:n] for one in every]),
+            np.stack([one.means[:n] for one in every]),
+        )
+        of_conversations = (
+            np.stack([one.weights[n:] for one in both]),
+            np.stack([one.means[n:] for one in both]),
+            np.array([one.constant for one in both]),
+        )
+        object.__setattr__(self, "of_columns", of_columns)
+        object.__setattr__(self, "of_conversations", of_conversations)
 
 
 def families() -> Int32:

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from . import kernels_conversations, kernels_links
-from .arrays import Bool, Float64, Int32, Int64, UInt8
+from .arrays import Float64, Int32, Int64, UInt8
 from .kernels_links import NEWEST_NAMING_ME
-from .kernels_shares import reply_order as _reply_order
 from .link_columns import COLUMNS, CONVERSATION, MAX_EXTRA, REACH, START, TOP, WINDOW
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
 
@@ -25,7 +24,11 @@ LOOK_BACK = 2 * WINDOW
 """Rows before the first linked one whose cues are known."""
 CAPACITY = BLOCK + WARM
 
-QUIET_PLACE = START.index("quiet")
+MOST_ROWS = 256
+"""The cost of a ranking grows with the square of its candidates."""
+FIRST_LINKS = 7
+"""So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
+NO_ROWS = np.empty(0, np.int32)
 
 SHARES: tuple[str, ...] = (*FAMILY_NAMES, "constant")
 """What the shares of a ranking belong to."""
@@ -105,12 +108,32 @@ class ReplyLinks:
     together: Float64
 
 
-@dataclass(frozen=True, eq=False)
+class Asked(NamedTuple):
+    """What a ranking was made of: enough to work out its shares when somebody asks for them."""
+
+    arrays: LinkArrays
+    links: ReplyLinks
+    question: LinkQuestion
+    model: LinkModel
+    n_extra: int
+    p: Float64
+    quiet: float
+
+
+@dataclass(eq=False)
 class Ranking:
     """The candidates of a question, entry i for row ``rows[i]``.
 
     Attributes
     ----------
+    rows : int32[m]
+        Ascending, without repeats.
+    older : int32[]
+        Those among them that were looked for beyond the window.
+    parent : int
+        The place of the row the question answers for sure; -1: not known, or no candidate.
+    order : int64[m]
+        Places, best first: a known parent, the `FIRST_LINKS` likeliest links with it, the rest by `tail_linear`.
     link_linear, tail_linear : float64[m]
         Scores of the second stage and of the tail: sums of the shares.
     link : float64[m]
@@ -119,42 +142,39 @@ class Ranking:
         Probability that the row belongs to the question's conversation.
     starts_new : float
         Probability that the question answers nothing of this.
-    x, more : float64[COLUMNS, m], float64[CONVERSATION, m]
-        What the model saw.
-    model : LinkModel
     """
 
+    rows: Int32
+    older: Int32
+    parent: int
+    order: Int64
     link_linear: Float64
     link: Float64
     tail_linear: Float64
     together: Float64
     starts_new: float
-    x: Float64
-    more: Float64
-    model: LinkModel
+    asked: Asked
+
+    @cached_property
+    def columns(self) -> tuple[Float64, Float64]:
+        """float64[COLUMNS, m], float64[CONVERSATION, m]: what the model saw; worked out when first asked for."""
+        asked, rows = self.asked, self.rows
+        x, _ = link_columns(asked.arrays, asked.question, rows, asked.n_extra)
+        more = conversation_columns(
+            asked.arrays, asked.links, rows, asked.n_extra, asked.question.author, x, asked.p, self.starts_new,
+            asked.quiet,
+        )  # fmt: skip
+        return x.T, more.T
 
     @cached_property
     def link_shares(self) -> Float64:
         """float64[m, len(SHARES)]: what `link_linear` is the sum of; worked out when first asked for."""
-        return _shares(self.x, self.more, self.model.second)
+        return _shares(*self.columns, self.asked.model.second)
 
     @cached_property
     def tail_shares(self) -> Float64:
         """float64[m, len(SHARES)]: what `tail_linear` is the sum of; worked out when first asked for."""
-        return _shares(self.x, self.more, self.model.tail)
-
-    def of(self, chosen: Bool) -> Ranking:
-        """The same of some candidates."""
-        return Ranking(
-            self.link_linear[chosen],
-            self.link[chosen],
-            self.tail_linear[chosen],
-            self.together[chosen],
-            self.starts_new,
-            np.ascontiguousarray(self.x[:, chosen]),
-            np.ascontiguousarray(self.more[:, chosen]),
-            self.model,
-        )
+        return _shares(*self.columns, self.asked.model.tail)
 
 
 def first_row(end: int) -> int:
@@ -252,61 +272,63 @@ def rank(
     arrays: LinkArrays,
     links: ReplyLinks,
     question: LinkQuestion,
-    rows: Int32,
-    n_extra: int,
+    end: int,
+    allowed: UInt8,
     model: LinkModel,
     *,
+    more: Int32 = NO_ROWS,
     parent: int = NOBODY,
 ) -> Ranking:
-    """Rank candidates for a question: links first, then who belongs to the same conversation.
+    """Rank what a question at row ``end`` may answer: links first, then who belongs to the same conversation.
 
     Parameters
     ----------
-    rows : int32[m]
-        Ascending, without repeats; the first ``n_extra`` are older than the window.
+    allowed : uint8[end - search_from(end)]
+        The rows that may be answered, from `search_from` on.
+    more : int32[]
+        Rows beside the `candidates`, ascending, without repeats. Of all together the newest `MOST_ROWS` are ranked.
     parent : int
         The row the question answers for sure, by a platform's own edge; -1: not known.
     """
-    m = len(rows)
-    by_row, start = link_columns(arrays, question, rows, n_extra)
-    x, more, linear = by_row.T, np.empty((len(CONVERSATION), m)), np.empty((2, m))
-    if not m:
-        none = linear[0]
-        return Ranking(none, none, none, none, 1.0, x, more, model)
-    first, second, tail = model.first, model.second, model.tail
-    scores = linear[0]
-    kernels_conversations.family_shares(
-        x, more[:0], *first.terms, FAMILIES_OF_COLUMNS, np.empty((len(SHARES), m)), scores
-    )
-    p, starts_new = chances(scores, start, model.start)
-    told = parent >= 0 and bool((rows == parent).any())
-    if told:
-        p, starts_new = (rows == parent).astype(np.float64), 0.0
-    kernels_conversations.conversation_scores(
-        rows, n_extra, p, starts_new, start.item(QUIET_PLACE), arrays.author, question.author,
-        links.rows, links.chances, links.starts, links.together, links.first,
-        x, FAMILIES_OF_COLUMNS, *second.terms, *tail.terms, more, linear,
+    room = min(MOST_ROWS, WINDOW + MAX_EXTRA + len(more))
+    rows, older = np.empty(room, np.int32), np.empty(MAX_EXTRA, np.int32)
+    p, linear = np.empty(room), np.empty((2, room))
+    m, n_extra, n_older, place, newest_naming_me, starts_new, quiet = kernels_links.question_links(
+        *arrays, allowed, search_from(end), end, more, parent, *question,
+        *model.of_columns, model.first.constant, FAMILIES_OF_COLUMNS, model.start.with_intercept,
+        rows, older, p, linear,
     )  # fmt: skip
-    link_linear, tail_linear = linear
-    likely = np.exp(link_linear - link_linear.max())
-    link = p if told else likely / likely.sum() * (1.0 - starts_new)
+    rows, p, order = rows[:m], p[:m], np.empty(m, np.int64)
+    kernels_conversations.question_scores(
+        rows, n_extra, p, starts_new, quiet, arrays.author, question.author, newest_naming_me, place, FIRST_LINKS,
+        links.rows, links.chances, links.starts, links.together, links.first,
+        *model.of_conversations, linear, order,
+    )  # fmt: skip
+    link_linear, tail_linear = linear[:, :m]
+    link = p
+    if place < 0 < m:
+        likely = np.exp(link_linear - link_linear.item(order.item(0)))
+        link = likely / np.add.reduce(likely) * (1.0 - starts_new)
     together = 1.0 / (1.0 + np.exp(-tail_linear))
-    return Ranking(link_linear, link, tail_linear, together, starts_new, x, more, model)
+    asked = Asked(arrays, links, question, model, n_extra, p, quiet)
+    return Ranking(
+        rows, older[:n_older], place, order, link_linear, link, tail_linear, together, starts_new, asked
+    )  # fmt: skip
 
 
 def _shares(x: Float64, more: Float64, model: Linear) -> Float64:
     m = x.shape[1]
     shares = np.empty((len(SHARES), m), np.float64)
-    kernels_conversations.family_shares(
+    kernels_links.family_shares(
         x, more, *model.terms, FAMILIES_OF_COLUMNS, shares, np.empty(m, np.float64)
     )
     return shares.T
 
 
-def reply_order(ranking: Ranking, parent: int, first: int) -> Int32:
-    """Return the places of a ranking's candidates, int32[m]; see `reference_links.reply_order`."""
-    out = np.empty(len(ranking.link_linear), np.int32)
-    _reply_order(ranking.link_linear, ranking.tail_linear, parent, first, out)
+def reply_order(link_linear: Float64, tail_linear: Float64, parent: int, first: int) -> Int64:
+    """Return the places of candidates by their scores, int64[m]; see `reference_links.reply_order`."""
+    out = np.empty(len(link_linear), np.int64)
+    kernels_conversations.reply_order(link_linear, tail_linear, parent, first, out)
     return out
 
 

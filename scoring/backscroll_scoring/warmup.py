@@ -90,5 +90,7 @@ def _warm_links() -> None:
     question = LinkQuestion(2, 0, 1, 0, -1, -1, ids[:1], ids[:1], 1)
     allowed, links = np.ones(2, np.uint8), new_links(0)
     extend_links(arrays, allowed, 0, links, 0, 2, shipped())
-    rows, n_extra = candidates(arrays, 2, allowed, 0, question)
-    reply_order(rank(arrays, links, question, rows, n_extra, shipped()), 0, 1)
+    candidates(arrays, 2, allowed, 0, question)
+    ranking = rank(arrays, links, question, 2, allowed, shipped())
+    reply_order(ranking.link_linear, ranking.tail_linear, 0, 1)
+    _ = ranking.link_shares

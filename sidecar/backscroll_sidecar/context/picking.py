@@ -10,6 +10,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fusing import rank_fused
@@ -32,7 +33,7 @@ from backscroll_sidecar.context.rank import (
     rank_united,
 )
 from backscroll_sidecar.context.recall import Meaning, Recalled, look_up, look_up_us, recall
-from backscroll_sidecar.context.replies import Replies, catch_up, linked_already, rank_replies
+from backscroll_sidecar.context.replies import catch_up, linked_already, rank_replies
 from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select, select_nothing
 from backscroll_sidecar.domain import Degradation, Rung
@@ -191,12 +192,12 @@ class Picker:
                 sought, sounds = await deadline.bound(asyncio.to_thread(look_up, query, question))
             else:
                 sought, sounds = look_up(query, question)
-            far = reach(replies.ranking.starts_new, sounds)
+            far = reach(replies.starts_new, sounds)
             if far is not Reach.NEAR:
                 recalled = await recall(query, sought, self._meaning(profile), deadline)
                 gathered = _with_recalled(gathered, recalled)
         gathered = with_rounds(gathered, query, self._orphan_calls)
-        ranked = rank_by_replies(gathered.rows, replies, question.explicit_parent_row)
+        ranked = rank_by_replies(gathered.rows, replies)
         if recalled is not None:
             ranked = rank_united(gathered.rows, ranked, recalled.memory, far)
         return gathered, ranked
@@ -230,7 +231,7 @@ class Picker:
         return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
 
 
-def _with_older(gathered: Gathered, query: StrategyQuery, replies: Replies) -> Gathered:
+def _with_older(gathered: Gathered, query: StrategyQuery, replies: Ranking) -> Gathered:
     """The older messages that the reply model looked at: of the asker, of who is named, of who names the asker."""
     view, older, rows = query.view, replies.older, gathered.rows
     if not len(older):

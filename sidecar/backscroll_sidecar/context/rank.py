@@ -14,22 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import CLASSIC_FACTORS, score_only, score_reaching, score_rows, top_order
-from backscroll_scoring.links import SHARES, reply_order
+from backscroll_scoring.links import FIRST_LINKS, SHARES, Ranking, reply_order
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gate import Reach, united
 from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
-from backscroll_sidecar.context.replies import Replies
 from backscroll_sidecar.strategies.memory import Memory, link
 from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
-FIRST_LINKS = 7
-"""So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
 LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
 STAGES = (CONVERSATION, LINK, CHAIN, MEMORY)
+LINK_STAGE, CHAIN_STAGE, MEMORY_STAGE = map(STAGES.index, (LINK, CHAIN, MEMORY))
+ONES = (1.0,) * len(SHARES)
 THRESHOLD_TOLERANCE = 1e-6
 
 Contributions = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -72,7 +71,7 @@ class Ranked:
         """bool[m]: whom the history gave its place."""
         if self.stages is None:
             return np.zeros(len(self.scores), np.bool_)
-        marks: NDArray[np.bool_] = self.stages == STAGES.index(MEMORY)
+        marks: NDArray[np.bool_] = self.stages == MEMORY_STAGE
         return marks
 
 
@@ -132,37 +131,44 @@ def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:
     )
 
 
-def rank_by_replies(rows: NDArray[np.int32], replies: Replies, parent_row: int) -> Ranked:
+def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
     """The likeliest links first, a parent known from the platform before all, then the rest of the conversation.
 
     Candidates the model did not look at (recalled, partial, far too many) score 0.
     """
-    found = replies.ranking
-    if len(rows) == len(replies.rows) and (rows == replies.rows).all():
-        places = np.arange(len(rows))
-    else:
-        places = places_of(replies.rows, rows)
-        there = places >= 0
-        if not there.all():
-            found, places = found.of(there), places[there]
-    parent = _place(rows[places], parent_row) if parent_row >= 0 else -1
-    best = reply_order(found, parent, FIRST_LINKS)
-    head = best[:FIRST_LINKS]
-    first = places[head]
-    scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
-    scores[places] = found.together
-    scores[first], stages[first] = found.link[head], STAGES.index(LINK)
-    if parent >= 0:
-        stages[places[parent]] = STAGES.index(CHAIN)
+    best, order = found.order, found.order
+    if rows is not found.rows:
+        best, order = _among(rows, found)
+    head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
+    stages = np.zeros(len(rows), np.uint8)
+    stages[first] = LINK_STAGE
+    if found.parent >= 0:
+        stages[order[best == found.parent]] = CHAIN_STAGE
+
+    def filled(rest: NDArray[np.float64], of_first: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = np.zeros((len(rows), *rest.shape[1:]))
+        out[order], out[first] = rest[best], of_first[head]
+        return out
 
     def contributions() -> Contributions:
-        linear, shares = np.zeros(len(rows)), np.zeros((len(rows), len(SHARES)))
-        linear[places], shares[places] = found.tail_linear, found.tail_shares
-        linear[first], shares[first] = found.link_linear[head], found.link_shares[head]
-        return shares, linear
+        return filled(found.tail_shares, found.link_shares), filled(
+            found.tail_linear, found.link_linear
+        )
 
-    weights = (1.0,) * len(SHARES)
-    return Ranked(scores, contributions, SHARES, weights, "softmax, logistic", places[best], stages)
+    scores = filled(found.together, found.link)
+    return Ranked(scores, contributions, SHARES, ONES, "softmax, logistic", order, stages)
+
+
+def _among(rows: NDArray[np.int32], found: Ranking) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The order of those of a ranking's candidates that are among other rows: their places there, and in these rows."""
+    places = places_of(found.rows, rows)
+    if (places >= 0).all():
+        return found.order, places[found.order]
+    (there,) = (places >= 0).nonzero()
+    parent = _place(found.rows[there], found.rows.item(found.parent)) if found.parent >= 0 else -1
+    best = reply_order(found.link_linear[there], found.tail_linear[there], parent, FIRST_LINKS)
+    best = there[best]
+    return best, places[best]
 
 
 def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Reach) -> Ranked:
@@ -180,7 +186,7 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
     scores = near.scores.copy()
     scores[at_places] = link(memory.scores[far])
     stages = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages.copy()
-    stages[at_places] = STAGES.index(MEMORY)
+    stages[at_places] = MEMORY_STAGE
 
     def contributions() -> Contributions:
         near_shares, near_linear = near.contributions()

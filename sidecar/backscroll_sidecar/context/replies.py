@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ from backscroll_scoring.links import (
     LinkArrays,
     LinkQuestion,
     Ranking,
-    candidates,
     extend_links,
     first_row,
     rank,
@@ -29,37 +27,13 @@ from backscroll_scoring.links import (
 from backscroll_sidecar.analyze.reply_cues import flags_of, names_called
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.memo import LinkState
-from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import MessageState
-from backscroll_sidecar.values import quick
 
 CALLED_AMONG = 100
 """Rows before a message whose authors it may call by name."""
-MOST_ROWS = 256
-"""The cost of a ranking grows with the square of its candidates."""
 INLINE_ROWS = 3
 """So many missing rows are linked at once, some 100 microseconds each; more go to a thread (law 9)."""
-
-
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Replies:
-    """The ranking of a question's candidates.
-
-    Attributes
-    ----------
-    rows : int32[m]
-        Ascending.
-    older : int32[]
-        Those among them that were looked for beyond the window.
-    ranking : Ranking
-        Scores, shares and probabilities, parallel to `rows`.
-    """
-
-    rows: NDArray[np.int32]
-    older: NDArray[np.int32]
-    ranking: Ranking
 
 
 def missing_rows(view: ChannelView, end: int) -> int:
@@ -161,27 +135,27 @@ def rank_replies(
     eligible: NDArray[np.bool_],
     more: NDArray[np.int32],
     state: LinkState,
-) -> Replies:
+) -> Ranking:
     """Rank what a question may answer: the newest eligible rows, a few older ones of the people concerned, and `more`.
 
-    `state` is what `catch_up` gave for the question's end. At most `MOST_ROWS`, the newest. Pure.
+    `state` is what `catch_up` gave for the question's end. Pure.
     """
-    end, links = question.end, state.links
-    arrays, asked = _arrays(view, state), link_question(view, question)
+    end = question.end
     seen_from = search_from(end)
     allowed = eligible[seen_from:end]
     if not view.all_live:
         allowed = allowed & (view.state[seen_from:end] == MessageState.LIVE)
         more = more[view.state[more] == MessageState.LIVE]
-    rows, n_extra = candidates(arrays, end, allowed.view(np.uint8), seen_from, asked)
-    older, window = rows[:n_extra], rows.item(n_extra) if n_extra < len(rows) else end
-    gapless = len(rows) - n_extra == end - window
-    if len(more) and not (gapless and more.item(0) >= window):
-        extra = more[places_of(more, rows) < 0]
-        rows = np.sort(np.concatenate([rows, extra]))[-MOST_ROWS:]
-        n_extra = int(rows.searchsorted(window))
-    parent = question.explicit_parent_row
-    return Replies(rows, older, rank(arrays, links, asked, rows, n_extra, shipped(), parent=parent))
+    return rank(
+        _arrays(view, state),
+        state.links,
+        link_question(view, question),
+        end,
+        allowed.view(np.uint8),
+        shipped(),
+        more=more,
+        parent=question.explicit_parent_row,
+    )
 
 
 def link_question(view: ChannelView, question: Question) -> LinkQuestion:

@@ -67,10 +67,9 @@ def ranked(view, text="which driver?", asker=CAT, **fields):
     )
     state = linked(view, question.end)
     eligible = question.eligible(view, None)
-    replies = rank_replies(view, question, eligible, np.empty(0, np.int32), state)
-    found = replies.ranking
+    found = rank_replies(view, question, eligible, np.empty(0, np.int32), state)
     return (
-        [view.message_ids[row] for row in replies.rows], found.link.tolist(), found.together.tolist(),
+        [view.message_ids[row] for row in found.rows], found.link.tolist(), found.together.tolist(),
         found.link_shares.tolist(), found.tail_shares.tolist(), found.starts_new,
     )  # fmt: skip
 
@@ -141,10 +140,10 @@ def test_a_question_about_the_past_ranks_as_it_did_then():
     )
     assert question.end == 320
     state = linked(hot.view(), question.end)
-    replies = rank_replies(
+    found = rank_replies(
         hot.view(), question, question.eligible(hot.view(), None), np.empty(0, np.int32), state
     )
-    assert [hot.view().message_ids[row] for row in replies.rows] == then[0]
+    assert [hot.view().message_ids[row] for row in found.rows] == then[0]
     assert hot.view().replies.state is kept
 
 

@@ -7,15 +7,16 @@ import numba
 import numpy as np
 import pytest
 
-from backscroll_scoring import kernels_conversations, kernels_links, kernels_shares, warm
+from backscroll_scoring import kernels_conversations, kernels_links, warm
 from backscroll_scoring import reference_links as plain
 from backscroll_scoring.link_columns import BASE, COLUMNS, CONVERSATION, FAMILIES, START, WINDOW
 from backscroll_scoring.link_model import FAMILIES_OF_COLUMNS, WEIGHTS_FILE, load, shipped
 from backscroll_scoring.links import (
+    FIRST_LINKS,
+    MOST_ROWS,
     SHARES,
     LinkArrays,
     LinkQuestion,
-    Ranking,
     ReplyLinks,
     candidates,
     chances,
@@ -25,6 +26,7 @@ from backscroll_scoring.links import (
     new_links,
     rank,
     reply_order,
+    search_from,
 )  # fmt: skip
 
 
@@ -180,13 +182,15 @@ def test_shares_add_up_and_chances_are_chances(seed):
     extend_links(arrays, allowed, 0, links, 0, n, shipped())
     rows, n_extra = candidates(arrays, n, allowed, 0, question)
     known = ReplyLinks(0, links.rows[:n], links.chances[:n], links.starts[:n], links.together[:n])
-    ranking = rank(arrays, known, question, rows, n_extra, shipped())
+    ranking = rank(arrays, known, question, n, allowed, shipped())
+    assert ranking.rows.tolist() == rows.tolist()
+    assert ranking.older.tolist() == rows[:n_extra].tolist()
     np.testing.assert_array_equal(_sum(ranking.link_shares), ranking.link_linear)
     np.testing.assert_array_equal(_sum(ranking.tail_shares), ranking.tail_linear)
     assert ranking.link_shares.shape == (len(rows), len(SHARES))
     assert ranking.link.sum() + ranking.starts_new == pytest.approx(1.0)
     assert ((ranking.together >= 0) & (ranking.together <= 1)).all()
-    told = rank(arrays, known, question, rows, n_extra, shipped(), parent=int(rows[3]))
+    told = rank(arrays, known, question, n, allowed, shipped(), parent=int(rows[3]))
     assert (told.starts_new, told.link[3], told.link.sum()) == (0.0, 1.0, 1.0)
     x, start = link_columns(arrays, question, rows, n_extra)
     p, starts_new = chances(
@@ -196,7 +200,8 @@ def test_shares_add_up_and_chances_are_chances(seed):
     more = conversation_columns(
         arrays, known, rows, n_extra, question.author, x, p, starts_new, quiet
     )
-    np.testing.assert_allclose(ranking.more.T, more, atol=1e-6)
+    np.testing.assert_allclose(ranking.columns[0].T, x, atol=0)
+    np.testing.assert_allclose(ranking.columns[1].T, more, atol=1e-6)
     second = shipped().second
     for j in (0, len(rows) - 1):
         expected = plain.family_shares(
@@ -214,13 +219,42 @@ def test_the_order_of_replies_is_that_of_the_twin(seed):
     """A known parent, the likeliest links, the rest by the tail; of equal scores the later first."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 30))
-    none, nothing = np.empty((0, m)), np.zeros(m)
     link, tail = (rng.integers(0, 5, m).astype(np.float64) for _ in range(2))
-    found = Ranking(link, nothing, tail, nothing, 0.0, none, none, shipped())
     for parent in (-1, int(rng.integers(0, m))):
         for first in (0, 7, m, m + 1):
             expected = plain.reply_order(link.tolist(), tail.tolist(), parent, first)
-            assert reply_order(found, parent, first).tolist() == expected
+            assert reply_order(link, tail, parent, first).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_ranking_of_a_question_is_that_of_the_twin(seed):
+    """Both kernels together, with rows from elsewhere among the candidates and with a parent that is known."""
+    n = 330 if seed % 2 and not numba.config.DISABLE_JIT else 60
+    first, model = 20, shipped()
+    arrays, question, allowed = room(seed, n), asked(seed), allowed_rows(seed, n)
+    rng = np.random.default_rng(seed)
+    links = new_links(first)
+    extend_links(arrays, allowed, 0, links, first, n, model)
+    listed = [
+        [(r, p) for r, p in zip(rows, chances, strict=True) if r >= 0]
+        for rows, chances in zip(links.rows.tolist(), links.chances.tolist(), strict=True)
+    ][: n - first]
+    more = np.flatnonzero(allowed)[rng.random(int(allowed.sum())) < (0.0, 0.1, 0.9)[seed % 3]]
+    more = more.astype(np.int32)
+    told = int(rng.choice(more)) if len(more) and seed % 4 == 0 else -1
+    found = rank(
+        arrays, links, question, n, allowed[search_from(n) :], model, more=more, parent=told
+    )
+    rows, by_link, by_tail, starts_new, order = plain.question_ranking(
+        arrays, question, n, lambda row: bool(allowed[row]), more.tolist(), told, model,
+        listed, links.starts.tolist(), first, MOST_ROWS, FIRST_LINKS,
+    )  # fmt: skip
+    assert found.rows.tolist() == rows
+    assert found.link_linear.tolist() == pytest.approx(by_link, abs=1e-6)
+    assert found.tail_linear.tolist() == pytest.approx(by_tail, abs=1e-6)
+    assert found.starts_new == pytest.approx(starts_new, abs=1e-9)
+    assert found.order.tolist() == order
+    assert found.parent == (rows.index(told) if told in rows else -1)
 
 
 def _sum(shares):
@@ -232,8 +266,9 @@ def _sum(shares):
 
 def test_nothing_to_answer_starts_something():
     arrays = room(1, 1)
-    none = np.empty(0, np.int32)
-    assert rank(arrays, new_links(0), asked(1), none, 0, shipped()).starts_new == 1.0
+    ranking = rank(arrays, new_links(0), asked(1), 1, np.zeros(1, np.uint8), shipped())
+    assert ranking.starts_new == 1.0
+    assert len(ranking.order) == len(ranking.link) == len(ranking.link_shares) == 0
 
 
 def test_the_weights_file_is_sane(tmp_path):
@@ -260,12 +295,21 @@ def test_link_kernels_compile_nothing_when_called():
     compiled = [
         getattr(module, name)
         for module, names in (
-            (kernels_links, ("candidates", "link_columns", "link_chances", "reply_links")),
+            (
+                kernels_links,
+                (
+                    "candidates",
+                    "link_columns",
+                    "link_chances",
+                    "reply_links",
+                    "family_shares",
+                    "question_links",
+                ),
+            ),
             (
                 kernels_conversations,
-                ("conversations", "conversation_columns", "conversation_scores", "family_shares"),
+                ("conversations", "conversation_columns", "question_scores", "reply_order"),
             ),
-            (kernels_shares, ("reply_order",)),
         )
         for name in names
     ]
@@ -287,9 +331,8 @@ def test_what_an_answer_looks_like():
     question = LinkQuestion(
         130_000, 0, 3, 0, 1, -1, np.array([1], np.int32), np.empty(0, np.int32), 8
     )
-    rows, n_extra = candidates(plainly, n, np.ones(n, np.uint8), 0, question)
     links = new_links(0)
     extend_links(plainly, np.ones(n, np.uint8), 0, links, 0, n, shipped())
     known = ReplyLinks(0, links.rows[:n], links.chances[:n], links.starts[:n], links.together[:n])
-    ranking = rank(plainly, known, question, rows, n_extra, shipped())
-    assert plainly.author[rows[int(np.argmax(ranking.link))]] == 1
+    ranking = rank(plainly, known, question, n, np.ones(n, np.uint8), shipped())
+    assert plainly.author[ranking.rows[int(np.argmax(ranking.link))]] == 1
