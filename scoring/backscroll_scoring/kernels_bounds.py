@@ -136,18 +136,17 @@ def may_reach(
         its_author = author[first : first + m] if run else authors[:m]
         its_parent = parent[first : first + m] if run else parents[:m]
 
-        oldest, newest = its_time[0], its_time[0]
+        newest = its_time[0]
         for j in range(m):
-            oldest = its_time[j] if its_time[j] < oldest else oldest  # noqa: FURB136 (min does not vectorise)
-            newest = its_time[j] if its_time[j] > newest else newest  # noqa: FURB136
-        least_ms, most_ms = float(query_time) - float(newest), float(query_time) - float(oldest)
+            newest = its_time[j] if its_time[j] > newest else newest  # noqa: FURB136 (max does not vectorise)
+        least_ms = float(query_time) - float(newest)
         fresh = math.exp(-decay_per_hour * (max(least_ms, 0.0) / 3_600_000.0))
         need = at_least - by_time * fresh - _most(weights[4])
         for f in range(5):
             need -= SLACK * _most(weights[f])
         if not run:
             need -= by_mention  # rows far apart: anybody may be mentioned
-        near = query_author >= 0 and least_ms < window_ms and most_ms > -window_ms
+        near = query_author >= 0 and least_ms < window_ms
         own = _single(by_asker) if near else nothing
         if need > by_chain + own + by_mention:
             continue
