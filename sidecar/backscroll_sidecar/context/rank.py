@@ -114,7 +114,9 @@ def rank(
     least = _least_of_use(view, profile)
     if least <= 0:
         return Ranked(all_scores(), *of_classic)
-    places, scores = score_reaching(columns, features, rows, parameters, at_least=least)
+    places, scores = score_reaching(
+        columns, features, rows, parameters, at_least=least, in_order=True
+    )
     return Ranked(scores, *of_classic, places=places, all_scores=all_scores)
 
 
