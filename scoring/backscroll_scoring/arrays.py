@@ -34,7 +34,10 @@ def require(name: str, value: object, dtype: type[np.generic], ndim: int = 1) ->
     """
     if not isinstance(value, np.ndarray):
         raise TypeError(f"{name} must be a numpy array, not {type(value).__name__}")
-    if value.dtype != dtype:
+    kind = value.dtype
+    if (
+        kind.type is not dtype or not kind.isnative
+    ) and kind != dtype:  # the first tells almost always
         raise TypeError(f"{name} must be {np.dtype(dtype).name}, not {value.dtype}")
     if value.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), not {value.ndim}")

@@ -53,6 +53,7 @@ class Engine(Protocol):
         constants: Constants,
         max_chain_depth: int,
         at_least: float,
+        in_order: bool,
         places: Int32,
     ) -> int: ...
 

@@ -8,6 +8,7 @@ integers only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ CLASSIC_FACTORS = (
 )
 """The five factors of S5, in the order of every factor axis in this package."""
 
-_BITS = {"time_ms": 64, "author": 32, "parent": 32}
+_MOST_32, _MOST_64 = (1 << 31) - 1, (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,11 +110,15 @@ class QueryFeatures:
     mention_ids: Int32
 
     def __post_init__(self) -> None:
-        for name, bits in _BITS.items():
-            value = getattr(self, name)
+        numbers: tuple[tuple[str, Any, int], ...] = (
+            ("time_ms", self.time_ms, _MOST_64),
+            ("author", self.author, _MOST_32),
+            ("parent", self.parent, _MOST_32),
+        )
+        for name, value, most in numbers:
             if type(value) is not int and not isinstance(value, np.integer):
                 raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-            if not -1 << bits - 1 <= value < 1 << bits - 1:
-                raise ValueError(f"{name} = {value} does not fit int{bits}")
+            if not -most - 1 <= value <= most:
+                raise ValueError(f"{name} = {value} does not fit int{most.bit_length() + 1}")
         require("keyword_ids", self.keyword_ids, np.int32)
         require("mention_ids", self.mention_ids, np.int32)

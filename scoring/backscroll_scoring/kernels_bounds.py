@@ -75,12 +75,31 @@ def _add_for_mentions(
     return True
 
 
+@helper
+def _far(
+    ago_ms: float,
+    at_least: float,
+    weights: Weights,
+    constants: Constants,
+    by_chain: float,
+    by_mention: float,
+    by_asker: float,
+) -> bool:
+    """Is nothing of this age enough, nor anything older? All that is not told by time is taken to be there."""
+    by_time, decay_per_hour = _most(weights[2]), constants[0]
+    need = at_least - by_time * math.exp(-decay_per_hour * (max(ago_ms, 0.0) / 3_600_000.0))
+    for f in range(5):
+        need -= SLACK * _most(weights[f])
+    own = by_asker if ago_ms < constants[1] else 0.0
+    return bool(need - _most(weights[4]) > by_chain + own + by_mention)
+
+
 @kernel(
     nb.intp(
         *(READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I32),
         *(nb.int64, nb.int32, nb.int32, READ_I32),
         *(nb.types.UniTuple(nb.float64, 5), nb.types.UniTuple(nb.float64, 4), nb.intp),
-        *(nb.float64, I32),
+        *(nb.float64, nb.boolean, I32),
     ),
     nogil=True,
 )
@@ -99,6 +118,7 @@ def may_reach(
     constants: Constants,
     max_chain_depth: int,
     at_least: float,
+    in_order: bool,
     places: Int32,
 ) -> int:
     """See `reference.may_reach`."""
@@ -121,8 +141,18 @@ def may_reach(
     answered, asker, nothing = np.int32(query_parent), np.int32(query_author), np.float32(0.0)
     bounds, times = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.int64)
     authors, parents = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
-    count = 0
-    for base in range(0, total, BLOCK):
+    begin, count = 0, 0
+    if in_order and total and rows[total - 1] - rows[0] == total - 1:
+        if rows[0] < 0 or rows[total - 1] >= n:
+            return -ROW_OUT_OF_RANGE
+        begin = (total - 1) // BLOCK * BLOCK
+        while begin > 0:  # one far block, and all before it are
+            ago = float(query_time) - float(time_ms[rows[0] + begin - 1])
+            own_most = by_asker if query_author >= 0 else 0.0
+            if _far(ago, at_least, weights, constants, by_chain, by_mention, own_most):
+                break
+            begin -= BLOCK
+    for base in range(begin, total, BLOCK):
         part = rows[base : base + BLOCK]
         m, first = part.shape[0], part[0]
         run = _is_run(part)
@@ -136,18 +166,17 @@ def may_reach(
         its_author = author[first : first + m] if run else authors[:m]
         its_parent = parent[first : first + m] if run else parents[:m]
 
-        oldest, newest = its_time[0], its_time[0]
+        newest = its_time[0]
         for j in range(m):
-            oldest = its_time[j] if its_time[j] < oldest else oldest  # noqa: FURB136 (min does not vectorise)
-            newest = its_time[j] if its_time[j] > newest else newest  # noqa: FURB136
-        least_ms, most_ms = float(query_time) - float(newest), float(query_time) - float(oldest)
+            newest = its_time[j] if its_time[j] > newest else newest  # noqa: FURB136 (max does not vectorise)
+        least_ms = float(query_time) - float(newest)
         fresh = math.exp(-decay_per_hour * (max(least_ms, 0.0) / 3_600_000.0))
         need = at_least - by_time * fresh - _most(weights[4])
         for f in range(5):
             need -= SLACK * _most(weights[f])
         if not run:
             need -= by_mention  # rows far apart: anybody may be mentioned
-        near = query_author >= 0 and least_ms < window_ms and most_ms > -window_ms
+        near = query_author >= 0 and least_ms < window_ms
         own = _single(by_asker) if near else nothing
         if need > by_chain + own + by_mention:
             continue

@@ -9,6 +9,7 @@ from .compile import I32, I64, READ_BYTES, READ_I32, READ_U8, U8, helper, kernel
 
 EMPTY = -1
 UNKNOWN = -1
+BETWEEN = 0xFF
 PRIME = 16_777_619
 LOW_BITS = 0xFFFFFFFF
 
@@ -68,21 +69,19 @@ def find_string(
     return _find(data, ends, slots, count, seed, sought, 0, len(sought))
 
 
-@kernel(nb.intp(READ_U8, READ_I32, READ_I32, nb.intp, nb.intp, READ_U8, READ_I32, I32), nogil=True)
+@kernel(nb.intp(READ_U8, READ_I32, READ_I32, nb.intp, nb.intp, READ_BYTES, I32), nogil=True)
 def find_strings(
-    data: UInt8,
-    ends: Int32,
-    slots: Int32,
-    count: int,
-    seed: int,
-    sought: UInt8,
-    sought_ends: Int32,
-    out: Int32,
+    data: UInt8, ends: Int32, slots: Int32, count: int, seed: int, sought: bytes, out: Int32
 ) -> int:
     """See `reference_strings.find_strings`."""
-    for i in range(sought_ends.shape[0] - 1):
-        out[i] = _find(data, ends, slots, count, seed, sought, sought_ends[i], sought_ends[i + 1])
-    return sought_ends.shape[0] - 1
+    start = 0
+    for i in range(out.shape[0]):
+        end = start
+        while end < len(sought) and sought[end] != BETWEEN:
+            end += 1
+        out[i] = _find(data, ends, slots, count, seed, sought, start, end)
+        start = min(end + 1, len(sought))
+    return out.shape[0]
 
 
 @kernel(

@@ -197,6 +197,7 @@ def may_reach(
     constants: Constants,
     max_chain_depth: int,
     at_least: float,
+    in_order: bool,  # noqa: ARG001 - it decides how much is looked at, not what is found
     places: Int32,
 ) -> int:
     """Write the positions in ``rows`` of those whose sum may reach `at_least`, ascending; return how many.
@@ -208,6 +209,8 @@ def may_reach(
     ----------
     at_least : float
         Above 0.
+    in_order : bool
+        Whether ``rows`` ascend without repeats, and the times of the channel's rows ascend too.
     places : int32[m], written
 
     Returns

@@ -12,6 +12,8 @@ from .arrays import Int32, Int64, UInt8
 
 EMPTY = -1
 UNKNOWN = -1
+BETWEEN = 0xFF
+"""A byte that no string has in UTF-8."""
 PRIME = 16_777_619
 LOW_BITS = 0xFFFFFFFF
 
@@ -46,19 +48,12 @@ def find_string(
 
 
 def find_strings(
-    data: UInt8,
-    ends: Int32,
-    slots: Int32,
-    count: int,
-    seed: int,
-    sought: UInt8,
-    sought_ends: Int32,
-    out: Int32,
+    data: UInt8, ends: Int32, slots: Int32, count: int, seed: int, sought: bytes, out: Int32
 ) -> int:
-    """Write the numbers of k sought strings to ``out``, as `find_string` gives them."""
-    for i in range(len(sought_ends) - 1):
-        out[i] = find_string(data, ends, slots, count, seed, string_at(sought, sought_ends, i))
-    return len(sought_ends) - 1
+    """Write the numbers of k sought strings, with `BETWEEN` between them, to ``out``, as `find_string` gives them."""
+    for i, string in zip(range(len(out)), sought.split(bytes([BETWEEN])), strict=False):
+        out[i] = find_string(data, ends, slots, count, seed, string)
+    return len(out)
 
 
 def number_strings(

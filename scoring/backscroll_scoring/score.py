@@ -92,6 +92,7 @@ def score_reaching(
     parameters: ScoreParameters = CLASSIC,
     *,
     at_least: float,
+    in_order: bool = False,
     engine: EngineChoice = kernels,
 ) -> tuple[Int32, Float64]:
     """Return the positions in ``rows``, ascending, of those that reach a score, and their scores as in `score_only`.
@@ -103,10 +104,13 @@ def score_reaching(
     ----------
     at_least : float
         Above 0. The higher it is the less is worked out, with the link "identity"; with "logistic" always all.
+    in_order : bool
+        The caller knows that ``rows`` ascend without repeats and that times never fall from row to row: of consecutive
+        rows those too old are not even read.
     """
     rows = require("rows", np.ascontiguousarray(rows), np.int32)
     if parameters.link == "identity":
-        places = _may_reach(columns, query, rows, parameters, at_least, engine)
+        places = _may_reach(columns, query, rows, parameters, at_least, in_order, engine)
     else:
         places = np.arange(len(rows), dtype=np.int32)
     scores = score_only(columns, query, rows[places], parameters, engine=engine)
@@ -120,6 +124,7 @@ def _may_reach(
     rows: Int32,
     parameters: ScoreParameters,
     at_least: float,
+    in_order: bool,
     engine: EngineChoice,
 ) -> Int32:
     places = np.empty(len(rows), np.int32)
@@ -138,6 +143,7 @@ def _may_reach(
         parameters.constants,
         parameters.max_chain_depth,
         at_least,
+        in_order,
         places,
     )
     if count < 0:

@@ -11,10 +11,11 @@ import numpy as np
 
 from . import kernels_strings
 from .arrays import Int32, UInt8
-from .reference_strings import EMPTY, UNKNOWN
+from .reference_strings import BETWEEN, EMPTY, UNKNOWN
 
 _MIN_STRINGS, _MIN_BYTES = 16, 128
 _MIN_SLOTS = 32
+_BETWEEN = bytes([BETWEEN])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,12 +79,9 @@ class StringsView:
 
     def numbers(self, strings: Sequence[str], *, kernels: ModuleType = kernels_strings) -> Int32:
         """int32[k]: the number of each string, -1 for those that have none. One pass for all."""
-        sought = Packed.of(strings)
-        out = np.empty(len(sought), np.int32)
-        kernels.find_strings(
-            *(self.data, self.ends, self.slots, self.count, self.seed),
-            *(sought.data, sought.ends, out),
-        )
+        sought = _BETWEEN.join([string.encode("utf-8", "surrogatepass") for string in strings])
+        out = np.empty(len(strings), np.int32)
+        kernels.find_strings(self.data, self.ends, self.slots, self.count, self.seed, sought, out)
         return out
 
     def packed(self) -> Packed:

@@ -17,21 +17,23 @@ def quick(kind: type[T]) -> type[T]:
     """Give a frozen dataclass with slots a constructor that costs 1.3 µs where its own costs 4; nothing else changes.
 
     While it is filled the value belongs to an unfrozen class with the same slots, so that its fields are plain
-    assignments. `kind` has no base with fields, no subclass, no `__post_init__`, and nobody can give what has a default
-    factory.
+    assignments. `kind` has no base with fields, no subclass and no `__post_init__`.
     """
     layout: Any = kind
     make_type: Any = type(kind)
     in_the_making = f"{kind.__name__}InTheMaking"
     twin = make_type(in_the_making, kind.__bases__, {"__slots__": layout.__slots__})
     names: dict[str, Any] = {"_set": object.__setattr__, "_twin": twin, "_kind": kind}
+    names["_not_given"] = MISSING
     parameters, lines = ["self"], ['_set(self, "__class__", _twin)']
     for field in fields(layout):
         if field.default_factory is not MISSING:
-            if field.init:
-                raise TypeError(f"{kind.__name__}.{field.name} is made anew for every value")
             names[f"_make_{field.name}"] = field.default_factory
-            lines.append(f"self.{field.name} = _make_{field.name}()")
+            made = f"_make_{field.name}()"
+            if field.init:
+                parameters.append(f"{field.name}=_not_given")
+                made += f" if {field.name} is _not_given else {field.name}"
+            lines.append(f"self.{field.name} = {made}")
             continue
         has_default = field.default is not MISSING
         names[f"_default_{field.name}"] = field.default

@@ -6,8 +6,6 @@ with this as its only source.
 
 from __future__ import annotations
 
-import numpy as np
-
 from backscroll_sidecar.domain import Category
 from backscroll_sidecar.strategies.base import Messages, StrategyQuery
 
@@ -21,5 +19,5 @@ class Everything:
     name = NAME
 
     def gather(self, query: StrategyQuery) -> Messages:
-        """All eligible rows, oldest first."""
-        return Messages(Category.RECENT, np.flatnonzero(query.eligible).astype(np.int32))
+        """All rows; those that may not be proposed are left out by who asked."""
+        return Messages(Category.RECENT, range(query.end))

@@ -14,6 +14,7 @@ from backscroll_sidecar.analyze.ends import ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.rank import Ranked
 
 COMPARED_CHARS = 256
 """So much of a text is compared, from its two ends: 98.7 % of the lines of IRC are no longer. The cost is that of the
@@ -23,7 +24,7 @@ characters, some 50 ns each."""
 def diversify(
     view: ChannelView,
     gathered: Gathered,
-    scores: NDArray[np.float64],
+    ranked: Ranked,
     order: list[int],
     profile: Profile,
 ) -> tuple[list[int], list[int]]:
@@ -48,7 +49,7 @@ def diversify(
     sets = _shingles(view, rows)
     # What stands behind the last place keeps its order. (Rounds may be passed over, then any may move up.)
     seen = None if members else sum(i < profile.max_context for i in references)
-    first = mmr_order(scores[places], set_similarity(sets), rows=rows, limit=seen)
+    first = mmr_order(ranked.scores_at(places), set_similarity(sets), rows=rows, limit=seen)
     by_mmr = np.concatenate([places[first], np.delete(places, first)]).tolist()
     mixed = order.copy()
     for i, place in zip(references, by_mmr, strict=True):

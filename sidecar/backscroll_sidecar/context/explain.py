@@ -22,7 +22,7 @@ def explain(
     all_shares, all_linear = ranked.contributions()
     all_scores = ranked.scores if ranked.all_scores is None else ranked.all_scores()
     scores, linear, shares = all_scores.tolist(), all_linear.tolist(), all_shares.tolist()
-    kinds = _kinds(ranked, profile)
+    kinds = _kinds(ranked, profile, len(scores))
     account = selection.account(len(gathered.rows))
     candidates = tuple(
         CandidateExplanation(
@@ -43,11 +43,11 @@ def explain(
     )
 
 
-def _kinds(ranked: Ranked, profile: Profile) -> list[str]:
+def _kinds(ranked: Ranked, profile: Profile, count: int) -> list[str]:
     """What each candidate's score is the score of."""
     if ranked.stages is not None:
         # A parent known from the platform stands first among the links, with a link's score.
-        stages = [ranked.stage_of(place) for place in range(len(ranked.scores))]
+        stages = [ranked.stage_of(place) for place in range(count)]
         return [LINK if stage == CHAIN else stage for stage in stages]
     kind = "recency" if ranked.factors == RECENCY_FACTORS else "score"
-    return [MEMORY if profile.by_memory else kind] * len(ranked.scores)
+    return [MEMORY if profile.by_memory else kind] * count

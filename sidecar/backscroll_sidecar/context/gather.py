@@ -230,6 +230,16 @@ def _proposed(
     bit: int, source: str, result: Messages, query: StrategyQuery, reference: bool
 ) -> Proposed:
     """What a source proposed, what may not be a candidate left out. Raises `SourceFailed` for scores that are none."""
+    reference = reference or result.category is Category.SEMANTIC
+    given = result.rows
+    if (
+        isinstance(given, range)
+        and given.step == 1
+        and result.scores is None
+        and not result.message_ids
+    ):
+        rows = _eligible_between(query, given.start, given.stop)
+        return Proposed(bit, source, rows, None, reference, ascending=True)
     rows = np.asarray(result.rows, np.int32)
     if result.message_ids:
         named = [query.view.row_of(message_id) for message_id in result.message_ids]
@@ -237,13 +247,29 @@ def _proposed(
     scores = None if result.scores is None else np.asarray(result.scores, np.float64)
     if scores is not None and not (scores.shape == rows.shape and np.isfinite(scores).all()):
         raise SourceFailed("BAD_SCORES")
-    reference = reference or result.category is Category.SEMANTIC
     allowed, ascending = look_at_rows(np.ascontiguousarray(rows), query.eligible)
     if not allowed:
         places = np.flatnonzero((rows >= 0) & (rows < query.end))
         places = places[query.eligible[rows[places]]]
         rows, scores = rows[places], None if scores is None else scores[places]
     return Proposed(bit, source, rows, scores, reference, ascending)
+
+
+def _eligible_between(query: StrategyQuery, first: int, last: int) -> NDArray[np.int32]:
+    """Of the rows from `first` to before `last` those that may be candidates: read-only where all may."""
+    first, last = max(first, 0), max(first, 0, min(last, query.end))
+    eligible = query.eligible[first:last]
+    if eligible.all():
+        return _counted(last.bit_length())[first:last]
+    return np.flatnonzero(eligible).astype(np.int32) + np.int32(first)
+
+
+@lru_cache(maxsize=4)
+def _counted(bits: int) -> NDArray[np.int32]:
+    """0, 1, 2 … all numbers of so many bits: made once, read-only."""
+    out = np.arange(1 << bits, dtype=np.int32)
+    out.flags.writeable = False
+    return out
 
 
 def _united(

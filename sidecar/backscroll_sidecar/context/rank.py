@@ -43,14 +43,17 @@ class Ranked:
     Attributes
     ----------
     scores : float64[m]
-        The link's value, 0 to 1: what the threshold is compared with. 0 for those that the threshold leaves out anyway.
+        The link's value, 0 to 1: what the threshold is compared with.
     contributions : what the scores are made of
         Worked out when it is asked for: a build that explains nothing does not.
     order : intp[k] or None
         The candidates best first where that is not simply by score; those left out come last.
     stages : uint8[m] or None
         What gave each candidate its place, where there is an order: its place in `STAGES`.
-    all_scores : the scores of those too that `scores` has a 0 for; None: there are none
+    places : int32[k] or None
+        The candidates that reach the threshold, ascending, where nothing keeps any other: `scores` has only theirs, in
+        their order. None: it has all m.
+    all_scores : float64[m], worked out when it is asked for; None where `scores` has all
     """
 
     scores: NDArray[np.float64]
@@ -60,7 +63,12 @@ class Ranked:
     link: str
     order: NDArray[np.intp] | None = None
     stages: NDArray[np.uint8] | None = None
+    places: NDArray[np.int32] | None = None
     all_scores: Callable[[], NDArray[np.float64]] | None = None
+
+    def scores_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """float64[k]: the scores of these candidates; where only some have one, of those."""
+        return self.scores[places if self.places is None else self.places.searchsorted(places)]
 
     def stage_of(self, place: int) -> str:
         """What gave a candidate its place."""
@@ -98,21 +106,17 @@ def rank(
         scored = score_rows(columns, features, rows, parameters)
         return scored.shares, scored.linear
 
+    def all_scores() -> NDArray[np.float64]:
+        return score_only(columns, features, rows, parameters)
+
+    of_classic = (contributions, CLASSIC_FACTORS, parameters.weights, parameters.link)
     least = _least_of_use(view, profile)
-    if least > 0:
-        places, reached = score_reaching(columns, features, rows, parameters, at_least=least)
-        scores = np.zeros(len(rows))
-        scores[places] = reached
-    else:
-        scores = score_only(columns, features, rows, parameters)
-    return Ranked(
-        scores,
-        contributions,
-        CLASSIC_FACTORS,
-        parameters.weights,
-        parameters.link,
-        all_scores=lambda: score_only(columns, features, rows, parameters),
+    if least <= 0:
+        return Ranked(all_scores(), *of_classic)
+    places, scores = score_reaching(
+        columns, features, rows, parameters, at_least=least, in_order=True
     )
+    return Ranked(scores, *of_classic, places=places, all_scores=all_scores)
 
 
 def _least_of_use(view: ChannelView, profile: Profile) -> float:

@@ -115,7 +115,7 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
     return Items(
         lines.written,
         [ranks[place] for place in lines.places] if ranks else lines.ranks,
-        picked.ranked.scores[places].tolist(),
+        picked.ranked.scores_at(places).tolist(),
         bits,
         {one: gathered.sources_in(one) for one in set(bits)},
         lines.categories,

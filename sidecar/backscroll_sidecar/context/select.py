@@ -27,6 +27,7 @@ HEAD = 3
 
 
 Marks = NDArray[np.bool_]
+Rejected = tuple[Marks | list[int] | Callable[[], Marks | None], Fate, str]
 
 
 @dataclass(slots=True, eq=False)
@@ -38,12 +39,13 @@ class Selection:
     order : list of places
         The chosen candidates (indices into the gathered rows), best first.
     rejected : list of (places, fate, stage)
-        Who lost, in the order in which it was decided: of several entries the last one holds.
+        Who lost, in the order in which it was decided: of several entries the last one holds. Marks of all candidates
+        may be a function: few builds ask for them.
     stage_of : from the place of a chosen candidate to the stage that decided for it
     """
 
     order: list[int]
-    rejected: list[tuple[Marks | list[int], Fate, str]]
+    rejected: list[Rejected]
     stage_of: Callable[[int], str]
 
     def ranks(self) -> dict[int, int]:
@@ -58,7 +60,10 @@ class Selection:
     def account(self, count: int) -> list[tuple[Fate, str]]:
         """The fate of each of `count` candidates, and the stage that decided."""
         out = [(Fate.LIMIT, "limit")] * count
-        for places, fate, stage in self.rejected:
+        for lost, fate, stage in self.rejected:
+            places = lost() if callable(lost) else lost
+            if places is None:
+                continue
             for place in places if isinstance(places, list) else np.flatnonzero(places).tolist():
                 out[place] = (fate, stage)
         for place in self.order:
@@ -76,11 +81,10 @@ def select(
     membership_only: bool,
 ) -> Selection:
     """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order."""
+    if ranked.places is not None:
+        return _select_reaching(view, question, gathered, ranked, profile, membership_only)
     rows, rounds = gathered.rows, gathered.rounds
-    recalled = hidden = None
-    if not view.all_live:
-        state = view.state[rows]
-        recalled, hidden = state == MessageState.RECALLED, state == MessageState.PARTIAL
+    recalled, hidden = _not_live(view, rows)
     chain = _chain(view, question, rows, profile)
     floor = _floor(len(rows), _either(recalled, hidden), profile)
     kept_anyway = _either(chain, floor)
@@ -90,9 +94,7 @@ def select(
     below = _below(ranked, profile, unseen)
     weak = below if kept_anyway is None else below & ~kept_anyway
     out = weak = _all_of_round(weak, rounds)
-    rejected: list[tuple[Marks | list[int], Fate, str]] = [
-        (weak, Fate.THRESHOLD, Fate.THRESHOLD.value)
-    ]
+    rejected: list[Rejected] = [(weak, Fate.THRESHOLD, Fate.THRESHOLD.value)]
     if unseen is not None:
         out = weak | unseen
         for marks, fate in ((hidden, Fate.VISIBILITY), (recalled, Fate.RECALLED)):
@@ -107,11 +109,7 @@ def select(
         order, lifted = _order(np.flatnonzero(~out), ranked.scores, kept_anyway, head)
     else:
         order, lifted = _by_model(~out, ranked.order, chain)
-    if profile.collapse_duplicates:
-        order, copies = _without_copies(view, gathered, order)
-        rejected.append((copies, Fate.DUPLICATE, Fate.DUPLICATE.value))
-    order, alike = diversify(view, gathered, ranked.scores, order, profile)
-    rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY.value))
+    order = _thinned(view, gathered, ranked, order, profile, rejected)
     members = rounds.members
 
     def stage_of(place: int) -> str:
@@ -124,9 +122,72 @@ def select(
     return Selection(_whole_rounds(order, members, profile.max_context), rejected, stage_of)
 
 
+def _select_reaching(
+    view: ChannelView,
+    question: Question,
+    gathered: Gathered,
+    ranked: Ranked,
+    profile: Profile,
+    membership_only: bool,
+) -> Selection:
+    """Nothing keeps a candidate that does not reach the threshold: the others alone are looked at.
+
+    What became of those left out is worked out when it is asked for, by the same rules.
+    """
+    assert ranked.places is not None
+
+    def unseen(rows: NDArray[np.int32]) -> tuple[Marks | None, Marks | None]:
+        recalled, hidden = _not_live(view, rows)
+        if membership_only:
+            hidden = _either(hidden, _hidden(view, question, rows))
+        return recalled, hidden
+
+    def weak() -> Marks:
+        out = np.ones(len(gathered.rows), np.bool_)
+        out[places] = False
+        return out
+
+    places, scores = ranked.places, ranked.scores
+    rejected: list[Rejected] = [
+        (weak, Fate.THRESHOLD, Fate.THRESHOLD.value),
+        (lambda: unseen(gathered.rows)[1], Fate.VISIBILITY, Fate.VISIBILITY.value),
+        (lambda: unseen(gathered.rows)[0], Fate.RECALLED, Fate.RECALLED.value),
+    ]
+    out = _either(*unseen(gathered.rows[places]))
+    seen, scores = (places, scores) if out is None else (places[~out], scores[~out])
+    order: list[int] = seen[top_order(scores)].tolist()
+    order = _thinned(view, gathered, ranked, order, profile, rejected)
+    return Selection(order[: profile.max_context], rejected, ranked.stage_of)
+
+
+def _thinned(
+    view: ChannelView,
+    gathered: Gathered,
+    ranked: Ranked,
+    order: list[int],
+    profile: Profile,
+    rejected: list[Rejected],
+) -> list[int]:
+    """The order without copies and, as far as the profile wants it, without what says nothing new."""
+    if profile.collapse_duplicates:
+        order, copies = _without_copies(view, gathered, order)
+        rejected.append((copies, Fate.DUPLICATE, Fate.DUPLICATE.value))
+    order, alike = diversify(view, gathered, ranked, order, profile)
+    rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY.value))
+    return order
+
+
 def select_nothing() -> Selection:
     """The selection of no candidates."""
     return Selection([], [], lambda _: "")
+
+
+def _not_live(view: ChannelView, rows: NDArray[np.int32]) -> tuple[Marks | None, Marks | None]:
+    """bool[m]: recalled; partial. None where the channel has neither."""
+    if view.all_live:
+        return None, None
+    state = view.state[rows]
+    return state == MessageState.RECALLED, state == MessageState.PARTIAL
 
 
 def _either(one: Marks | None, other: Marks | None) -> Marks | None:

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import Category, ChannelKey, Embedding
 from backscroll_sidecar.ports import HistoryReader
+from backscroll_sidecar.values import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class StrategyQuery:
     """The question as a strategy sees it.
@@ -76,12 +78,14 @@ class Empty:
     """Nothing to add."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Messages:
     """Messages of the channel, as rows of the view or as ids; unknown ids are left out.
 
     Attributes
     ----------
+    rows : ascending ones are cheapest, as a `range` most of all; what may not be proposed is left out of them.
     scores : float64[k], optional
         How good each proposal is, the highest the best, finite, in any unit: one for each of `rows`, then one for each
         of `message_ids`. Profiles that fuse read them. Left out: the newest is the best.

@@ -124,8 +124,8 @@ def test_scores(question):
     np.testing.assert_array_equal(score_only(*question), fast.scores)
 
 
-def check_reaching(question, scores, least, engine=kernels):
-    places, reached = score_reaching(*question, at_least=least, engine=engine)
+def check_reaching(question, scores, least, engine=kernels, *, in_order=False):
+    places, reached = score_reaching(*question, at_least=least, in_order=in_order, engine=engine)
     np.testing.assert_array_equal(places, np.flatnonzero(scores >= least))
     np.testing.assert_array_equal(reached, scores[places])
 
@@ -161,19 +161,36 @@ def test_few_rows_of_a_long_channel_are_looked_at(mentioned, step_ms, parent):
     )
     named = np.array(mentioned, np.int32)
     asked = QueryFeatures(n * step_ms, 5, parent, np.arange(4, dtype=np.int32), named)
-    for rows in (np.arange(n, dtype=np.int32), np.arange(0, n, 7, dtype=np.int32)):
-        scores = score_only(columns, asked, rows)
-        for least in (0.2, 0.25, 0.28, 0.3, 0.35, 0.5):
-            check_reaching((columns, asked, rows), scores, least)
-    places = np.empty(n, np.int32)
     rows = np.arange(n, dtype=np.int32)
+    for some in (rows, rows[::7].copy(), rows[700:2_000], np.delete(rows, 2_700), rows[:1]):
+        scores = score_only(columns, asked, some)
+        for least in (0.2, 0.25, 0.28, 0.3, 0.35, 0.5):
+            check_reaching((columns, asked, some), scores, least)
+            check_reaching((columns, asked, some), scores, least, in_order=True)
+    places = np.empty(n, np.int32)
     found = kernels.may_reach(
         *(columns.time_ms, columns.author, columns.parent),
         *(columns.mention_offsets, columns.mention_ids, rows),
         *(asked.time_ms, asked.author, asked.parent, named),
-        *(ScoreParameters().weights, ScoreParameters().constants, 15, 0.3, places),
+        *(ScoreParameters().weights, ScoreParameters().constants, 15, 0.3, False, places),
     )
     assert found < (n if step_ms < 60_000 else n // 10)
+
+
+@pytest.mark.parametrize("rows", [(-1, 0, 1), (1, 2, 3)])
+def test_rows_outside_the_channel_are_refused_in_order_too(rows):
+    """S5-12: what is not even read is inside the channel all the same."""
+    columns = ChannelColumns(
+        *(np.arange(3), np.zeros(3, np.int32), np.full(3, -1, np.int32)),
+        *(np.zeros(4, np.int64), NEVER, np.zeros(4, np.int64), NEVER),
+    )
+    asked = QueryFeatures(3, 0, -1, NEVER, NEVER)
+    for engine in (kernels, reference):
+        with pytest.raises(IndexError):
+            score_reaching(
+                *(columns, asked, np.array(rows, np.int32)),
+                at_least=0.3, in_order=True, engine=engine,
+            )  # fmt: skip
 
 
 def test_a_mention_counts_in_a_block_whose_last_row_is_new():
