@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
@@ -20,6 +19,7 @@ from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, f
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.events import compression_events
+from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import (
@@ -127,6 +127,7 @@ class ContextBuilder:
         self._adapters = adapters
         self._dims_of = dims_of
         self._routes = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
+        self._ids = RandomIds()
         self.build_count = 0
         self.numbers = BuildNumbers()
         self._picker = picker or Picker(
@@ -150,7 +151,7 @@ class ContextBuilder:
         watch.lap("question")
         picked = await self._pick(request, route, opened, question, deadline)
         watch.lap("pick")
-        context_id = secrets.token_hex(16)
+        context_id = self._ids.next()
         parts = await self._parts(request, route, opened.view, question, picked)
         watch.lap("write")
         limits = Limits(picked.profile.max_messages, picked.profile.max_chars_per_message)

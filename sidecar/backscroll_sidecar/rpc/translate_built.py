@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, repeat
 from typing import Any
 
@@ -60,6 +60,10 @@ _FORMAT = {
 _BODY = tag(pb.Payload, "body", LENGTH)
 _TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
 _DIAGNOSTICS = tag(pb.BuildContextResponse, "diagnostics", LENGTH)
+_STAGES = tag(pb.Diagnostics, "stage_microseconds", LENGTH)
+_Stage = pb.Diagnostics.StageMicrosecondsEntry
+_GENERATION = tag(pb.Diagnostics, "channel_generation", VARINT)
+_CANDIDATES = tag(pb.Diagnostics, "candidate_count", VARINT)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
 _RENDERED_ROLE = {
     role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
@@ -107,8 +111,7 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
     rest = _rest(built)
     encode_us = (time.perf_counter_ns() - began_ns) // 1_000
     stage_us = {"parse": parse_us, **built.diagnostics.stage_us, "encode": encode_us}
-    told = _diagnostics(built.diagnostics, stage_us, server_version).SerializeToString()
-    pieces += (rest, lengthed(_DIAGNOSTICS, told))
+    pieces += (rest, _diagnostics(built.diagnostics, stage_us, server_version))
     return b"".join(pieces)
 
 
@@ -254,15 +257,29 @@ def _tokens(tokens: TokenCounts) -> bytes:
 
 def _diagnostics(
     diagnostics: Diagnostics, stage_us: Mapping[str, int], server_version: str
-) -> pb.Diagnostics:
+) -> bytes:
+    """The times of the stages entry by entry: a map of protobuf's own takes three times as long."""
+    pieces = [_served_by(server_version, diagnostics.cache_hit, diagnostics.exhaustive_search)]
+    for stage, took_us in stage_us.items():
+        name, number = _stage_name(stage), varint(took_us)
+        pieces += (_STAGES, varint(len(name) + len(number)), name, number)
+    pieces += (
+        _GENERATION, varint(diagnostics.channel_generation), _CANDIDATES, varint(diagnostics.candidate_count),
+    )  # fmt: skip
+    return lengthed(_DIAGNOSTICS, b"".join(pieces))
+
+
+@cache
+def _stage_name(stage: str) -> bytes:
+    """An entry of the map up to its number."""
+    return lengthed(tag(_Stage, "key", LENGTH), stage.encode()) + tag(_Stage, "value", VARINT)
+
+
+@lru_cache(maxsize=16)
+def _served_by(server_version: str, cache_hit: bool, exhaustive: bool) -> bytes:
     return pb.Diagnostics(
-        stage_microseconds=stage_us,
-        cache_hit=diagnostics.cache_hit,
-        channel_generation=diagnostics.channel_generation,
-        exhaustive_search=diagnostics.exhaustive_search,
-        candidate_count=diagnostics.candidate_count,
-        server_version=server_version,
-    )
+        cache_hit=cache_hit, exhaustive_search=exhaustive, server_version=server_version
+    ).SerializeToString()
 
 
 def _event(event: Event) -> pb.Event:
