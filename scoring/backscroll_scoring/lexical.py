@@ -71,29 +71,31 @@ class Postings:
         """What is there now."""
         return PostingsView(self._pool, self._tail, self._rows, self._counts)
 
-    def append(self, first: int, offsets: Int64, terms: Int32) -> None:
-        """Add rows from `first` on. Amortised O(number of terms).
+    def append(self, rows: Int32, terms: Int32, places: Int32) -> None:
+        """Add rows. Amortised O(number of terms).
 
         Parameters
         ----------
-        offsets : int64[k + 1], terms : int32[]
-            Row ``first + i`` has the terms ``terms[offsets[i] : offsets[i + 1]]``, each once.
+        rows : int32[k]
+        terms, places : int32[m]
+            Row ``rows[places[i]]`` has ``terms[i]``, each once; the places of a term ascend.
 
         Raises
         ------
         ValueError
-            A negative term, or offsets that do not fit the terms.
+            A negative term, or a place outside `rows`.
         """
-        count = len(offsets) - 1
-        base = self._enter(np.arange(first, first + count, dtype=np.int32))
-        entries = np.repeat(np.arange(base, base + count, dtype=np.int32), np.diff(offsets))
-        if len(entries) != len(terms):
-            raise ValueError("the offsets are those of other terms")
+        base = self._enter(rows)
+        if len(places) != len(terms):
+            raise ValueError("each term has a place")
         if not len(terms):
             return
         if terms.min() < 0:
             raise ValueError("terms are numbered from 0")
+        if places.min() < 0 or places.max() >= len(rows):
+            raise ValueError("a term of a row that is not there")
         self.reserve_terms(int(terms.max()) + 1)
+        entries = places + np.int32(base)
         done = 0
         while done < len(terms):
             done += kernels_lexical.append_postings(
@@ -101,8 +103,8 @@ class Postings:
                 *(terms[done:], entries[done:]),
             )
             if done < len(terms):
-                self._grow_pool()
-        if count == 1:
+                self._grow_pool(len(self._pool) + len(self._pool) // 2 + _MIN_POOL)
+        if len(rows) == 1:
             self._counts[terms] += 1  # a row has a term once
         else:
             more = np.bincount(terms)
@@ -142,12 +144,41 @@ class Postings:
         for name in ("_tail", "_room", "_size", "_counts"):
             setattr(self, name, getattr(self, name)[:terms].copy())
         used = self._used.item(0)
-        self._pool = _grown(self._pool[:used], used + _MIN_POOL, 0)
+        if len(self._pool) > used + _MIN_POOL:
+            self._pool = _grown(self._pool[:used], used + _MIN_POOL, 0)
         self._rows = self._rows[: self._entries].copy()
 
-    def _grow_pool(self) -> None:
+    def append_block(self, rows: Int32, terms: Int32, counts: Int32, block: Int32) -> None:
+        """Add rows whose postings stand term by term already: one chunk a term, no look at any posting.
+
+        Parameters
+        ----------
+        rows : int32[k]
+        terms, counts : int32[m]
+            Known terms, each once, and how many postings each has.
+        block : int32[]
+            For each term that has postings -1, then their places in `rows`, ascending.
+        """
+        has = counts > 0
+        terms, counts = terms[has], counts[has]
+        base, used = self._enter(rows), self._used.item(0)
+        end = used + len(block)
+        if end > len(self._pool):
+            self._grow_pool(end + _MIN_POOL)
+        self._pool[used:end] = block
+        if base:
+            self._pool[used:end] += np.int32(base)
+        ends = used + np.cumsum(counts + 1, dtype=np.int32)
+        self._pool[ends - counts - 1] = kernels_lexical.HEADER - self._tail[terms]
+        self._room[terms] = 0
+        self._size[terms] = np.minimum(counts, kernels_lexical.LARGEST_CHUNK)
+        self._counts[terms] += counts
+        self._used[0] = end
+        self._tail[terms] = ends - 1  # last: a reader that sees it sees the postings
+
+    def _grow_pool(self, capacity: int) -> None:
         """Pool and tails move together: a reader that holds one pair never meets a place of the other."""
-        self._pool = _grown(self._pool, len(self._pool) + len(self._pool) // 2 + _MIN_POOL, 0)
+        self._pool = _grown(self._pool, capacity, 0)
         self._tail = self._tail.copy()
 
 

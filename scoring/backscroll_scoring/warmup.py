@@ -40,7 +40,7 @@ def warm() -> None:
     eligible = np.ones(2, np.uint8)
     look_at_rows(rows, eligible.view(np.bool_))
     postings = Postings()
-    postings.append(0, one_a_row, ids)
+    postings.append(rows, ids, rows)
     postings.renumber(rows)
     rows_with(postings.view(), ids[:1], eligible)
     in_use(postings.view(), ids[:1], eligible)

@@ -77,6 +77,57 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Words that rows have: row ``rows[i]`` has ``words[i]``, int32 both; the rows of a word ascend."""
+
+    words: NDArray[np.int32]
+    rows: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, runs: Runs) -> Pairs:
+        """From a run of words a row, each once."""
+        rows = np.arange(len(runs.offsets) - 1, dtype=np.int32)
+        return cls(runs.values, np.repeat(rows, np.diff(runs.offsets)))
+
+    def numbered(self, numbers: NDArray[np.int32]) -> Pairs:
+        """Word w becomes ``numbers[w]``."""
+        return Pairs(numbers[self.words], self.rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """The same word by word, as the inverted index keeps it (`Postings.append_block`).
+
+    Attributes
+    ----------
+    words, counts : int32[m]
+        Words, each once, and how many rows each has.
+    block : int32[]
+        For each word that has any, -1 and then its rows, ascending.
+    """
+
+    words: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    block: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, pairs: Pairs, count: int) -> Block:
+        """From pairs of words below `count`."""
+        counts = np.bincount(pairs.words, minlength=count).astype(np.int32)
+        lengths = counts[counts > 0]
+        heads = np.cumsum(lengths) - lengths
+        rows = pairs.rows[np.argsort(pairs.words, kind="stable")]
+        return cls(np.arange(count, dtype=np.int32), counts, np.insert(rows, heads, -1))
+
+    def numbered(self, numbers: NDArray[np.int32]) -> Block:
+        """Word w becomes ``numbers[w]``."""
+        return Block(numbers[self.words], self.counts, self.block)
+
+
+Terms = Pairs | Block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """k messages in order of arrival.
 
@@ -84,12 +135,16 @@ class Batch:
     ----------
     sent : name to array[k]
         The columns of `SENT`.
-    author, thread, target : int32[k]
-        Places in `authors`, `threads` and `targets`; target `NONE`: no reply.
-    ids, targets : Packed
-        Message ids, one a row; ids that are replied to.
-    keywords, terms : Runs
-        Places in `words`; terms are what the inverted index knows a row by.
+    author, thread : int32[k]
+        Places in `authors` and `threads`.
+    ids : Packed
+        Ids of messages, each once: those of the rows, then those that are replied to and no row here.
+    number, target : int32[k]
+        Places in `ids`: of the row's own, of the one it replies to, `NONE`: no reply.
+    keywords : Runs
+        Places in `words`.
+    terms : Terms
+        What the inverted index knows the rows by.
     starts_with_digit : bool[]
         Of each word.
     mentions : Runs
@@ -110,10 +165,10 @@ class Batch:
     thread: NDArray[np.int32]
     threads: Sequence[str]
     ids: Packed
+    number: NDArray[np.int32]
     target: NDArray[np.int32]
-    targets: Packed
     keywords: Runs
-    terms: Runs
+    terms: Terms
     words: Packed
     starts_with_digit: NDArray[np.bool_]
     mentions: Runs
@@ -145,7 +200,8 @@ def terms_of(text: str, keywords: Sequence[str]) -> Sequence[str]:
 def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
     """Rows of a store, in order of arrival. Some 20 µs a row."""
     sent: list[tuple[int, ...]] = []
-    ids, targets, words, threads, users = [], Numbers(), Numbers(), Numbers(), Numbers()
+    ids, words, threads, users = Numbers(), Numbers(), Numbers(), Numbers()
+    number = [ids[item.message.id] for item in stored]
     authors: dict[AuthorAs, int] = {}
     author, thread, target = [], [], []
     keywords, terms, mentions, revised, tools = [], [], [], [], []
@@ -165,8 +221,7 @@ def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
             analysis.message_type, analysis.token_count, reply is not None and reply.inferred,
             len(fragment), text_at, len(text),
         ))  # fmt: skip
-        ids.append(message.id)
-        target.append(targets[reply.message_id] if reply and reply.message_id else NONE)
+        target.append(ids[reply.message_id] if reply and reply.message_id else NONE)
         author.append(authors.setdefault((message.author.id, message.author.name), len(authors)))
         thread.append(threads[message.thread_id])
         keywords.append([words[word] for word in dict.fromkeys(analysis.keywords)])
@@ -187,10 +242,10 @@ def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
         thread=np.array(thread, np.int32),
         threads=list(threads),
         ids=Packed.of(ids),
+        number=np.array(number, np.int32),
         target=np.array(target, np.int32),
-        targets=Packed.of(targets),
         keywords=Runs.of(keywords),
-        terms=Runs.of(terms),
+        terms=Pairs.of(Runs.of(terms)),
         words=Packed.of(words),
         starts_with_digit=np.array([word[:1].isdigit() for word in words], np.bool_),
         mentions=Runs.of(mentions),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns, StringTable
 from backscroll_sidecar.channels import kept_links
-from backscroll_sidecar.channels.batch import NONE, SENT, AuthorAs, Batch, Runs, batch_of
+from backscroll_sidecar.channels.batch import NONE, SENT, AuthorAs, Batch, Runs, Terms, batch_of
 from backscroll_sidecar.channels.bodies import Bodies, BodyColumns, Fragments, Texts
 from backscroll_sidecar.channels.columns import Column, RaggedColumn
 from backscroll_sidecar.channels.lexicon import Lexicon
@@ -21,7 +21,7 @@ from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView, MessageIds
 from backscroll_sidecar.channels.written import Written
-from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Member, MessageState, StoredMessage
 from backscroll_sidecar.ports import Applied, FragmentCodec
 
 PERSON_BYTES, CHANNEL_BYTES = 900, 15_000
@@ -231,10 +231,7 @@ class HotChannel:
         authors = np.array([self._author_number(who) for who in batch.authors], np.int32)
         users = np.array([self.people.index[user] for user, _ in batch.authors], np.int32)
         threads = np.array([self._thread_number(thread) for thread in batch.threads], np.int32)
-        number, targets = self._ids.add(batch.ids), self._ids.add(batch.targets)
-        target = np.full(len(batch), NONE, np.int32)
-        replies = batch.target != NONE
-        target[replies] = targets[batch.target[replies]]
+        numbers = self._ids.add(batch.ids, distinct=True)
         self.revised.update(batch.revised.tolist())
         no_parent = np.full(len(batch), NO_PARENT, np.int32)
         return {
@@ -242,15 +239,15 @@ class HotChannel:
             "author": users[batch.author],
             "name": authors[batch.author],
             "thread": threads[batch.thread],
-            "number": number,
-            "target": target,
+            "number": numbers[batch.number],
+            "target": np.where(batch.target != NONE, numbers[batch.target], np.int32(NONE)),
             "start": self._bodies.add(batch.bodies) + batch.body_ends[:-1],
             "parent": no_parent,
             "explicit_parent": no_parent,
         }
 
-    def _runs(self, batch: Batch) -> tuple[Runs, Runs, Runs]:
-        """A batch's keywords, mentions and terms in the channel's numbers, each run ascending."""
+    def _runs(self, batch: Batch) -> tuple[Runs, Runs, Terms]:
+        """A batch's keywords and mentions in the channel's numbers, each run ascending, and its terms."""
         words = self._lexicon.number(batch.words, batch.starts_with_digit)
         users = np.array([self.people.intern(user) for user in batch.users], np.int32)
         return (
@@ -261,10 +258,11 @@ class HotChannel:
 
     def _enter_runs(self, batch: Batch) -> None:
         first = len(self._keywords)
+        rows = np.arange(first, first + len(batch), dtype=np.int32)
         keywords, mentions, terms = self._runs(batch)
         self._keywords.extend(keywords.offsets, keywords.values)
         self._mentions.extend(mentions.offsets, mentions.values)
-        self._lexicon.append(first, terms)
+        self._lexicon.append(rows, terms)
 
     def _link_new(self, first: int, ids_before: int) -> None:
         """Link the rows from `first` on, and those that waited for them."""
@@ -360,7 +358,7 @@ class HotChannel:
         number = self._author_numbers.get(who)
         if number is None:
             user_id, name = who
-            self.people.note_author(Author(user_id, name))
+            self.people.note_author_as(user_id, name)
             number = self._author_numbers[who] = len(self._authors)
             self._authors.append(who)
             self._names.append((name or user_id).strip().casefold())

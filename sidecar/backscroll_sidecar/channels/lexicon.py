@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import Packed, Postings, PostingsView, StringsView, StringTable, in_use
-from backscroll_sidecar.channels.batch import Runs
+from backscroll_sidecar.channels.batch import Block, Terms
 from backscroll_sidecar.channels.columns import Column
 
 UNKNOWN = -1
@@ -122,7 +122,7 @@ class Lexicon:
     def number(self, words: Packed, starts_with_digit: NDArray[np.bool_]) -> NDArray[np.int32]:
         """int32[k]: the numbers of these words, all different; new ones get the next."""
         before = len(self._words)
-        numbers = self._words.add(words)
+        numbers = self._words.add(words, distinct=True)
         if len(self._words) > before:
             is_new = numbers >= before
             self._digits.extend(
@@ -131,17 +131,17 @@ class Lexicon:
             self._postings.reserve_terms(len(self._words))
         return numbers
 
-    def append(self, first: int, terms: Runs) -> None:
-        """Add the rows from `first` on, given by the numbers of their terms."""
-        self._postings.append(first, terms.offsets, terms.values)
+    def append(self, rows: NDArray[np.int32], terms: Terms) -> None:
+        """Add these rows, given by the numbers of their terms."""
+        if isinstance(terms, Block):
+            self._postings.append_block(rows, terms.words, terms.counts, terms.block)
+        else:
+            self._postings.append(rows, terms.words, terms.rows)
 
-    def replace(self, rows: NDArray[np.int32], terms: Runs) -> None:
+    def replace(self, rows: NDArray[np.int32], terms: Terms) -> None:
         """Other terms for these rows, in the place of those that were there."""
         self._postings.remove(rows)
-        for place, row in enumerate(rows.tolist()):
-            offsets = terms.offsets[place : place + 2]
-            values = terms.values[offsets[0] : offsets[1]]
-            self._postings.append(row, offsets - offsets[0], values)
+        self.append(rows, terms)
 
     def renumber(self, new_rows: NDArray[np.int32]) -> None:
         """Row r is now ``new_rows[r]``; see `Postings.renumber`."""

@@ -85,10 +85,14 @@ class People:
         It does not rename anybody: a message may come late or be an old one that changed. Who is renamed comes as a
         member.
         """
-        index = self.intern(author.id)
-        if author.name and self.names[index] != author.name:
-            self._rename(index, self.names[index] or author.name)
-            self._note_name(author.name, author.id)
+        return self.note_author_as(author.id, author.name)
+
+    def note_author_as(self, user_id: str, name: str) -> int:
+        """The same of an author given by id and name."""
+        index = self.intern(user_id)
+        if name and self.names[index] != name:
+            self._rename(index, self.names[index] or name)
+            self._note_name(name, index)
         return index
 
     def note_members(self, members: Iterable[Member]) -> None:
@@ -96,13 +100,14 @@ class People:
         taken_away = False
         for member in members:
             index = self.intern(member.user_id)
-            self._rename(index, member.name or self.names[index])
-            names = tuple(filter(None, (member.name, *member.former_names, *member.aliases)))
+            if member.name and self.names[index] != member.name:
+                self._rename(index, member.name)
+            names: tuple[str, ...] = (member.name, *member.former_names, *member.aliases)
             before = self._member_names.get(index, ())
             self._member_names[index] = names
             if not before or set(before).issubset(names):
                 for name in names:
-                    self._note_name(name, member.user_id)
+                    self._note_name(name, index)
             else:
                 taken_away = True
             _set_or_drop(self.joined_at_ms, index, member.joined_at_ms)
@@ -131,19 +136,22 @@ class People:
         self.longest_name_chars = 0
         for index, names in self._member_names.items():
             for name in names:
-                self._note_name(name, self.ids[index])
+                self._note_name(name, index)
 
-    def _note_name(self, name: str, user_id: str) -> None:
+    def _note_name(self, name: str, index: int) -> None:
         folded = name.strip().removeprefix("@").casefold()
         if not folded:
             return
-        known = self._by_name.get(folded, user_id)
-        self._by_name[folded] = user_id if known == user_id else AMBIGUOUS
-        self.longest_name_chars = max(self.longest_name_chars, len(folded))
+        user_id = self.ids[index]
+        known = self._by_name.setdefault(folded, user_id)
+        if known is not user_id and known != user_id:
+            self._by_name[folded] = AMBIGUOUS
+        if len(folded) > self.longest_name_chars:
+            self.longest_name_chars = len(folded)
         parts = (folded,) if folded.isalnum() else {folded, *_NAME_PART.findall(folded)}
         for part in parts:
             if len(part) > 1:
-                self.by_name_part.note(part, self.index[user_id])
+                self.by_name_part.note(part, index)
 
 
 def _set_or_drop(table: dict[int, int], index: int, value: int | None) -> None:

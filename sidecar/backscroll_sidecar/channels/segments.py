@@ -15,27 +15,30 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import Packed
 from backscroll_sidecar.channels import kept_links
-from backscroll_sidecar.channels.batch import NONE, SENT, Batch, Runs, terms_of
+from backscroll_sidecar.channels.batch import NONE, SENT, Batch, Block, Pairs, Runs, terms_of
 from backscroll_sidecar.channels.tool_rounds import ToolIds
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 2
+FORMAT = 3
 """Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
     **SENT,
     "author": np.int32,
     "thread": np.int32,
+    "number": np.int32,
     "target": np.int32,
     "starts_with_digit": np.bool_,
     "revised": np.int64,
     "body_ends": np.int64,
-    **{f"{name}.data": np.uint8 for name in ("ids", "targets", "words")},
-    **{f"{name}.ends": np.int32 for name in ("ids", "targets", "words")},
-    **{f"{name}.offsets": np.int64 for name in ("keywords", "terms", "mentions")},
-    **{f"{name}.values": np.int32 for name in ("keywords", "terms", "mentions")},
+    **{f"{name}.data": np.uint8 for name in ("ids", "words")},
+    **{f"{name}.ends": np.int32 for name in ("ids", "words")},
+    **{f"{name}.offsets": np.int64 for name in ("keywords", "mentions")},
+    **{f"{name}.values": np.int32 for name in ("keywords", "mentions")},
+    "terms.counts": np.int32,
+    "terms.block": np.int32,
     **kept_links.ARRAYS,
 }
 """In the order in which they stand."""
@@ -56,21 +59,26 @@ def format_of(codec: FragmentCodec) -> str:
 
 def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment:
     """A batch, at least one row, as a segment, and with it what is known of the channel's newest rows."""
-    seq = batch.sent["seq"]
+    seq, terms = batch.sent["seq"], batch.terms
+    if not isinstance(terms, Block):
+        terms = Block.of(terms, len(batch.words))
     arrays: dict[str, NDArray[Any]] = {
         **batch.sent,
         "author": batch.author,
         "thread": batch.thread,
+        "number": batch.number,
         "target": batch.target,
         "starts_with_digit": batch.starts_with_digit,
         "revised": batch.revised.ravel(),
         "body_ends": batch.body_ends,
+        "terms.counts": terms.counts,
+        "terms.block": terms.block,
         **links,
     }
-    for name in ("ids", "targets", "words"):
+    for name in ("ids", "words"):
         strings: Packed = getattr(batch, name)
         arrays |= {f"{name}.data": strings.data, f"{name}.ends": strings.ends}
-    for name in ("keywords", "terms", "mentions"):
+    for name in ("keywords", "mentions"):
         runs: Runs = getattr(batch, name)
         arrays |= {f"{name}.offsets": runs.offsets, f"{name}.values": runs.values}
     return Segment(
@@ -101,10 +109,10 @@ def unpack(segment: Segment) -> Batch:
             thread=arrays["thread"],
             threads=header["threads"],
             ids=Packed(arrays["ids.data"], arrays["ids.ends"]),
+            number=arrays["number"],
             target=arrays["target"],
-            targets=Packed(arrays["targets.data"], arrays["targets.ends"]),
             keywords=Runs(arrays["keywords.offsets"], arrays["keywords.values"]),
-            terms=Runs(arrays["terms.offsets"], arrays["terms.values"]),
+            terms=_block(arrays["terms.counts"], arrays["terms.block"]),
             words=Packed(arrays["words.data"], arrays["words.ends"]),
             starts_with_digit=arrays["starts_with_digit"],
             mentions=Runs(arrays["mentions.offsets"], arrays["mentions.values"]),
@@ -137,11 +145,12 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
     keywords = _runs_of(columns.keyword_offsets, columns.keyword_ids, rows)
     terms = _terms_of_rows(view, keywords, texts)
     word_numbers, places = _united(keywords.values, terms.values)
-    number = view.message_ids.number[rows]
-    target = view.target[rows]
-    targets, target_places = np.unique(target[target != NONE], return_inverse=True)
-    new_target = np.full(len(rows), NONE, np.int32)
-    new_target[target != NONE] = target_places
+    own, target = view.message_ids.number[rows], view.target[rows]
+    place = np.full(view.ids.count, NONE, np.int32)
+    place[own] = np.arange(len(rows))
+    replies = target != NONE
+    others = np.unique(target[replies & (place[target] == NONE)])
+    place[others] = len(rows) + np.arange(len(others))
     mentions = _runs_of(columns.mention_offsets, columns.mention_ids, rows)
     users, user_places = np.unique(mentions.values, return_inverse=True)
     authors, author = np.unique(view.name[rows], return_inverse=True)
@@ -170,11 +179,11 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
         authors=[view.authors[one] for one in authors.tolist()],
         thread=thread.astype(np.int32),
         threads=[thread_ids[one] for one in threads.tolist()],
-        ids=strings.take(number),
-        target=new_target,
-        targets=strings.take(targets),
+        ids=strings.take(np.concatenate([own, others])),
+        number=place[own],
+        target=np.where(replies, place[target], np.int32(NONE)),
         keywords=Runs(keywords.offsets, places[: len(keywords.values)]),
-        terms=Runs(terms.offsets, places[len(keywords.values) :]),
+        terms=Pairs.of(Runs(terms.offsets, places[len(keywords.values) :])),
         words=words.packed().take(word_numbers),
         starts_with_digit=view.lexicon.starts_with_digit[word_numbers],
         mentions=Runs(mentions.offsets, user_places.astype(np.int32)),
@@ -182,7 +191,7 @@ def batch_of_rows(view: ChannelView, rows: NDArray[np.intp], revised: Mapping[in
         revised=np.array(
             [(seq, revised[seq]) for seq in seqs.tolist() if seq in revised], np.int64
         ).reshape(-1, 2),
-        tools=[(id, tools[id]) for id in strings.take(number) if id in tools] if tools else [],
+        tools=[(id, tools[id]) for id in strings.take(own) if id in tools] if tools else [],
         bodies=b"".join(records),
         body_ends=np.cumsum([0, *map(len, records)], dtype=np.int64),
     )
@@ -218,6 +227,10 @@ def _runs_of(offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArra
     ends = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
     return Runs(ends, values[np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)])
+
+
+def _block(counts: NDArray[np.int32], block: NDArray[np.int32]) -> Block:
+    return Block(np.arange(len(counts), dtype=np.int32), counts, block)
 
 
 def _united(
@@ -265,15 +278,17 @@ def _fits(batch: Batch, segment: Segment) -> bool:
     return (
         k == segment.row_count > 0
         and all(len(sent[name]) == k for name in SENT)
-        and len(batch.thread) == len(batch.target) == len(batch.author) == len(batch.ids) == k
+        and len(batch.thread) == len(batch.target) == len(batch.author) == len(batch.number) == k
         and len(batch.body_ends) == k + 1
         and len(batch.starts_with_digit) == words
         and _are_places(batch.author, len(batch.authors))
         and _are_places(batch.thread, len(batch.threads))
-        and _are_places(batch.target, len(batch.targets), least=NONE)
-        and all(_ascend(s.ends, len(s.data)) for s in (batch.ids, batch.targets, batch.words))
+        and _are_places(batch.number, len(batch.ids))
+        and _are_places(batch.target, len(batch.ids), least=NONE)
+        and all(_ascend(s.ends, len(s.data)) for s in (batch.ids, batch.words))
         and _are_runs(batch.keywords, k, words)
-        and _are_runs(batch.terms, k, words)
+        and isinstance(batch.terms, Block)
+        and _is_block(batch.terms, k, words)
         and _are_runs(batch.mentions, k, len(batch.users))
         and bool((np.diff(sent["seq"]) > 0).all())
         and _ascend(batch.body_ends, len(batch.bodies))
@@ -291,6 +306,19 @@ def _are_runs(runs: Runs, rows: int, count: int) -> bool:
         len(runs.offsets) == rows + 1
         and _ascend(runs.offsets, len(runs.values))
         and _are_places(runs.values, count)
+    )
+
+
+def _is_block(terms: Block, rows: int, words: int) -> bool:
+    if len(terms.counts) != words or terms.counts.min(initial=0) < 0:
+        return False
+    lengths = terms.counts[terms.counts > 0].astype(np.int64) + 1
+    heads = np.cumsum(lengths) - lengths
+    return (
+        len(terms.block) == lengths.sum()
+        and _are_places(terms.block, rows, least=-1)
+        and bool((terms.block[heads] == -1).all())
+        and np.count_nonzero(terms.block < 0) == len(heads)
     )
 
 

@@ -26,8 +26,8 @@ def rows_for_segment(
 ) -> NDArray[np.intp] | None:
     """The rows of the segment to write next, in order of arrival; None when there is nothing worth one.
 
-    `merged` times `full` from where no segment holds `least` rows in a row on, or else at most `full`; a shorter
-    segment right before them is made again with them. Else those of `merged` segments of `full` rows in a row.
+    From where no segment holds `least` rows in a row on: up to twice `merged` times `full`, if there are half of that,
+    or else at most `full`; a shorter segment right before them is made again with them. Else those of `merged` segments of `full` rows in a row.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def rows_for_segment(
         if end - start >= least:
             before = begins.get(start, start)
             first = before if start - before < full else start
-            size = merged * full if end - first >= merged * full else full
+            size = 2 * merged * full if end - first >= merged * full else full
             return order[first : min(end, first + size)]
     in_a_row = last = 0
     for start, end in spans:

@@ -177,11 +177,27 @@ async def test_changes_take_segments_away_and_they_come_again(shop: Shop) -> Non
 
 async def test_full_segments_become_one(shop: Shop) -> None:
     """Eight in a row are one, so that a long channel is a few large pieces."""
-    for first in range(0, 8 * SEGMENT_ROWS + 100, 1_000):
+    await shop.apply(lines(0, 100))
+    await shop.read()
+    await shop.apply(lines(100, SEGMENT_ROWS - 100))
+    for first in range(SEGMENT_ROWS, 8 * SEGMENT_ROWS, SEGMENT_ROWS):
+        await shop.packer.pack_all()
+        assert await shop.parts() == [-SEGMENT_ROWS] * (first // SEGMENT_ROWS)
+        await shop.apply(lines(first, SEGMENT_ROWS))
+    before = shop.channels.hot_view(ROOM).seq.tolist()
+    await shop.packer.pack_all()
+    assert await shop.parts() == [-8 * SEGMENT_ROWS]
+    await shop.read()
+    assert shop.channels.hot_view(ROOM).seq.tolist() == before
+
+
+async def test_many_rows_at_once_are_one_segment(shop: Shop) -> None:
+    """What an import brought is one piece from the beginning."""
+    for first in range(0, 9_000, 1_000):
         await shop.apply(lines(first, 1_000))
     before = await shop.read()
     await shop.packer.pack_all()
-    assert await shop.parts() == [-8 * SEGMENT_ROWS, -(9_000 - 8 * SEGMENT_ROWS)]
+    assert await shop.parts() == [-9_000]
     assert await shop.read() == before
 
 

@@ -23,9 +23,9 @@ runs = st.lists(run, max_size=30)
 
 
 def add(postings, first, rows):
-    postings.append(
-        first, offsets_of(rows), np.array([t for terms in rows for t in terms], np.int32)
-    )
+    terms = np.array([t for terms in rows for t in terms], np.int32)
+    places = np.array([place for place, terms in enumerate(rows) for _ in terms], np.int32)
+    postings.append(np.arange(first, first + len(rows), dtype=np.int32), terms, places)
 
 
 def filled(rows):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import orjson
 
@@ -26,6 +27,8 @@ from backscroll_sidecar.store.sqlite.group import wanted
 
 EXPORT_PAGE_ROWS = 1_000
 _LAST_SEQ = 2**63 - 1
+_LARGEST_MAP = 2**31 - 2**16
+"""What SQLite was built for mostly; it reads the rest of a larger file as usual."""
 _BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001))))
 """What `str.strip` takes away; SQLite's own trim knows the space only."""
 
@@ -37,7 +40,7 @@ def load_channel(
     here = (key.tenant, key.channel)
     found: list[Segment | list[Row]] = []
     next_seq = 0
-    with transaction(connection, "BEGIN"):
+    with _mapped(connection), transaction(connection, "BEGIN"):
         for values in connection.execute(sql.LOAD_SEGMENTS, (*here, segment_format)):
             segment = Segment(*values)
             if segment.first_seq > next_seq:
@@ -51,6 +54,19 @@ def load_channel(
         one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
     ]
     return ChannelRows(parts, people)
+
+
+@contextmanager
+def _mapped(connection: sqlite3.Connection) -> Iterator[None]:
+    """Read the file as memory: a fifth of the time for the megabytes of segments, which lie in pages of 4 KiB.
+
+    Not for good: what is mapped counts as the process's own, and a disk that fails under it ends the process.
+    """
+    connection.execute(f"PRAGMA mmap_size = {_LARGEST_MAP}").fetchall()
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA mmap_size = 0").fetchall()
 
 
 def latest(connection: sqlite3.Connection, key: ChannelKey, limit: int) -> list[StoredMessage]:
