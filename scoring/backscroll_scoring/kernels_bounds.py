@@ -185,8 +185,8 @@ def may_reach(
         if need <= 0.0:  # near rows: each by its own time, e**-x <= 1 / (1 + x)
             need += by_time * fresh
             for j in range(m):
-                ago = np.float32(float(query_time) - float(its_time[j]))
-                x = rate * (ago if ago > nothing else nothing)  # noqa: FURB136
+                passed = np.float32(float(query_time) - float(its_time[j]))
+                x = rate * (passed if passed > nothing else nothing)  # noqa: FURB136
                 bounds[j] = time_bound / (np.float32(1.0) + x)
 
         for j in range(m):

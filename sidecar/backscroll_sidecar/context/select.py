@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ancestors, top_order
+from backscroll_scoring.links import FIRST_LINKS
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import FIRST_LINKS, THRESHOLD_TOLERANCE, Ranked
+from backscroll_sidecar.context.rank import THRESHOLD_TOLERANCE, Ranked
 from backscroll_sidecar.context.rounds import Rounds
 from backscroll_sidecar.domain import Fate, MessageState
 
