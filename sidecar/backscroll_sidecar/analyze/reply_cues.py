@@ -152,27 +152,44 @@ def _in_signs(body: str) -> int:
     return bits
 
 
+class NamesLately:
+    """The names of those who wrote lately, to be looked for in one text after another.
+
+    Attributes
+    ----------
+    users : case-folded name to user.
+    by_head : beginning of a name's core to the names and their places in `users`
+    """
+
+    __slots__ = ("by_head", "users")
+
+    def __init__(self, users: Mapping[str, int]) -> None:
+        self.users = users
+        self.by_head: dict[str, list[tuple[int, str]]] = {}
+        for place, name in enumerate(users):
+            self.by_head.setdefault(_head(name), []).append((place, name))
+
+
 def names_called(
-    text: str, names: Mapping[str, int], author: int, recent_texts: Iterable[str]
+    text: str, names: NamesLately, author: int, recent_texts: Iterable[str]
 ) -> tuple[int, int]:
     """Who is called by the first word of a text, and whose name one of its words shortens; -1: nobody.
 
     Parameters
     ----------
-    names : case-folded name to user of those who wrote lately.
     author : who writes; nobody calls himself.
     recent_texts : the texts a shortened name must be rare in, read if there is one: a word that is said often is just a
         word.
     """
     line = text[:MAX_CHARS].casefold()
     called = _CALL.match(line)
-    addressee = _who(called.group(1), names, author) if called else NOBODY
+    addressee = _who(called.group(1), names.users, author) if called else NOBODY
     body = line[called.end() :] if called and addressee >= 0 else line
     tokens = set(_TOKEN.findall(body)) - STOP_WORDS
-    if tokens:
-        heads, recent = {token[:3] for token in tokens}, _Recent(recent_texts)
-        for name in [name for name in names if _head(name) in heads]:
-            user = names[name]
+    if heads := names.by_head.keys() & {token[:3] for token in tokens}:
+        recent = _Recent(recent_texts)
+        for _, name in sorted(both for head in heads for both in names.by_head[head]):
+            user = names.users[name]
             if user in {addressee, author}:
                 continue
             for token in tokens & _prefixes(name):

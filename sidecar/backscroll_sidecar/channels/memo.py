@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +67,13 @@ class LinkState:
 
 @dataclass(slots=True, eq=False)
 class ReplyMemo:
-    """The `LinkState` of one generation of a channel, if there is one, and the work that is extending it."""
+    """The `LinkState` of one generation of a channel, if there is one, and the work that is extending it.
+
+    `names` are those of who wrote before a row, as whoever looks for them wants them, and that row.
+    """
 
     state: LinkState | None = None
+    names: tuple[int, Any] | None = field(default=None, repr=False)
     work: asyncio.Future[LinkState] | None = field(default=None, repr=False)
 
     @property

@@ -32,6 +32,7 @@ from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
+RESULTS = (Messages, Preferences, Empty)
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
 
@@ -145,16 +146,21 @@ def with_sources(
 
 
 def with_older(
-    gathered: Gathered, rows: NDArray[np.int32], own: NDArray[np.bool_], names: tuple[str, str]
+    gathered: Gathered, rows: NDArray[np.int32], own: Sequence[bool], names: tuple[str, str]
 ) -> Gathered:
-    """The candidates behind older rows of two more sources: the first one's are `own`, the second one's the others."""
-    first, count = len(gathered.sources), np.count_nonzero(own)
-    sources = names if 0 < count < len(rows) else names[:1] if count else names[1:]
-    marks = np.where(own, np.uint32(1 << first), np.uint32(1 << first + len(sources) - 1))
+    """The candidates behind older rows of two more sources, `rows` are all of them.
+
+    `own` tells which of the older ones the first of these sources has; the second one has the others.
+    """
+    first, count = len(gathered.sources), len(own)
+    sources = names if 0 < sum(own) < count else names[:1] if own[0] else names[1:]
+    bits, semantic = np.empty(len(rows), np.uint32), np.zeros(len(rows), np.bool_)
+    bits[:count] = [1 << first if mine else 1 << first + len(sources) - 1 for mine in own]
+    bits[count:], semantic[count:] = gathered.source_bits, gathered.semantic
     return Gathered(
-        np.concatenate([rows, gathered.rows]),
-        np.concatenate([marks, gathered.source_bits]),
-        np.concatenate([np.zeros(len(rows), np.bool_), gathered.semantic]),
+        rows,
+        bits,
+        semantic,
         gathered.sources + sources,
         gathered.preferences,
         gathered.degradations,
@@ -186,7 +192,7 @@ async def gather(
             continue
         try:
             result = strategies[name].gather(query)
-            if isinstance(result, Awaitable):
+            if not isinstance(result, RESULTS) and isinstance(result, Awaitable):
                 result = await deadline.bound(result, SOURCE_SHARE)
             if isinstance(result, Messages):
                 proposed.append(_proposed(bit, name, result, query, name in references))

@@ -10,7 +10,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring.links import Ranking
+from backscroll_scoring.links import MOST_ROWS, Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fusing import rank_fused
@@ -231,18 +231,21 @@ class Picker:
         return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
 
 
-def _with_older(gathered: Gathered, query: StrategyQuery, replies: Ranking) -> Gathered:
+def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gathered:
     """The older messages that the reply model looked at: of the asker, of who is named, of who names the asker."""
-    view, older, rows = query.view, replies.older, gathered.rows
+    view, older, rows = query.view, found.older, gathered.rows
     if not len(older):
         return gathered
-    behind = len(rows) > 0 and older.item(-1) >= rows.item(0)  # another source went as far back
-    if behind:
+    asker = view.people.index.get(query.user_id, -1)
+    if len(rows) and older.item(-1) >= rows.item(0):  # another source went as far back
         older = older[places_of(older, rows) < 0]
-    own = view.columns.author[older] == view.people.index.get(query.user_id, -1)
-    if behind:
+        own = view.columns.author[older] == asker
         return with_sources(gathered, {"asker": older[own], "mention": older[~own]})
-    return with_older(gathered, older, own, ("asker", "mention"))
+    own_rows = [author == asker for author in view.columns.author[older].tolist()]
+    count = len(older) + len(rows)
+    all_ranked = view.all_live and count == len(found.rows) < MOST_ROWS
+    rows = found.rows if all_ranked else np.concatenate((older, rows))
+    return with_older(gathered, rows, own_rows, ("asker", "mention"))
 
 
 def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:

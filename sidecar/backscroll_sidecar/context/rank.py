@@ -141,7 +141,7 @@ def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
     Candidates the model did not look at (recalled, partial, far too many) score 0.
     """
     best, order = found.order, found.order
-    if rows is not found.rows:
+    if rows is not found.rows and not np.array_equal(rows, found.rows):
         best, order = _among(rows, found)
     head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
     stages = np.zeros(len(rows), np.uint8)

@@ -7,7 +7,6 @@ the rows before them alone, so a channel that grew in memory, one just loaded an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from backscroll_scoring.links import (
     rank,
     search_from,
 )  # fmt: skip
-from backscroll_sidecar.analyze.reply_cues import flags_of, names_called
+from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.memo import LinkState
 from backscroll_sidecar.context.question import Question
@@ -47,8 +46,13 @@ def missing_rows(view: ChannelView, end: int) -> int:
 
 def linked_already(view: ChannelView, end: int) -> LinkState | None:
     """The link state for a question at row `end` if no more than a few rows must be linked for it, at once."""
-    busy = view.replies.work is not None and not view.replies.work.done()
-    return None if busy or missing_rows(view, end) > INLINE_ROWS else linked(view, end)
+    memo = view.replies
+    if memo.work is not None and not memo.work.done():
+        return None
+    state = memo.state
+    if state is not None and state.upto >= end and state.links.first == first_row(end):
+        return state
+    return None if missing_rows(view, end) > INLINE_ROWS else linked(view, end)
 
 
 async def catch_up(view: ChannelView, end: int) -> LinkState:
@@ -119,14 +123,23 @@ def line_cues(
         names = {view.names[one]: user_of[one] for one in dict.fromkeys(writers[since:at])}
         flags[row - first] = flags_of(texts[at])
         called[row - first], shortened[row - first] = names_called(
-            texts[at], names, authors[at], texts[since:at]
+            texts[at], NamesLately(names), authors[at], texts[since:at]
         )
     return flags, called, shortened
 
 
-def _names_of(view: ChannelView, writers: Iterable[tuple[int, int]]) -> dict[str, int]:
-    """The names of those who wrote, given as places in `view.names` and users; of one name the last user."""
-    return {view.names[name]: user for name, user in dict(writers).items()}
+def names_before(view: ChannelView, end: int) -> NamesLately:
+    """The names of those who wrote the last rows before `end`; of one name the last user. Kept in the view's memo."""
+    memo = view.replies
+    if memo.names is None or memo.names[0] != end:
+        since = max(0, end - CALLED_AMONG)
+        writers = zip(
+            view.name[since:end].tolist(), view.columns.author[since:end].tolist(), strict=True
+        )
+        users = {view.names[name]: user for name, user in dict(writers).items()}
+        memo.names = end, NamesLately(users)
+    names: NamesLately = memo.names[1]
+    return names
 
 
 def rank_replies(
@@ -162,32 +175,22 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
     """A question as the reply model sees it: the same that it sees of a stored message."""
     people, columns, end = view.people.index, view.columns, question.end
     asker = people.get(question.asker.id, NOBODY) if question.asker else NOBODY
-    since = max(0, end - CALLED_AMONG)
-    writers = zip(view.name[since:end].tolist(), columns.author[since:end].tolist(), strict=True)
     called, shortened = names_called(
         question.text,
-        _names_of(view, writers),
+        names_before(view, end),
         asker,
-        (view.texts[row] for row in range(since, end)),  # seldom read
+        (view.texts[row] for row in range(max(0, end - CALLED_AMONG), end)),  # seldom read
     )
     named = [people.get(user, NOBODY - 1) for user in question.mentioned]
     named = [] if len(named) > MAX_NAMED else [user for user in named if user != asker]
     parent = question.explicit_parent_row
-    for user in (called, int(columns.author[parent]) if 0 <= parent < end else NOBODY):
+    for user in (called, columns.author.item(parent) if 0 <= parent < end else NOBODY):
         if user not in {NOBODY, asker, *named}:
             named.append(user)
-    words = question.keyword_ids(view)
     return LinkQuestion(
-        time_ms=question.asked_at_ms,
-        author=asker,
-        message_type=int(question.message_type),
-        flags=flags_of(question.text),
-        called=called,
-        shortened=shortened,
-        names=np.array(named, np.int32),
-        words=words,
-        tokens=question.token_count,
-    )
+        question.asked_at_ms, asker, int(question.message_type), flags_of(question.text), called, shortened,
+        np.array(named, np.int32), question.keyword_ids(view), question.token_count,
+    )  # fmt: skip
 
 
 def _arrays(view: ChannelView, state: LinkState) -> LinkArrays:

@@ -86,6 +86,10 @@ def long_ago(view: ChannelView, sought: Sought) -> LongAgo:
 
 def _last_rows(eligible: NDArray[np.uint8], count: int) -> list[int]:
     """The last `count` rows that count; looked for in the last few first, where they nearly always are."""
-    start = max(0, len(eligible) - NEAR_ROWS)
-    rows = [row for row, counts in enumerate(eligible[start:].tolist(), start) if counts]
-    return rows[-count:] if len(rows) >= count else np.flatnonzero(eligible)[-count:].tolist()
+    last, rows = range(len(eligible) - 1, max(-1, len(eligible) - 1 - NEAR_ROWS), -1), list[int]()
+    for row in last:
+        if eligible.item(row):
+            rows.append(row)
+            if len(rows) == count:
+                return rows[::-1]
+    return np.flatnonzero(eligible)[-count:].tolist()

@@ -40,16 +40,21 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
 
     A name that is a stop word ("Will") counts only with a capital letter inside the text. O(length of the text).
     """
+    tokens = "\n".join(_TOKEN.findall(text)).casefold().split("\n")
+    stems = [_INNER.split(token, maxsplit=1)[0] for token in tokens if not token.isalnum()]
+    if (
+        by_name_part.keys().isdisjoint(tokens)
+        and by_name_part.keys().isdisjoint(stems)
+        and (text.isascii() or by_name_part.lengths.keys().isdisjoint(text))
+    ):
+        return Named(frozenset(), text)  # most texts
     users: set[int] = set()
     kept: list[str] = []
     end = 0
     speaks_of = False
     last = len(text.rstrip(_CLOSING))
     for found in _TOKEN.finditer(text):
-        token = found.group()
-        if token.isascii() and token.isalnum() and token.casefold() not in by_name_part:
-            continue  # most words: one plain look-up
-        for start, stop, who in _spans(token, found.start() > 0, by_name_part):
+        for start, stop, who in _spans(found.group(), found.start() > 0, by_name_part):
             users |= who
             kept.append(text[end : found.start() + start])
             begin, end = found.start() + start, found.start() + stop

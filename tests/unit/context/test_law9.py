@@ -10,7 +10,7 @@ import pytest
 
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
-from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, names_called
+from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names_called
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.context import builder, diversity, recall
@@ -192,11 +192,11 @@ def test_shortened_names_are_sought_in_the_beginnings_of_lines():
     names = {f"install{k}er": k for k in range(40)} | {"packageman": 50}
     texts = [Text("install the package " * 3_000)] * 100
     question = "install package again " * 9
-    assert names_called(question, names, 99, texts) == (-1, -1)
+    assert names_called(question, NamesLately(names), 99, texts) == (-1, -1)
     assert 0 < Text.folded <= 100 * RARE_CHARS
-    assert names_called(question, names, 99, texts[:6]) == (-1, 0)
+    assert names_called(question, NamesLately(names), 99, texts[:6]) == (-1, 0)
     late = [("x" * RARE_CHARS) + " install package"] * 100
-    assert names_called(question, names, 99, late)[1] != -1
+    assert names_called(question, NamesLately(names), 99, late)[1] != -1
 
 
 def test_long_references_are_compared_by_their_ends(monkeypatch):
