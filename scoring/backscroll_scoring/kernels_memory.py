@@ -29,6 +29,8 @@ ZERO = np.float32(0.0)
 WORDS, PASSAGE, WIDE_PASSAGE, MEANING, DATE = range(5)
 SPEAKER, QUESTION, ASKER, TIME_WORD, NUMBER = 1, 2, 4, 8, 16
 PAD = 4  # rows before the first and after the last one that belong to nothing: no test at the ends
+TABLE_TERMS = 10  # the sums of so many terms' weights are looked up, those of further terms added
+LOWEST, HIGHEST = np.int32(-(2**31)), np.int32(2**31 - 1)
 
 
 @helper
@@ -60,6 +62,15 @@ def _answers(author: Int32, asks: UInt8, joined: Float32, n: int) -> Float32:
 
 
 @helper
+def _largest(values: Float32) -> np.float32:
+    """Of values of which none is negative: their bits are ordered as they are, and integers compare in SIMD."""
+    bits, best = values.view(np.int32), np.int32(0)
+    for i in range(bits.shape[0]):
+        best = max(best, bits[i])
+    return np.array([best], np.int32).view(np.float32)[0]
+
+
+@helper
 def _words(
     scores: Float32,
     joined: Float32,
@@ -70,9 +81,7 @@ def _words(
 ) -> np.float32:
     """Part WORDS. Returns r / (r + saturation)."""
     n = scores.shape[0]
-    best = ZERO
-    for i in range(n):
-        best = max(best, scores[i])
+    best = _largest(scores)
     r = best * TENTH
     factor = np.float32(weight) * TENTH / (r + np.float32(saturation))
     s = _padded(scores)
@@ -86,21 +95,26 @@ def _words(
 
 
 @helper
-def _weigh(spread: UInt64, idf: Float32, scale: float, out: Float32) -> None:
+def _sums(idf: Float32) -> Float32:
+    """float32[2 ** k]: the weight of every set of the first k = `TABLE_TERMS` terms, added from the first one on."""
+    known = min(TABLE_TERMS, idf.shape[0])
+    sums = np.zeros(1 << known, np.float32)
+    for j in range(known):
+        for terms in range(1 << j):
+            sums[terms | 1 << j] = sums[terms] + idf[j]
+    return sums
+
+
+@helper
+def _weigh(spread: UInt64, idf: Float32, sums: Float32, scale: float, out: Float32) -> None:
     """Part PASSAGE or WIDE_PASSAGE of rows whose passages have these terms."""
-    last = np.uint64(0)
-    value = ZERO
-    best = ZERO
+    low = np.uint64(sums.shape[0] - 1)
     for i in range(out.shape[0]):
-        terms = spread[i]
-        if terms != last:
-            last = terms
-            value = ZERO
-            for j in range(idf.shape[0]):
-                if (terms >> np.uint64(j)) & np.uint64(1):
-                    value += idf[j]
-            best = max(best, value)
-        out[i] = value
+        out[i] = sums[spread[i] & low]
+    for j in range(TABLE_TERMS, idf.shape[0]):
+        for i in range(out.shape[0]):
+            out[i] += idf[j] * np.float32((spread[i] >> np.uint64(j)) & np.uint64(1))
+    best = _largest(out)
     factor = np.float32(scale) / best if best > ZERO else ZERO
     for i in range(out.shape[0]):
         out[i] *= factor
@@ -117,11 +131,49 @@ def _passages(
     c1, c2, c3, c4 = c[1:], c[2:], c[3:], c[4:]
     for i in range(n + PAD):
         five[i] = c[i] | c1[i] | c2[i] | c3[i] | c4[i]
-    _weigh(five[2:], idf, near_scale, near)
+    sums = _sums(idf)
+    _weigh(five[2:], idf, sums, near_scale, near)
     nine, five4 = c[:n], five[4:]
     for i in range(n):
         nine[i] = five[i] | five4[i]
-    _weigh(nine, idf, wide_scale, wide)
+    _weigh(nine, idf, sums, wide_scale, wide)
+
+
+@helper
+def _span(values: Float32, dense: Float32, eligible: UInt8) -> tuple[np.float32, np.float32]:
+    """The least and the greatest of the eligible rows that have a vector; infinite where there are none.
+
+    As integers in the order of the floats, which are compared in SIMD.
+    """
+    bits = values.view(np.int32)
+    low, high = np.empty(bits.shape[0], np.int32), np.empty(bits.shape[0], np.int32)
+    for i in range(bits.shape[0]):
+        key = bits[i] if bits[i] >= 0 else bits[i] ^ HIGHEST
+        counts = (eligible[i] != 0) & (dense[i] == dense[i])
+        low[i] = key if counts else HIGHEST
+        high[i] = key if counts else LOWEST
+    least, most = HIGHEST, LOWEST
+    for i in range(bits.shape[0]):
+        least = min(least, low[i])
+        most = max(most, high[i])
+    if most < least:
+        return np.float32(np.inf), np.float32(-np.inf)
+    ends = np.array([least, most], np.int32)
+    for i in range(2):
+        ends[i] = ends[i] if ends[i] >= 0 else ends[i] ^ HIGHEST
+    found = ends.view(np.float32)
+    return found[0], found[1]
+
+
+@helper
+def _mean(values: Float32, dense: Float32, eligible: UInt8) -> np.float32:
+    """Of the eligible rows that have a vector."""
+    total, known = 0.0, 0
+    for i in range(values.shape[0]):
+        if eligible[i] != 0 and dense[i] == dense[i]:
+            total += values[i]
+            known += 1
+    return np.float32(total / known)
 
 
 @helper
@@ -129,28 +181,25 @@ def _meaning(dense: Float32, joined: Float32, eligible: UInt8, weight: float, ou
     n = eligible.shape[0]
     d = np.zeros(n + 2 * PAD, np.float32)
     here, before, after = d[PAD:], d[PAD - 1 :], d[PAD + 1 :]
+    missing = 0
     for i in range(n):
-        here[i] = dense[i] if dense[i] == dense[i] else ZERO
+        is_known = dense[i] == dense[i]
+        here[i] = dense[i] if is_known else ZERO
+        missing += not is_known
     j1, j2 = joined[PAD:], joined[PAD + 1 :]
-    low, high = np.float32(np.inf), np.float32(-np.inf)
-    known = 0
-    total = 0.0
     for i in range(n):
         out[i] = here[i] + DENSE_NEAR * (j1[i] * before[i] + j2[i] * after[i])
-    for i in range(n):
-        if eligible[i] != 0 and dense[i] == dense[i]:
-            low = min(low, out[i])
-            high = max(high, out[i])
-            total += out[i]
-            known += 1
+    low, high = _span(out, dense, eligible)
     if not high > low:
         out[:] = ZERO
         return
+    if missing != 0:
+        mean = _mean(out, dense, eligible)
+        for i in range(n):
+            out[i] = out[i] if dense[i] == dense[i] else mean
     factor = np.float32(weight) / (high - low)
-    mean = np.float32(total / known)
     for i in range(n):
-        value = out[i] if dense[i] == dense[i] else mean
-        out[i] = (value - low) * factor
+        out[i] = (out[i] - low) * factor
 
 
 @helper
@@ -214,7 +263,10 @@ def memory_totals(
         *(cover, idf, weights[1] * sure, weights[2] * sure),
         *(parts[PASSAGE], parts[WIDE_PASSAGE]),
     )
-    parts[MEANING:] = ZERO
+    meaning, date = parts[MEANING], parts[DATE]
+    for i in range(n):  # a slice that is set does not become vector instructions
+        meaning[i] = ZERO
+        date[i] = ZERO
     if dense.shape[0] == n:
         _meaning(dense, joined, eligible, weights[3], parts[MEANING])
     for d in range(date_values.shape[0]):
@@ -229,15 +281,21 @@ def memory_totals(
     _flag_rows(names_asker, ASKER, flags)
     _flag_rows(has_time, TIME_WORD, flags)
     _flag_rows(has_number, NUMBER, flags)
-    of_flags = np.zeros(32, np.float64)
-    for combination in range(32):
-        for bit in range(5):
-            if (combination >> bit) & 1:
-                of_flags[combination] += weights[5 + bit]
     words, passage, wide = parts[WORDS], parts[PASSAGE], parts[WIDE_PASSAGE]
-    meaning, date = parts[MEANING], parts[DATE]
+    speaker, question, by_asker, time_word, number = (
+        weights[5],
+        weights[6],
+        weights[7],
+        weights[8],
+        weights[9],
+    )
     for i in range(n):
+        flag = flags[i]
+        signs = np.float64(flag & 1) * speaker + np.float64((flag >> 1) & 1) * question
+        signs += np.float64((flag >> 2) & 1) * by_asker
+        signs += np.float64((flag >> 3) & 1) * time_word
+        signs += np.float64((flag >> 4) & 1) * number
         total = np.float64(words[i]) + np.float64(passage[i]) + np.float64(wide[i])
-        total += np.float64(meaning[i]) + np.float64(date[i]) + of_flags[flags[i] & 31]
+        total += np.float64(meaning[i]) + np.float64(date[i]) + signs
         totals[i] = total if eligible[i] != 0 else -np.inf
     return OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -10,11 +11,11 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import MAX_QUERY_TERMS, top_order
+from backscroll_scoring import MAX_QUERY_TERMS
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.question import Question, text_us
+from backscroll_sidecar.context.question import INLINE_US, Question, text_us
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Similarities
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
@@ -26,18 +27,18 @@ from backscroll_sidecar.strategies.memory import (
     rank_memory,
     seek,
 )
-from backscroll_sidecar.strategies.recall import INLINE_ROWS
 
 log = structlog.get_logger(__name__)
 
 MEANING_SHARE = 0.5
 """Of the time left, what meaning may take; without it the words decide."""
 
-
 SEEK_TEXT = 1.6
 """Names, words and signs of a question, against words, tokens and type of it (`text_us`)."""
 SEEK_US, SEEK_US_PER_ROW, SEEK_US_PER_POSTING = 60.0, 0.0003, 0.042
 """Measured at 10,000 and 100,000 rows: at all; counting the rows that count; counting and scoring one posting."""
+RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.013, 0.05
+"""The same of ranking the whole history."""
 
 
 @runtime_checkable
@@ -66,10 +67,6 @@ class Recalled:
     exhaustive: bool = True
 
 
-def _best(query: StrategyQuery, sought: Sought, dense: NDArray[np.float32] | None) -> Memory:
-    return rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
-
-
 def look_up(query: StrategyQuery, question: Question) -> tuple[Sought, LongAgo]:
     """The question's words in the history, and how much it sounds as if it were about long ago."""
     sought = seek(query.view, _asked(query.view, question), query.eligible)
@@ -89,9 +86,14 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
     missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
     if parts := [part for word in missing if not word.isascii() for part in word]:
         numbers += ids.numbers(parts)  # what the channel does not have is sought by its characters
-    said = sum(counts.item(number) for number in numbers if 0 <= number < len(counts))
+    said = _said(counts, numbers)
     text = SEEK_TEXT * text_us(question.text)
     return SEEK_US + text + SEEK_US_PER_ROW * query.end + SEEK_US_PER_POSTING * said
+
+
+def _said(counts: NDArray[np.int32], numbers: Sequence[int]) -> int:
+    """How often the terms with these numbers were said."""
+    return sum(counts.item(number) for number in numbers if 0 <= number < len(counts))
 
 
 def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Memory:
@@ -131,19 +133,40 @@ async def recall(
                 "source failed", source="semantic", error=type(error).__name__, exc_info=True
             )
             lost = (Degradation("gather", "ERROR", "semantic"),)
+    said = _said(sought.postings.counts, sought.terms.tolist())
+    if RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said > INLINE_US:
+        memory, by_words, by_meaning = await asyncio.to_thread(_best, query, sought, similar)
+    else:
+        memory, by_words, by_meaning = _best(query, sought, similar)
+    exhaustive = similar is None or similar.exhaustive
+    return Recalled(memory, by_words, by_meaning, lost, exhaustive)
+
+
+def _best(
+    query: StrategyQuery, sought: Sought, similar: Similarities | None
+) -> tuple[Memory, NDArray[np.int32], NDArray[np.int32]]:
+    """The best rows of the history, and those of them by words and by meaning, ascending."""
     dense = None
     if similar is not None and similar.known.any():
         dense = np.where(similar.known, similar.values, np.float32(np.nan))
-    if query.end > INLINE_ROWS:
-        memory = await asyncio.to_thread(_best, query, sought, dense)
-    else:
-        memory = _best(query, sought, dense)
+    limit = query.recall_limit
+    memory = rank_memory(query.view, sought, dense, limit=limit).positive()
     rows = np.sort(memory.rows)
     by_words = rows[sought.matches.scores[rows] > 0]
-    by_meaning = np.empty(0, np.int32)
-    if dense is not None:
-        known = np.flatnonzero(~np.isnan(dense)).astype(np.int32)
-        nearest = known[top_order(dense[known].astype(np.float64), known, limit=query.recall_limit)]
-        by_meaning = np.intersect1d(rows, nearest).astype(np.int32)
-    exhaustive = similar is None or similar.exhaustive
-    return Recalled(memory, by_words, by_meaning, lost, exhaustive)
+    by_meaning = rows[:0]
+    if similar is not None and dense is not None:
+        by_meaning = rows[_among_nearest(similar, rows, limit)]
+    return memory, by_words, by_meaning
+
+
+def _among_nearest(similar: Similarities, rows: NDArray[np.int32], limit: int) -> NDArray[np.bool_]:
+    """bool[m]: which of `rows` are among the `limit` most similar of all; of equal ones the later rows are."""
+    among: NDArray[np.bool_] = similar.known[rows]
+    if np.count_nonzero(similar.known) > limit:
+        values = np.where(similar.known, similar.values, np.float32(-np.inf))
+        least = np.partition(values, -limit)[-limit]
+        among = values[rows] >= least
+        if (values[rows] == least).any():
+            surplus = np.count_nonzero(values >= least) - limit
+            among &= ~np.isin(rows, np.flatnonzero(values == least)[:surplus])
+    return among
