@@ -5,7 +5,7 @@ Times are milliseconds since the epoch (``_ms``), durations name their unit, tex
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
@@ -375,11 +375,7 @@ class Degradation:
 @quick
 @dataclass(frozen=True, slots=True)
 class NeutralMessage:
-    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.
-
-    `tokens` remembers those of its content, `forms` the bytes of whoever encodes it, by a name of its own: a message
-    that is kept with a channel is counted and encoded once. No parts of its value.
-    """
+    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from."""
 
     role: Role
     content: str
@@ -387,12 +383,6 @@ class NeutralMessage:
     message_ids: tuple[str, ...] = ()
     tool_calls: tuple[ToolCallPart, ...] = ()
     tool_call_id: str = ""
-    tokens: dict[TokenizerName, int] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
-    forms: dict[Hashable, bytes] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from backscroll_bench.speed.stats import Rounds, Wrong
 from backscroll_scoring import warm
 from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.layouts import Messages
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Items, Overrides
 from backscroll_sidecar.context.writing import draft
@@ -96,16 +97,16 @@ class OurOwn:
         self._rows = _rows(built.items, view)
         self._style = LineStyle(built.speaker_style, asked_at_ms=built.asked_at_ms)
         # The question, and what else is no message of the channel.
-        self._others = built.payload_messages[len(built.items) :]
+        self._others = tuple(built.payload_messages[len(built.items) :])
 
     def write(self) -> tuple[bytes, bytes]:
         """The items as fields of an answer, and the payload."""
         built, items = self._built, self._built.items
-        written = draft(self._view, self._rows, self._style, items.written[0].pen).finish()
-        turns = [one.turn for one in written]
-        body = ADAPTERS[FORMAT].payload((*turns, *self._others), model=built.model)
+        shown = draft(self._view, self._rows, self._style, items.shown.written[0].pen).finish()
+        messages = Messages((), shown, self._others)
+        body = ADAPTERS[FORMAT].payload(messages, model=built.model)
         columns = (items.ranks, items.scores, items.sources, items.names, items.categories)
-        return encode_items(Items(written, *columns, items.token_counts)), body
+        return encode_items(Items(shown, *columns)), body
 
 
 def _rows(items: Items, view: ChannelView) -> NDArray[np.int32]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from backscroll_sidecar.adapters.base import Adapter
+from backscroll_sidecar.adapters.base import Adapter, encoded
 from backscroll_sidecar.adapters.openai_chat import OpenAIChat, safe_name
 
 ADAPTERS: Mapping[str, Adapter] = {OpenAIChat.name: OpenAIChat()}
 
-__all__ = ["ADAPTERS", "Adapter", "OpenAIChat", "safe_name"]
+__all__ = ["ADAPTERS", "Adapter", "OpenAIChat", "encoded", "safe_name"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +17,15 @@ class ModelReply:
     finish_reason: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+
+def encoded(
+    messages: Sequence[NeutralMessage], form: str, make: Callable[[NeutralMessage], bytes]
+) -> list[bytes]:
+    """What `make` makes of each message; a sequence that remembers what was made under the name `form` is asked."""
+    forms: Callable[[str, Callable[[NeutralMessage], bytes]], list[bytes]] | None
+    forms = getattr(messages, "forms", None)
+    return list(map(make, messages)) if forms is None else forms(form, make)
 
 
 class Adapter(Protocol):

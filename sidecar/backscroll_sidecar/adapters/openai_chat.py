@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from backscroll_sidecar.adapters.base import ModelReply
+from backscroll_sidecar.adapters.base import ModelReply, encoded
 from backscroll_sidecar.domain import NeutralMessage, Part, Role, TextPart, ToolCallPart
 
 ROLE_NAME = {
@@ -35,12 +35,16 @@ class OpenAIChat:
         with_names: bool = False,
     ) -> bytes:
         """``{"model", "messages"}``, and ``"tools"`` where there are any."""
-        form = "openai_chat, names" if with_names else "openai_chat"
-        bodies = b",".join(
-            [one.forms.get(form) or _encode(one, form, with_names=with_names) for one in messages]
-        )
+        if with_names:
+            bodies = encoded(messages, "openai_chat, names", _with_name)
+        else:
+            bodies = encoded(messages, "openai_chat", _encode)
         tools = b',"tools":' + tools_json.encode() if tools_json else b""
-        return b'{"model":%b,"messages":[%b]%b}' % (orjson.dumps(model), bodies, tools)
+        return b'{"model":%b,"messages":[%b]%b}' % (
+            orjson.dumps(model),
+            b",".join(bodies),
+            tools,
+        )
 
     def parse_reply(self, body: bytes) -> ModelReply:
         """The first choice of a completion as parts: its text, then its tool calls."""
@@ -63,15 +67,17 @@ def safe_name(name: str) -> str:
     return _NOT_ALLOWED_IN_NAME.sub("_", name).strip("_")[:MAX_NAME_CHARS]
 
 
-def _encode(message: NeutralMessage, form: str, *, with_names: bool) -> bytes:
-    dumped = orjson.dumps(_message(message, with_names=with_names))
-    made = message.forms[form] = bytes(memoryview(dumped))  # a copy: orjson's own holds on to 4 KiB
-    return made
+def _encode(message: NeutralMessage, name: str = "") -> bytes:
+    dumped = orjson.dumps(_message(message, name))
+    return bytes(memoryview(dumped))  # a copy: orjson's own holds on to 4 KiB
 
 
-def _message(message: NeutralMessage, *, with_names: bool) -> dict[str, Any]:
+def _with_name(message: NeutralMessage) -> bytes:
+    return _encode(message, safe_name(message.name))
+
+
+def _message(message: NeutralMessage, name: str) -> dict[str, Any]:
     out: dict[str, Any] = {"role": ROLE_NAME[message.role], "content": message.content}
-    name = safe_name(message.name) if with_names and message.name else ""
     if name:
         out["name"] = name
     if message.tool_calls:

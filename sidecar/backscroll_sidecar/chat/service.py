@@ -142,7 +142,7 @@ class ChatService:
             key=context.key,
             self_id=context.self_ids[0] if context.self_ids else DEFAULT_SELF_ID,
             model=built.model,
-            messages=built.payload_messages,
+            messages=tuple(built.payload_messages),
             question_message_id=context.trigger_message_id or own_id,
             max_iterations=_or(request.max_tool_iterations, settings.max_tool_iterations),
             temperature=_or(request.temperature, settings.temperature),

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import Compressor, Limits, block_of, whole_blocks
-from backscroll_sidecar.context.layouts import NO_LINES, Assembled, Assembler, Parts
+from backscroll_sidecar.context.layouts import NO_LINES, Assembled, Assembler, Messages, Parts
 from backscroll_sidecar.context.model import TokenCounts
 from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.context.writing import (
     MESSAGE_TOKENS,
-    NAME_TOKENS,
     WRITE_US,
     WRITE_US_PER_CHAR,
+    name_tokens,
 )
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
@@ -63,7 +62,7 @@ class Fitted:
 
 def fit_us(parts: Parts, limits: Limits) -> float:
     """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew."""
-    most, written = limits.max_chars_per_message, parts.lines.written
+    most, written = limits.max_chars_per_message, parts.lines.shown.written
     cut = 0 if most is None else sum([len(one.said.text) > most for one in written])
     return FIT_US * len(written) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
 
@@ -89,9 +88,12 @@ def fit(
         When the compressor or the assembler raised.
     """
     tokens = Tokens(token_counter(frame.tokenizer))
+    tokens[parts.system] = tokens.again(parts.system)
+    given, preferences = parts.lines, parts.preferences
 
     def assemble(lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, int]:
-        is_all = lines is parts.lines and preferences is parts.preferences
+        tokens.know(lines)
+        is_all = lines is given and preferences is parts.preferences
         shown = parts if is_all else parts.showing(lines, preferences)
         try:
             made = assembler.assemble(shown, frame.layout, include_system=frame.include_system)
@@ -99,30 +101,29 @@ def fit(
             raise StageFailed("assemble") from error
         return made, payload_tokens(made.payload_messages, frame, tokens)
 
-    bare, least = assemble(NO_LINES, ())
-    if least > frame.budget:
-        raise BudgetTooSmall(frame.budget, least)
-    preferences = parts.preferences
-    made, total = assemble(NO_LINES, preferences) if preferences else (bare, least)
-    preferences_dropped = total > frame.budget
-    if preferences_dropped:
-        preferences, made, total = (), bare, least
-    room = frame.budget - total - _titles_cost(parts.lines, frame.layout)
+    made, total = assemble(given, preferences)
+    alone = given.all_turns and isinstance(made.payload_messages, Messages)
+    fixed = total - given.shown.tokens if alone else assemble(NO_LINES, preferences)[1]
+    if fixed > frame.budget:
+        fixed, preferences = assemble(NO_LINES, ())[1], ()
+        if fixed > frame.budget:
+            raise BudgetTooSmall(frame.budget, fixed)
+    room = frame.budget - fixed - _titles_cost(given, frame.layout)
     limits = Limits(limits.max_messages, limits.max_chars_per_message, room)
     try:
-        compressed = compressor.compress(parts.lines, limits)
+        compressed = compressor.compress(given, limits)
     except Exception as error:
         raise StageFailed("compress") from error
-    lines = whole_blocks(Lines.of(compressed.lines), parts.lines)
-    tokens.know(lines)
-    if lines:
+    lines = whole_blocks(Lines.of(compressed.lines, given.shown), given)
+    if lines is not given or preferences is not parts.preferences:
         made, total = assemble(lines, preferences)
     while lines and total > frame.budget:
         worst = block_of(max(lines, key=lambda line: line.rank))
-        lines = Lines.of([line for line in lines if block_of(line) != worst])
+        kept = [line for line in lines if block_of(line) != worst]
+        lines = Lines.of(kept, given.shown)
         made, total = assemble(lines, preferences)
     cut = len(lines) < compressed.original_count or (
-        compressed.lines is not parts.lines and compressed.was_cut
+        compressed.lines is not given and compressed.was_cut
     )
     return Fitted(
         made,
@@ -130,8 +131,8 @@ def fit(
         _by_part(made, total, parts, frame, tokens),
         compressed.original_count,
         cut,
-        _dropped(lines, compressed.dropped, parts.lines),
-        preferences_dropped,
+        _dropped(lines, compressed.dropped, given),
+        preferences_dropped=preferences is not parts.preferences,
     )
 
 
@@ -164,7 +165,7 @@ class Tokens(dict[str, int]):
     def know(self, lines: Lines) -> None:
         """Learn what lines were counted as when they were written."""
         if not lines.all_turns:
-            self._lines = {one.line: one.line_tokens for one in lines.written}
+            self._lines = {one.line: one.line_tokens for one in lines.shown.written}
 
     def __missing__(self, text: str) -> int:
         known = self._lines
@@ -185,12 +186,12 @@ def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tok
 
 def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
     """Tokens of messages as rendered, their framing included."""
-    known = tokens.name
-    count = sum([one.tokens.get(known) or tokens[one.content] for one in messages])
-    count += MESSAGE_TOKENS * len(messages)
+    count = 0
+    if isinstance(messages, Messages):
+        count, messages = messages.turns.tokens, (*messages.before, *messages.after)
+    count += sum([tokens[one.content] for one in messages]) + MESSAGE_TOKENS * len(messages)
     if frame.with_names:
-        names = filter(None, [safe_name(one.name) for one in messages])
-        count += sum([NAME_TOKENS + tokens.again(name) for name in names])
+        count += sum([name_tokens(one.name, frame.tokenizer) for one in messages])
     return count
 
 
@@ -206,28 +207,28 @@ def _by_part(
     made: Assembled, total: int, parts: Parts, frame: Frame, tokens: Tokens
 ) -> TokenCounts:
     """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
-    count = {
-        section.part: messages_tokens(section.turns, frame, tokens)
-        if section.turns
-        else tokens[section.text]
-        for section in made.sections
-    }
+    shares = {"preferences": 0, RECENT: 0, "semantic": 0}
+    for section in made.sections:
+        turns = section.turns
+        shares[section.part] = turns.tokens if turns.written else tokens[section.text]
     last = made.payload_messages[-1].content
     has_own = frame.layout in (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
     labelled = last if has_own else parts.question_label + parts.question
-    system = tokens.again(parts.system) + MESSAGE_TOKENS if parts.system else 0
-    shares = {
-        "system": system,
-        "tools": tokens.again(frame.tools_json),
-        "preferences": count.get("preferences", 0),
-        "recent": count.get(RECENT, 0),
-        "semantic": count.get("semantic", 0),
-        "question": tokens[labelled] + MESSAGE_TOKENS,
-        "reserve": frame.reserve,
-    }
-    framing = total - sum(shares.values())
+    shares["question"] = tokens[labelled] + MESSAGE_TOKENS
+    system = tokens[parts.system] + MESSAGE_TOKENS if parts.system else 0
+    tools = tokens.again(frame.tools_json)
+    framing = total - system - tools - frame.reserve - sum(shares.values())
     if framing < 0:
         # Pieces can count more than their join: the largest piece gives the difference back.
         largest = max((RECENT, "semantic", "preferences", "question"), key=shares.__getitem__)
         shares[largest] += framing
-    return TokenCounts(frame.tokenizer, frame.budget, framing=max(framing, 0), **shares)
+        framing = 0
+    return TokenCounts(
+        frame.tokenizer,
+        frame.budget,
+        system,
+        tools,
+        framing=framing,
+        reserve=frame.reserve,
+        **shares,
+    )

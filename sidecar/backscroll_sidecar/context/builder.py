@@ -298,11 +298,11 @@ class ContextBuilder:
         pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
         drafts = draft(view, chosen.rows, style, pen)
         is_long = drafts.left_us() > INLINE_US
-        written = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
+        shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label
         return Parts(
             question=question_text(question, speaker, request.layout),
-            lines=lines_of(request.layout, picked, chosen, written),
+            lines=lines_of(request.layout, picked, chosen, shown),
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=picked.gathered.preferences,
             question_label=QUESTION_LABEL if label is None else label,

@@ -115,12 +115,13 @@ def whole_blocks(kept: Lines, lines: Lines) -> Lines:
         return kept
     places = set(kept.places)
     broken = {lines.rounds.get(place) for place in lines.places if place not in places} - {None}
-    return Lines.of([line for line in kept if line.round not in broken]) if broken else kept
+    whole = [line for line in kept if line.round not in broken]
+    return Lines.of(whole, lines.shown) if broken else kept
 
 
 def _shortened(lines: Sequence[Line], max_chars: int) -> Sequence[Line]:
     """The lines cut to `max_chars`; they themselves where none is longer."""
-    if all(len(one.said.text) <= max_chars for one in Lines.of(lines).written):
+    if all(len(one.said.text) <= max_chars for one in Lines.of(lines).shown.written):
         return lines
     return [shorten(line, max_chars) for line in lines]
 

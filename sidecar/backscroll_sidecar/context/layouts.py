@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Protocol
+from typing import Protocol, overload
 
 from backscroll_sidecar.context.lines import indent
 from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.context.writing import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
 from backscroll_sidecar.values import quick
 
@@ -21,7 +21,7 @@ SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
 _ID: Callable[[Written], str] = attrgetter("said.message_id")
-NO_LINES = Lines([], [], [], [], [], {})
+NO_LINES = Lines(NOTHING_SHOWN, [], [], [], [], {})
 _TITLED = (
     ("recent", RECENT_TITLE, Category.RECENT),
     ("semantic", SEMANTIC_TITLE, Category.SEMANTIC),
@@ -66,7 +66,61 @@ class Section:
     part: str
     text: str
     message_ids: tuple[str, ...] = ()
-    turns: tuple[NeutralMessage, ...] = ()
+    turns: Shown = NOTHING_SHOWN
+
+
+class Messages(Sequence[NeutralMessage]):
+    """Neutral messages, of which some are stored ones that stand alone: those are made only for who looks at them.
+
+    Parameters
+    ----------
+    before, after : the other messages.
+    turns : the stored ones.
+    """
+
+    __slots__ = ("_all", "after", "before", "turns")
+
+    def __init__(
+        self,
+        before: tuple[NeutralMessage, ...],
+        turns: Shown = NOTHING_SHOWN,
+        after: tuple[NeutralMessage, ...] = (),
+    ) -> None:
+        self.before, self.turns, self.after = before, turns, after
+        self._all: tuple[NeutralMessage, ...] | None = None
+
+    def forms(self, form: str, make: Callable[[NeutralMessage], bytes]) -> list[bytes]:
+        """What `make` makes of each; that of a stored one is kept under the name `form`."""
+        turns = self.turns.forms(form, lambda one: make(one.turn))
+        return [*map(make, self.before), *turns, *map(make, self.after)]
+
+    def behind(self, first: NeutralMessage) -> Messages:
+        """The same behind another one."""
+        return Messages((first, *self.before), self.turns, self.after)
+
+    def _made(self) -> tuple[NeutralMessage, ...]:
+        if self._all is None:
+            turns = [one.turn for one in self.turns.written]
+            self._all = (*self.before, *turns, *self.after)
+        return self._all
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.turns) + len(self.after)
+
+    @overload
+    def __getitem__(self, index: int) -> NeutralMessage: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NeutralMessage, ...]: ...
+    def __getitem__(self, index: int | slice) -> NeutralMessage | tuple[NeutralMessage, ...]:
+        return self._made()[index]
+
+    def __iter__(self) -> Iterator[NeutralMessage]:
+        return iter(self._made())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Messages | tuple) and self._made() == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @quick
@@ -78,8 +132,8 @@ class Assembled:
     layout lacks it, `text` the context without the question (S1-20).
     """
 
-    messages: tuple[NeutralMessage, ...]
-    payload_messages: tuple[NeutralMessage, ...]
+    messages: Sequence[NeutralMessage]
+    payload_messages: Sequence[NeutralMessage]
     text: str
     sections: tuple[Section, ...]
 
@@ -105,7 +159,7 @@ class StandardAssembler:
         )
         if not parts.system:
             return Assembled(body, body, text, sections)
-        whole = (*_message(Role.SYSTEM, parts.system), *body)
+        whole = body.behind(NeutralMessage(Role.SYSTEM, parts.system))
         if layout is Layout.SYSTEM_AND_USER or (layout is Layout.TURNS and include_system):
             return Assembled(whole, whole, text, sections)
         return Assembled(body, body if include_system else whole, text, sections)
@@ -117,14 +171,14 @@ def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
     if parts.preferences:
         sections.append(Section("preferences", preferences_line(parts.preferences)))
     for part, title, category in _TITLED:
-        written = parts.lines.of_category(category)
-        if not written:
+        shown = parts.lines.of_category(category)
+        if not shown.written:
             continue
-        text = "\n".join([title, *[one.line for one in written]])
+        text = "\n".join([title, *[one.line for one in shown.written]])
         if has_turns and category is Category.RECENT:
-            sections.append(Section(part, text, turns=tuple([one.turn for one in written])))
+            sections.append(Section(part, text, turns=shown))
         else:
-            sections.append(Section(part, text, tuple(map(_ID, written))))
+            sections.append(Section(part, text, tuple(map(_ID, shown.written))))
     return tuple(sections)
 
 
@@ -134,33 +188,32 @@ def preferences_line(preferences: Sequence[str]) -> str:
     return PREFERENCES_LABEL + indent("\n".join(filter(None, lines)))
 
 
-def _turns(parts: Parts, sections: Sequence[Section], text: str) -> tuple[NeutralMessage, ...]:
+def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
     """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
     del text
-    recent = next((section.turns for section in sections if section.turns), ())
-    rest = [section for section in sections if not section.turns]
-    reference = _message(Role.USER, _join(s.text for s in rest), _ids(rest)) if rest else ()
+    recent = next((section.turns for section in sections if section.turns), NOTHING_SHOWN)
     question = NeutralMessage(Role.USER, parts.question, parts.question_name)
-    return (*recent, *reference, question)
+    rest = [section for section in sections if not section.turns]
+    if not rest:
+        return Messages((), recent, (question,))
+    reference = NeutralMessage(Role.USER, _join(s.text for s in rest), "", _ids(rest))
+    return Messages((), recent, (reference, question))
 
 
-def _context_and_question(
-    parts: Parts, sections: Sequence[Section], text: str
-) -> tuple[NeutralMessage, ...]:
+def _context_and_question(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
     """S1-14: the context in one message, the question in another."""
-    context = _message(Role.USER, text, _ids(sections)) if text else ()
-    return (*context, NeutralMessage(Role.USER, parts.question))
+    context = (NeutralMessage(Role.USER, text, "", _ids(sections)),) if text else ()
+    return Messages((*context, NeutralMessage(Role.USER, parts.question)))
 
 
-def _single_user(
-    parts: Parts, sections: Sequence[Section], text: str
-) -> tuple[NeutralMessage, ...]:
+def _single_user(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
     """S1-15: context, blank line, labelled question in one message."""
     question = parts.question_label + parts.question
-    return _message(Role.USER, _join(filter(None, (text, question))), _ids(sections))
+    content = _join(filter(None, (text, question)))
+    return Messages((NeutralMessage(Role.USER, content, "", _ids(sections)),))
 
 
-Builder = Callable[[Parts, Sequence[Section], str], tuple[NeutralMessage, ...]]
+Builder = Callable[[Parts, Sequence[Section], str], Messages]
 
 LAYOUTS: dict[Layout, Builder] = {
     Layout.TURNS: _turns,
@@ -168,12 +221,6 @@ LAYOUTS: dict[Layout, Builder] = {
     Layout.SINGLE_USER: _single_user,
     Layout.SYSTEM_AND_USER: _single_user,
 }
-
-
-def _message(
-    role: Role, content: str, message_ids: tuple[str, ...] = ()
-) -> tuple[NeutralMessage, ...]:
-    return (NeutralMessage(role, content, "", message_ids),)
 
 
 def _join(texts: Iterable[str]) -> str:

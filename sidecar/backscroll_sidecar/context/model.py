@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, overload
 
-from backscroll_sidecar.context.writing import Written
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_sidecar.context.writing import Shown
 from backscroll_sidecar.domain import (
     Author,
     Category,
@@ -112,23 +115,30 @@ class Item(NamedTuple):
 
 
 @quick
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Items(Sequence[Item]):
     """The selected messages in time order, by column; each is put together when it is looked at.
 
-    `names` tells the sources that a number of `sources` stands for.
+    `scores` is float64[n]; `names` tells the sources that a number of `sources` stands for; with `has_turns` those of
+    category RECENT stand alone.
     """
 
-    written: Sequence[Written]
+    shown: Shown
     ranks: Sequence[int]
-    scores: Sequence[float]
+    scores: NDArray[np.float64]
     sources: Sequence[int]
     names: Mapping[int, tuple[str, ...]]
     categories: Sequence[Category]
-    token_counts: Sequence[int]
+    has_turns: bool = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Items) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return len(self.ranks)
 
     def __len__(self) -> int:
-        return len(self.written)
+        return len(self.ranks)
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -137,16 +147,17 @@ class Items(Sequence[Item]):
     def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
-        written = self.written[index]
+        written, category = self.shown.written[index], self.categories[index]
+        is_turn = self.has_turns and category is Category.RECENT
         return Item(
             written.said.message_id,
             written.fragment,
             written.turn.role,
             self.ranks[index],
-            self.scores[index],
+            self.scores.item(index),
             self.names[self.sources[index]],
-            self.categories[index],
-            self.token_counts[index],
+            category,
+            written.turn_cost if is_turn else written.line_cost,
             written.said.truncated,
         )
 
@@ -243,7 +254,7 @@ class BuiltContext:
     asked_at_ms: int
     profile: str
     items: Items
-    messages: tuple[NeutralMessage, ...]
+    messages: Sequence[NeutralMessage]
     payloads: tuple[Payload, ...]
     text: str
     tokens: TokenCounts
@@ -261,4 +272,4 @@ class BuiltContext:
     explanation: Explanation | None = None
     channel: str = ""
     model: str = ""
-    payload_messages: tuple[NeutralMessage, ...] = ()
+    payload_messages: Sequence[NeutralMessage] = ()

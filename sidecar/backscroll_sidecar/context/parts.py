@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rounds import synthetic_results
 from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.context.writing import Shown
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
 
 _ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
@@ -48,15 +49,13 @@ def in_time_order(picked: Picked) -> Chosen:
     return Chosen(places, by_time, picked.gathered.rows[places])
 
 
-def lines_of(layout: Layout, picked: Picked, chosen: Chosen, written: list[Written]) -> Lines:
-    """The chosen candidates as lines; `written`: they, as written."""
+def lines_of(layout: Layout, picked: Picked, chosen: Chosen, shown: Shown) -> Lines:
+    """The chosen candidates as lines; `shown`: they, as written."""
     gathered, places = picked.gathered, chosen.places.tolist()
     has_turns = layout is Layout.TURNS
-    for place, tools in gathered.rounds.unanswered.items():
-        if place in places:
-            at = places.index(place)
-            said = replace(written[at].said, addition=synthetic_results(tools), token_count=0)
-            written[at] = written[at].telling(said)
+    if gathered.rounds.unanswered:
+        shown = _answered(shown, places, gathered.rounds.unanswered)
+    written = shown.written
     costs = [one.turn_cost for one in written] if has_turns else [one.line_cost for one in written]
     categories = [Category.RECENT] * len(places)
     references = gathered.semantic[chosen.places].nonzero()[0].tolist()
@@ -64,7 +63,7 @@ def lines_of(layout: Layout, picked: Picked, chosen: Chosen, written: list[Writt
         categories[at] = Category.SEMANTIC
         costs[at] = written[at].line_cost
     return Lines(
-        written,
+        shown,
         chosen.ranks.tolist(),
         places,
         categories,
@@ -73,6 +72,17 @@ def lines_of(layout: Layout, picked: Picked, chosen: Chosen, written: list[Writt
         has_turns,
         bool(references),
     )
+
+
+def _answered(shown: Shown, places: list[int], unanswered: Mapping[int, tuple[str, ...]]) -> Shown:
+    """The same, with a line behind a call whose tools have not answered."""
+    written = shown.written.copy()
+    for place, tools in unanswered.items():
+        if place in places:
+            at = places.index(place)
+            said = replace(written[at].said, addition=synthetic_results(tools), token_count=0)
+            written[at] = written[at].telling(said)
+    return shown.among(written)
 
 
 def speaker_style(

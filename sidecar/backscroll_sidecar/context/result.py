@@ -115,13 +115,13 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
     bits = gathered.source_bits[places].tolist()
     ranks = picked.selection.ranks() if fitted.dropped else None
     return Items(
-        lines.written,
+        lines.shown,
         [ranks[place] for place in lines.places] if ranks else lines.ranks,
-        picked.ranked.scores_at(places).tolist(),
+        picked.ranked.scores_at(places),
         bits,
         {one: gathered.sources_in(one) for one in set(bits)},
         lines.categories,
-        lines.costs,
+        lines.has_turns,
     )
 
 

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import NamedTuple, overload
 
 from backscroll_sidecar.context.lines import Said
-from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.context.writing import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category
 from backscroll_sidecar.values import quick
 
@@ -63,7 +63,9 @@ class Lines(Sequence[Line]):
 
     Attributes
     ----------
-    written, ranks, places, categories, costs : lists
+    shown : Shown
+        The messages as they are written.
+    ranks, places, categories, costs : lists
         As in `Line`, one entry each.
     rounds : round by place
         Of those that belong to one.
@@ -71,7 +73,7 @@ class Lines(Sequence[Line]):
         Recent ones stand alone; some are no recent ones.
     """
 
-    written: list[Written]
+    shown: Shown
     ranks: list[int]
     places: list[int]
     categories: list[Category]
@@ -81,13 +83,14 @@ class Lines(Sequence[Line]):
     has_references: bool = False
 
     @classmethod
-    def of(cls, lines: Iterable[Line]) -> Lines:
-        """Lines as columns; what is that already stays as it is."""
+    def of(cls, lines: Iterable[Line], among: Shown | None = None) -> Lines:
+        """Lines as columns; what is that already stays as it is. `among`: messages of which some are shown here."""
         if isinstance(lines, Lines):
             return lines
         given = list(lines)
+        written = [line.written for line in given]
         return cls(
-            [line.written for line in given],
+            Shown(written) if among is None else among.among(written),
             [line.rank for line in given],
             [line.place for line in given],
             [line.category for line in given],
@@ -98,7 +101,7 @@ class Lines(Sequence[Line]):
         )
 
     def __len__(self) -> int:
-        return len(self.written)
+        return len(self.places)
 
     @overload
     def __getitem__(self, index: int) -> Line: ...
@@ -109,7 +112,7 @@ class Lines(Sequence[Line]):
             return [self[at] for at in range(*index.indices(len(self)))]
         place, category = self.places[index], self.categories[index]
         is_turn = self.has_turns and category is Category.RECENT
-        written, rank = self.written[index], self.ranks[index]
+        written, rank = self.shown.written[index], self.ranks[index]
         return Line(written, rank, place, category, is_turn, self.rounds.get(place))
 
     def __iter__(self) -> Iterator[Line]:
@@ -123,11 +126,10 @@ class Lines(Sequence[Line]):
     @property
     def any_truncated(self) -> bool:
         """Whether the text of one was cut."""
-        return True in map(_TRUNCATED, self.written)
+        return True in map(_TRUNCATED, self.shown.written)
 
-    def of_category(self, category: Category) -> list[Written]:
+    def of_category(self, category: Category) -> Shown:
         """Those shown in one section."""
         if not self.has_references:
-            return self.written if category is Category.RECENT else []
-        pairs = zip(self.written, self.categories, strict=True)
-        return [written for written, one in pairs if one is category]
+            return self.shown if category is Category.RECENT else NOTHING_SHOWN
+        return self.shown.where([one is category for one in self.categories])

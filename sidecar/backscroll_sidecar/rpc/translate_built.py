@@ -6,14 +6,14 @@ messages are put together by hand from the contract's field numbers, the rest by
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any
 
 from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.adapters import encoded
 from backscroll_sidecar.context.model import (
     BuiltContext,
     CandidateExplanation,
@@ -36,7 +36,7 @@ from backscroll_sidecar.rpc.enums import (
     SPEAKER_STYLE_NUMBERS,
     TOKENIZER_NUMBERS,
 )
-from backscroll_sidecar.rpc.wire import FIXED64, LENGTH, VARINT, lengthed, tag, varint
+from backscroll_sidecar.rpc.wire import FIXED64, LENGTH, VARINT, lengthed, numbers, tag, varint
 
 _TRIGGER = tag(pb.BuildContextResponse, "trigger", LENGTH)
 _ITEMS = tag(pb.BuildContextResponse, "items", LENGTH)
@@ -82,14 +82,9 @@ _TOKEN_COUNTS = [
 ]  # fmt: skip
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
-_score = struct.Struct("<cd").pack
-_short_tail = struct.Struct("<Bcd").pack
-_COUNT_AT = 24
-_FORM_MASK = (1 << _COUNT_AT) - 1
-"""What a kept head was made for is one number, cheaper to look up than a tuple: tokens from this bit on, below them the
-bytes that follow the head, in the last bit whether it is a reference."""
-_LONG_RANK = 0x80
-"""Ranks below it are one byte."""
+_SCORE_SIZE = 8
+_ranked = numbers(_RANK, _SCORE)
+_item_of = numbers(_ITEMS)
 
 
 def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) -> bytes:
@@ -107,7 +102,7 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     pieces.append(encode_items(built.items))
-    pieces += [one.forms.get(_MESSAGES) or encode_message(one) for one in built.messages]
+    pieces += encoded(built.messages, "rendered message", encode_message)
     rest = _rest(built)
     encode_us = (time.perf_counter_ns() - began_ns) // 1_000
     stage_us = {"parse": parse_us, **built.diagnostics.stage_us, "encode": encode_us}
@@ -116,35 +111,47 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
 
 
 def encode_items(items: Items) -> bytes:
-    """Serialise the items as fields of the answer, each message as it was encoded when it came in.
+    """Serialise the items as fields of the answer.
 
-    An item is what is the same whatever was asked, with the item's size before it, then rank and score, then sources.
+    An item is its size, what is the same whatever was asked (kept with the message), then rank, score and sources.
     """
-    tail = _short_tail if max(items.ranks, default=0) < _LONG_RANK else _tail
-    tails = list(map(tail, items.ranks, repeat(_SCORE), items.scores))
-    why_of = {number: _sources(names) for number, names in items.names.items()}
-    whys = [why_of[number] for number in items.sources]
-    columns = zip(items.categories, items.token_counts, tails, whys, strict=True)
-    forms = [
-        count << _COUNT_AT | (len(tail) + len(why)) << 1 | (category is Category.SEMANTIC)
-        for category, count, tail, why in columns
-    ]
-    heads = [
-        one.turn.forms.get(form) or _encode_head(one, form)
-        for one, form in zip(items.written, forms, strict=True)
-    ]
-    return b"".join(chain.from_iterable(zip(heads, tails, whys, strict=True)))
+    saids = _said(items)
+    why_of = {bits: _sources(names) for bits, names in items.names.items()}
+    rest_of = {bits: _SCORE_SIZE + len(why) for bits, why in why_of.items()}
+    ranks = list(map(_ranked, items.ranks))
+    columns = zip(saids, ranks, items.sources, strict=True)
+    heads = [_item_of(len(said) + len(rank) + rest_of[bits]) for said, rank, bits in columns]
+    scores = items.scores.astype("<f8", copy=False).view("V8").tolist()
+    whys = map(why_of.__getitem__, items.sources)
+    return b"".join(chain.from_iterable(zip(heads, saids, ranks, scores, whys, strict=True)))
 
 
-def _tail(rank: int, key: bytes, score: float) -> bytes:
-    return varint(rank) + _score(key, score)
+def _said(items: Items) -> list[bytes]:
+    """What each item says whatever was asked: all but rank, score and sources."""
+    recent, encode = ("item turn", _encode_turn) if items.has_turns else ("item line", _encode_line)
+    if Category.SEMANTIC not in items.categories:
+        return items.shown.forms(recent, encode)
+    is_recent = [category is Category.RECENT for category in items.categories]
+    recents = iter(items.shown.where(is_recent).forms(recent, encode))
+    others = items.shown.where([not one for one in is_recent])
+    references = iter(others.forms("item reference", _encode_reference))
+    return [next(recents) if one else next(references) for one in is_recent]
 
 
-def _encode_head(written: Written, form: int) -> bytes:
-    """An item up to the key of its rank; kept with the message. `form`: its tokens, the bytes behind, its category."""
-    token_count, rest_size = form >> _COUNT_AT, (form & _FORM_MASK) >> 1
-    category = Category.SEMANTIC if form & 1 else Category.RECENT
-    said = b"".join(
+def _encode_turn(written: Written) -> bytes:
+    return _encode_said(written, Category.RECENT, written.turn_cost)
+
+
+def _encode_line(written: Written) -> bytes:
+    return _encode_said(written, Category.RECENT, written.line_cost)
+
+
+def _encode_reference(written: Written) -> bytes:
+    return _encode_said(written, Category.SEMANTIC, written.line_cost)
+
+
+def _encode_said(written: Written, category: Category, token_count: int) -> bytes:
+    return b"".join(
         (
             lengthed(_MESSAGE, written.fragment),
             _ROLE[written.turn.role],
@@ -152,21 +159,15 @@ def _encode_head(written: Written, form: int) -> bytes:
             _TOKEN_COUNT,
             varint(token_count),
             _TRUNCATED if written.said.truncated else b"",
-            _RANK,
         )
     )
-    made = _ITEMS + varint(len(said) + rest_size) + said
-    written.turn.forms[form] = made
-    return made
 
 
 def encode_message(message: NeutralMessage) -> bytes:
     """Serialise one message of the neutral list as a field of the answer."""
     ids = (lengthed(_MESSAGE_ID, one.encode()) for one in message.message_ids)
     content = lengthed(_CONTENT, message.content.encode())
-    made = lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + b"".join(ids))
-    message.forms[_MESSAGES] = made
-    return made
+    return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + b"".join(ids))
 
 
 @lru_cache(maxsize=1_024)

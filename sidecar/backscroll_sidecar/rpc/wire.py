@@ -12,11 +12,15 @@ from google.protobuf.message import Message
 VARINT, FIXED64, LENGTH = 0, 1, 2
 
 
-class _Varints(dict[int, bytes]):
-    """Numbers as they are encoded: those of counts, ranks and most sizes at once, the others when they come."""
+class _Numbers(dict[int, bytes]):
+    """Numbers as they are encoded, between two others: the first 2,048 at once, the rest when they come."""
+
+    def __init__(self, before: bytes, after: bytes) -> None:
+        super().__init__((n, before + _encode(n) + after) for n in range(0x800))
+        self._before, self._after = before, after
 
     def __missing__(self, value: int) -> bytes:
-        return _encode(value)
+        return self._before + _encode(value) + self._after
 
 
 def _encode(value: int) -> bytes:
@@ -28,7 +32,12 @@ def _encode(value: int) -> bytes:
     return bytes(out)
 
 
-varint: Callable[[int], bytes] = _Varints((n, _encode(n)) for n in range(0x800)).__getitem__
+def numbers(before: bytes = b"", after: bytes = b"") -> Callable[[int], bytes]:
+    """Encode numbers that are not negative: counts, ranks and sizes, always with the same bytes around them."""
+    return _Numbers(before, after).__getitem__
+
+
+varint = numbers()
 """Encode a number that is not negative."""
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
+from backscroll_sidecar.channels.written import Written as Store
 from backscroll_sidecar.context.lines import Said
 from backscroll_sidecar.context.model import (
     BuiltContext,
@@ -21,7 +24,7 @@ from backscroll_sidecar.context.model import (
     Payload,
     TokenCounts,
 )
-from backscroll_sidecar.context.writing import Pen, Written
+from backscroll_sidecar.context.writing import Pen, Shown, Written
 from backscroll_sidecar.domain import (
     AuthorKind,
     Category,
@@ -46,7 +49,12 @@ FRAGMENT = chat_message().SerializeToString()
 
 
 def written(
-    fragment: bytes = FRAGMENT, role: Role = Role.USER, *, truncated: bool = False
+    fragment: bytes = FRAGMENT,
+    role: Role = Role.USER,
+    *,
+    truncated: bool = False,
+    turn_cost: int = 300,
+    line_cost: int = 300,
 ) -> Written:
     said = Said(
         "m1",
@@ -59,7 +67,8 @@ def written(
         1,
         truncated=truncated,
     )
-    return Pen(SpeakerStyle.TAGGED).write(said, fragment=fragment)
+    made = Pen(SpeakerStyle.TAGGED).write(said, fragment=fragment)
+    return replace(made, turn_cost=turn_cost, line_cost=line_cost)
 
 
 BUILT = BuiltContext(
@@ -68,13 +77,12 @@ BUILT = BuiltContext(
     asked_at_ms=5,
     profile="balanced",
     items=Items(
-        [written(), written(role=Role.ASSISTANT, truncated=True)],
+        Shown([written(), written(role=Role.ASSISTANT, truncated=True)]),
         [1, 200],
-        [0.75, 0.75],
+        np.array([0.75, 0.75]),
         [1, 2],
         {1: ("recent",), 2: ("lexical", "mine", "thread", "yours")},
         [Category.RECENT, Category.SEMANTIC],
-        [300, 300],
     ),
     messages=(NeutralMessage(Role.USER, "hello", message_ids=("m1",)),),
     payloads=(Payload("openai_chat", b"{}"),),
@@ -169,40 +177,58 @@ SOURCES = {"recent": pb.SOURCE_RECENT, "thread": pb.SOURCE_THREAD, "mine": pb.SO
 FRAGMENTS = st.binary(max_size=200).map(
     lambda raw: chat_message(dedupe_key=raw.hex()).SerializeToString()
 )
+TOKENS = st.integers(0, 2**32 - 1)
 ROW = st.tuples(
-    st.builds(written, FRAGMENTS, st.sampled_from([*Role][:3]), truncated=st.booleans()),
+    st.builds(
+        written,
+        FRAGMENTS,
+        st.sampled_from([*Role][:3]),
+        truncated=st.booleans(),
+        turn_cost=TOKENS,
+        line_cost=TOKENS,
+    ),
     st.integers(0, 2**32 - 1),
     st.floats(allow_nan=False),
     st.lists(st.sampled_from([*SOURCES]), unique=True).map(tuple),
     st.sampled_from(Category),
-    st.integers(0, 2**32 - 1),
 )
 
 
-@given(st.lists(ROW, max_size=3))
-def test_joined_items_are_those_protobuf_makes(rows: list[Any]) -> None:
+@given(st.lists(ROW, max_size=3), st.lists(st.booleans(), min_size=3))
+def test_joined_items_are_those_protobuf_makes(rows: list[Any], has_turns: list[bool]) -> None:
     """Made anew and as they were kept from the first time, in whichever section and at whatever cost."""
-    more = [(*row[:4], *other[4:]) for row, other in zip(rows, reversed(rows), strict=True)]
-    given_rows = [*rows, *more, *rows]
-    written, ranks, scores, sources, *rest = (
-        map(list, zip(*given_rows, strict=True)) if rows else [[]] * 6
-    )
-    names = dict(enumerate(dict.fromkeys(sources)))
-    numbers = {said: number for number, said in names.items()}
-    items = Items(written, ranks, scores, [numbers[said] for said in sources], names, *rest)
-    found = pb.BuildContextResponse.FromString(encode_items(items)).items
-    for (one, rank, score, sources, category, tokens), back in zip(given_rows, found, strict=True):
-        assert back == pb.Item(
-            message=message_pb2.Message.FromString(one.fragment),
-            role=one.turn.role,
-            rank=rank,
-            score=score,
-            sources=[SOURCES[name] for name in sources],
-            own_sources=["mine"] if "mine" in sources else [],
-            category=1 if category is Category.RECENT else 2,
-            token_count=tokens,
-            truncated=one.said.truncated,
+    messages = [row[0] for row in rows]
+    shown = Shown(messages, list(range(len(rows))), Store())
+    more = [(*row[:4], other[4]) for row, other in zip(rows, reversed(rows), strict=True)]
+    for given_rows, turns in product((rows, more, rows), has_turns):
+        _, ranks, scores, sources, categories = (
+            map(list, zip(*given_rows, strict=True)) if rows else [[]] * 5
         )
+        names = dict(enumerate(dict.fromkeys(sources)))
+        numbers = {said: number for number, said in names.items()}
+        items = Items(
+            shown,
+            ranks,
+            np.array(scores, np.float64),
+            [numbers[said] for said in sources],
+            names,
+            categories,
+            turns,
+        )
+        found = pb.BuildContextResponse.FromString(encode_items(items)).items
+        for (one, rank, score, sources, category), back in zip(given_rows, found, strict=True):
+            is_turn = turns and category is Category.RECENT
+            assert back == pb.Item(
+                message=message_pb2.Message.FromString(one.fragment),
+                role=one.turn.role,
+                rank=rank,
+                score=score,
+                sources=[SOURCES[name] for name in sources],
+                own_sources=["mine"] if "mine" in sources else [],
+                category=1 if category is Category.RECENT else 2,
+                token_count=one.turn_cost if is_turn else one.line_cost,
+                truncated=one.said.truncated,
+            )
 
 
 @given(
