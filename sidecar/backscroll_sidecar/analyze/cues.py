@@ -22,6 +22,7 @@ MARK = re.compile(r"\[[a-z_]{1,20}(?:: [^\[\]]*)?\]")
 
 ONLY_MARKS = re.compile(r"[\W_]*")
 WORD = re.compile(r"[a-z0-9][a-z0-9']*")
+NO_WORD_TO_SPACE = {code: " " for code in range(128) if not re.match(r"[a-z0-9']", chr(code))}
 
 Phrases = frozenset[tuple[str, ...]]
 

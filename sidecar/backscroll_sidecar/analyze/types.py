@@ -45,7 +45,7 @@ def _type_of(text: str, is_reply: bool, answers_question: bool) -> MessageType:
     line = _Line(text)
     if line.notifies():
         return MessageType.NOTIFICATION
-    if not line.words and cues.ONLY_MARKS.fullmatch(line.bare):
+    if cues.ONLY_MARKS.fullmatch(line.bare):
         return line.type_without_words(is_reply=is_reply)
     if line.has_question_mark:
         return MessageType.QUESTION
@@ -63,7 +63,7 @@ def _type_of(text: str, is_reply: bool, answers_question: bool) -> MessageType:
 class _Line:
     """One text made ready for the cues: `full` lower-cased, `body` without its address, `bare` without links too."""
 
-    __slots__ = ("_phrases", "bare", "body", "full", "has_question_mark", "is_ascii", "words")
+    __slots__ = ("_phrases", "_words", "bare", "body", "full", "has_question_mark", "is_ascii")
 
     def __init__(self, text: str) -> None:
         self.full = text.strip().lower().replace("\u2019", "'")
@@ -74,9 +74,16 @@ class _Line:
             self.bare = cues.URL.sub(" ", self.bare).strip()
         if "[" in self.bare:
             self.bare = cues.MARK.sub(" ", self.bare).strip()
-        self.words = cues.WORD.findall(self.bare)
         self.has_question_mark = "?" in self.bare or "\uff1f" in self.bare
+        self._words: list[str] | None = None
         self._phrases: frozenset[tuple[str, ...]] | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """The words of `bare`; a line with a question mark is never asked for them."""
+        if self._words is None:
+            self._words = _words_in(self.bare)
+        return self._words
 
     def notifies(self) -> bool:
         """Joins, away messages, announcements. A line that asks is none."""
@@ -155,6 +162,15 @@ class _Line:
         return not phrases.isdisjoint(self._phrases)
 
 
+def _words_in(text: str) -> list[str]:
+    """What `cues.WORD` finds: in ASCII by white space, at a third of the price, unless an apostrophe begins a word."""
+    if text.isascii():
+        spaced = text.translate(cues.NO_WORD_TO_SPACE)
+        if spaced[:1] != "'" and " '" not in spaced:
+            return spaced.split()
+    return cues.WORD.findall(text)
+
+
 def _phrases_in(words: list[str]) -> frozenset[tuple[str, ...]]:
     """The phrases of all kinds among the words; nine lines of ten hold not even the beginning of one."""
     if cues.PHRASE_STARTS.isdisjoint(pairwise(words)):
@@ -165,6 +181,8 @@ def _phrases_in(words: list[str]) -> frozenset[tuple[str, ...]]:
 
 def _without_address(line: str) -> str:
     """The line without ``name: `` or ``@name `` at its start; "no, …" and "ok: …" call nobody and stay."""
+    if not (":" in line or "," in line or "@" in line or "：" in line):
+        return line
     address = cues.ADDRESS.match(line)
     if address is None:
         return line

@@ -20,7 +20,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.history.lane import Lane
 from backscroll_sidecar.history.requests import check_batch_bytes
-from backscroll_sidecar.history.rosters import BatchRoster, Roster, Rosters
+from backscroll_sidecar.history.rosters import BatchRoster, ChannelRoster, Roster, Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused, check_message
 
 logger = logging.getLogger(__name__)
@@ -129,6 +129,7 @@ class Ingest:
                     analysis = self._analyse_one(one.message, roster)
                 analyses.append(analysis)
                 if len(analyses) < len(accepted):  # nobody comes after the last
+                    assert isinstance(roster, BatchRoster)
                     roster.note(one.message, analysis.message_type)
         return analyses
 
@@ -145,7 +146,7 @@ class Ingest:
                     )
         return answer
 
-    def _analyse_one(self, message: Message, roster: BatchRoster) -> Analysis:
+    def _analyse_one(self, message: Message, roster: ChannelRoster | BatchRoster) -> Analysis:
         try:
             return self._analyzer.analyze(message, roster, parent_is_question=roster.is_question)
         except Exception:
@@ -172,6 +173,9 @@ def merge_results(
     checked: Sequence[Accepted | Refused], stored: Sequence[AppendResult]
 ) -> list[AppendResult]:
     """One result an item in the order sent: the store's for accepted ones, warnings of both, and the refusals."""
+    corrected = [one for one in checked if type(one) is Accepted and one.warnings]
+    if not corrected and len(stored) == len(checked):
+        return list(stored)
     answers = iter(stored)
     results: list[AppendResult] = []
     for one in checked:

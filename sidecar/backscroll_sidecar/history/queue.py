@@ -63,8 +63,7 @@ class WriteQueue:
         Overloaded
             No room in time, or the line itself is too long.
         """
-        if not self._line and self._fits(pending):
-            self._push(pending)
+        if self.put_at_once(pending):
             return
         wait_s = self._limits.max_wait_s
         if deadline_s is not None:
@@ -84,6 +83,13 @@ class WriteQueue:
                 with contextlib.suppress(ValueError):  # the line may have moved past it
                     self._line.remove(place)
                 self._admit()
+
+    def put_at_once(self, pending: Pending) -> bool:
+        """Queue a change if there is room for it and nobody stands in line."""
+        if self._line or not self._fits(pending):
+            return False
+        self._push(pending)
+        return True
 
     def put_nowait(self, pending: Pending) -> bool:
         """Queue a change nobody waits for, if the queue is less than half full and nobody stands in line."""

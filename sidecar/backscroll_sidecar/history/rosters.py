@@ -97,7 +97,7 @@ class ChannelRoster(StaticRoster):
     def _take_row(self, row: StoredMessage) -> None:
         author = row.message.author
         last_id = self._last.get(author.id)
-        self.note_type(row.message.id, row.analysis.message_type)
+        _note_type(self._questions, row.message.id, row.analysis.message_type)
         self._learn(author.name, author.id)
         if row.state is not MessageState.LIVE:
             if last_id == row.message.id:
@@ -150,11 +150,12 @@ class BatchRoster(StaticRoster):
             self._learn(message.author.name, message.author.id)
         else:
             self.note_author(message.author, message.id)
-        self.note_type(message.id, message_type)
+        _note_type(self._questions, message.id, message_type)
 
 
 def _note_type(questions: dict[str, bool], message_id: str, message_type: MessageType) -> None:
-    questions.pop(message_id, None)
+    if message_id in questions:
+        del questions[message_id]
     questions[message_id] = message_type is MessageType.QUESTION
     if len(questions) > RECENT_TYPES:
         del questions[next(iter(questions))]
@@ -208,27 +209,37 @@ class Rosters:
             self._loads[key] = load
         return await asyncio.shield(load.task)  # the load serves others, too
 
-    async def for_batch(self, key: ChannelKey, messages: Sequence[Message]) -> BatchRoster:
+    async def for_batch(
+        self, key: ChannelKey, messages: Sequence[Message]
+    ) -> ChannelRoster | BatchRoster:
         """A roster to analyse these messages with; it knows the messages they reply to.
+
+        The channel's own where nothing is to be added to it: for one message alone.
 
         Raises
         ------
         StoreUnavailable
             Something of it has to be read and cannot be.
         """
-        base = await self.get(key)
+        base = self._rosters.get(key)
+        if base is None:
+            base = await self.get(key)
+        else:
+            self._rosters.move_to_end(key)
         if base.unsure:
             await self._settle(key, base)
+        unknown: list[str] = []
+        parents = [message.reply.message_id for message in messages if message.reply is not None]
+        if parents:
+            own_ids = {message.id for message in messages}
+            unknown = [
+                one
+                for one in dict.fromkeys(parents)
+                if one not in own_ids and base.is_question(one) is None
+            ][:RECENT_TYPES]
+        if len(messages) == 1 and not unknown:
+            return base
         roster = BatchRoster(base)
-        parents = dict.fromkeys(
-            [message.reply.message_id for message in messages if message.reply is not None]
-        )
-        if not parents:
-            return roster
-        own_ids = {message.id for message in messages}
-        unknown = [
-            one for one in parents if one not in own_ids and roster.is_question(one) is None
-        ][:RECENT_TYPES]
         if unknown:
             for id, row in (await self._reader.get_messages(key, unknown)).items():
                 roster.note_type(id, row.analysis.message_type)

@@ -118,15 +118,15 @@ class HistoryService(HistoryReads):
         check_item_count(len(messages))
         received_at_ms = self._clock.now_ms()
         checked = await self.ingest.check(key, messages, received_at_ms)
-        accepted = [one for one in checked if isinstance(one, Accepted)]
+        accepted = [one for one in checked if type(one) is Accepted]
         if not accepted:
             return merge_results(checked, ())
         analyses = await self.ingest.analyse(key, accepted)
         change = AppendChange(
             key,
-            tuple(one.message for one in accepted),
+            tuple([one.message for one in accepted]),
             tuple(analyses),
-            tuple(one.rank_time_ms for one in accepted),
+            tuple([one.rank_time_ms for one in accepted]),
             received_at_ms,
             turn,
         )

@@ -156,7 +156,9 @@ class Writer:
             raise StoreUnavailable("the server is not accepting writes")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Applied] = loop.create_future()
-        await self._queue.put(pend(change, future), deadline_s)
+        pending = pend(change, future)
+        if not self._queue.put_at_once(pending):
+            await self._queue.put(pending, deadline_s)
         if deadline_s is None:
             return await future
         # A timer and a future of its own: a fifth of what waiting under a timeout costs.
@@ -228,7 +230,8 @@ class Writer:
                 logger.exception("the writer met an unexpected error and goes on")
             finally:
                 for pending in group:  # whatever happened, nobody is left waiting
-                    _fail(pending, StoreUnavailable("the outcome of the commit is unknown"))
+                    if pending.future is not None and not pending.future.done():
+                        _fail(pending, StoreUnavailable("the outcome of the commit is unknown"))
             # Who commits together asks again together; a lone caller shall not wait long for nobody.
             rounds = CROWD_ROUNDS if len(group) > 1 or self._queue else LONE_ROUNDS
 

@@ -19,13 +19,23 @@ from backscroll_sidecar.history.importing import ImportReport
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.checks import required_id
+from backscroll_sidecar.rpc.enums import OUTCOME_NUMBERS
 from backscroll_sidecar.rpc.lenient import Batch
 from backscroll_sidecar.rpc.limits import MAX_IMPORT_PROBLEMS
 from backscroll_sidecar.rpc.translate_history import result_fields
 from backscroll_sidecar.rpc.translate_messages import message_from_proto
+from backscroll_sidecar.rpc.wire import LENGTH, VARINT, lengthed, tag, varint
 
 ITEM_US = 10
-RESULT_US = 2
+RESULTS_A_SLICE = 250
+
+_RESULTS = tag(pb.AppendMessagesResponse, "results", LENGTH)
+_MESSAGE_ID = tag(pb.AppendResult, "message_id", LENGTH)
+_STORED_AS = (
+    tag(pb.AppendResult, "outcome", VARINT)
+    + varint(OUTCOME_NUMBERS[AppendOutcome.STORED])
+    + tag(pb.AppendResult, "sequence", VARINT)
+)
 
 
 async def append_batch(
@@ -33,21 +43,34 @@ async def append_batch(
 ) -> list[AppendResult]:
     """Store what of a batch can be stored; one result an item, in the order sent."""
     items = await _translate(batch)
-    messages = [item for item in items if isinstance(item, Message)]
-    stored = iter(await history.append(key, messages, deadline_s=deadline_s))
+    messages = [item for item in items if type(item) is Message]
+    results = await history.append(key, messages, deadline_s=deadline_s)
+    if len(messages) == len(items):
+        return results
+    stored = iter(results)
     return [item if isinstance(item, AppendResult) else next(stored) for item in items]
 
 
 async def encode_results(results: Sequence[AppendResult]) -> bytes:
     """Serialise the answer to a batch."""
-    slices = LoopSlices()
-    answer = pb.AppendMessagesResponse()
-    add = answer.results.add
-    for result in results:
-        if not slices.takes(RESULT_US):
+    encoded: list[bytes] = []
+    for start in range(0, len(results), RESULTS_A_SLICE):
+        if start:
             await asyncio.sleep(0)
-        add(**result_fields(result))
-    return answer.SerializeToString()
+        encoded += map(_encoded, results[start : start + RESULTS_A_SLICE])
+    return b"".join(encoded)
+
+
+def _encoded(result: AppendResult) -> bytes:
+    """One result as a field of the answer."""
+    if result.outcome is AppendOutcome.STORED and not result.warnings:
+        message_id = result.message_id.encode()
+        body = b"".join((
+            _MESSAGE_ID, varint(len(message_id)), message_id, _STORED_AS, varint(result.seq),
+        ))  # fmt: skip
+    else:
+        body = pb.AppendResult(**result_fields(result)).SerializeToString()
+    return lengthed(_RESULTS, body)
 
 
 class ImportSource:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.domain import (
@@ -48,6 +49,9 @@ from backscroll_sidecar.rpc.limits import (
     MAX_PARTS,
 )
 
+KNOWN_PEOPLE, KNOWN_CHARS = 4_096, 256
+"""Authors that are kept, and the longest id and name together: the same people write again and again."""
+
 # --- from the wire ---------------------------------------------------------------------------------
 
 
@@ -61,17 +65,23 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
         meaning: going through them would hold everybody else up. For nothing else.
     """
     parts, mentions, embeddings = message.parts, message.mentions, message.embeddings
-    _check_crowd(len(parts), "parts", MAX_PARTS)
-    _check_crowd(len(mentions), "mentions", MAX_MENTIONS)
-    _check_crowd(len(embeddings), "embeddings", MAX_EMBEDDINGS)
-    content, number = parts_from_proto(parts), message.role
+    if len(parts) > MAX_PARTS or len(mentions) > MAX_MENTIONS or len(embeddings) > MAX_EMBEDDINGS:
+        raise _crowded(message)
+    number = message.role
     role = enum_value(ROLE_WORDS, number, "role")
-    if not number and ToolResultPart in map(type, content):
-        role = Role.TOOL
+    content: tuple[Part, ...]
+    # Asking for a text that is not set costs less than asking which part is set.
+    if len(parts) == 1 and (text := parts[0].text.text):
+        content = (TextPart(text),)
+    else:
+        content = parts_from_proto(parts)
+        if not number and ToolResultPart in map(type, content):
+            role = Role.TOOL
+    author = message.author
     return Message(
         message.id,
         message.channel or channel,
-        author_from_proto(message.author),
+        _author(author.id, author.name, author.kind),
         content,
         message.sent_at_ms,
         role,
@@ -85,16 +95,27 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
     )
 
 
-def _check_crowd(count: int, field: str, most: int) -> None:
-    if count > most:
-        raise InvalidRequest(
-            f"{field} holds more than {most} entries", field=field, reason=Reason.TOO_LARGE
-        )
+def _crowded(message: pb.Message) -> InvalidRequest:
+    bounds = {"parts": MAX_PARTS, "mentions": MAX_MENTIONS, "embeddings": MAX_EMBEDDINGS}
+    field = next(name for name, most in bounds.items() if len(getattr(message, name)) > most)
+    return InvalidRequest(
+        f"{field} holds more than {bounds[field]} entries", field=field, reason=Reason.TOO_LARGE
+    )
 
 
 def author_from_proto(author: pb.Author) -> Author:
     """Translate an author, unchecked but for its kind."""
-    return Author(author.id, author.name, enum_value(AUTHOR_KIND_WORDS, author.kind, "author.kind"))
+    return _author(author.id, author.name, author.kind)
+
+
+def _author(user_id: str, name: str, kind: int) -> Author:
+    make = _known_author if len(user_id) + len(name) <= KNOWN_CHARS else _known_author.__wrapped__
+    return make(user_id, name, kind)
+
+
+@lru_cache(maxsize=KNOWN_PEOPLE)
+def _known_author(user_id: str, name: str, kind: int) -> Author:
+    return Author(user_id, name, enum_value(AUTHOR_KIND_WORDS, kind, "author.kind"))
 
 
 def reply_from_proto(reply: pb.Reply) -> Reply:
@@ -105,7 +126,7 @@ def reply_from_proto(reply: pb.Reply) -> Reply:
 
 def mentions_from_proto(mentions: Iterable[pb.Mention]) -> tuple[Mention, ...]:
     """Translate mentions, unchecked."""
-    return tuple(Mention(m.user_id, m.name, m.start, m.end) for m in mentions)
+    return tuple([Mention(m.user_id, m.name, m.start, m.end) for m in mentions])
 
 
 def parts_from_proto(parts: Sequence[pb.Part]) -> tuple[Part, ...]:

@@ -122,29 +122,45 @@ class _Run:
     # --- append ------------------------------------------------------------------------------
 
     def _append(self, change: AppendChange) -> Applied:
-        here = place(change.key)
+        tenant, channel = here = place(change.key)
+        records, erased, inserted = self._records, self._facts.erased, self.plan.inserted
+        replies, received_at_ms = self._replies, change.received_at_ms
         results: list[AppendResult] = []
         stored: list[StoredMessage] = []
         changed: dict[str, Member] = {}
         vectors: list[KeptVector] = []
+        seq = self._last_seqs.get(here, 0)
         items = zip(change.messages, change.analyses, change.rank_times_ms, strict=True)
         for message, analysis, rank_time_ms in items:
-            result = self._refusal(here, message)
-            if result is None:
-                record = self._store(here, change, message, analysis, rank_time_ms)
-                stored.append(record.stored)
-                if message.embeddings:
-                    vectors += _given(message, record.stored)
-                result = AppendResult(
-                    message.id,
-                    AppendOutcome.STORED,
-                    self._replies.look(here, message),
-                    seq=record.stored.seq,
-                )
-                member = self._see(here, message.author, rank_time_ms)
-                if member is not None:
-                    changed[member.user_id] = member
-            results.append(result)
+            message_id = message.id
+            named = (tenant, channel, message_id)
+            if named in records or named in erased or message.dedupe_key:
+                refusal = self._refusal(here, message)
+                if refusal is not None:
+                    results.append(refusal)
+                    continue
+                if message.dedupe_key:
+                    held = (tenant, channel, message.dedupe_key)
+                    self._holders[held] = Holder(message_id, gone=False)
+            seq += 1
+            row = StoredMessage(
+                bare(message, channel), analysis, seq, rank_time_ms, 0,
+                MessageState.PARTIAL if message.is_partial else MessageState.LIVE,
+            )  # fmt: skip
+            records[named] = inserted[named] = Record(row, received_at_ms, message.sent_at_ms)
+            stored.append(row)
+            if message.embeddings:
+                self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
+                vectors += _given(message, row)
+            warnings = replies.look(here, message)
+            results.append(
+                AppendResult(message_id, AppendOutcome.STORED, warnings, None, "", "", seq)
+            )
+            member = self._see(here, message.author, rank_time_ms)
+            if member is not None:
+                changed[member.user_id] = member
+        if stored:
+            self._last_seqs[here] = self.plan.last_seqs[here] = seq
         return Applied(
             tuple(results), tuple(stored), members=tuple(changed.values()), vectors=tuple(vectors)
         )
@@ -169,28 +185,6 @@ class _Run:
             (WarningCode.DEDUPE_KEY_SEEN,),
             duplicate_of=holder.message_id,
         )
-
-    def _store(
-        self,
-        here: Place,
-        change: AppendChange,
-        message: Message,
-        analysis: Analysis,
-        rank_time_ms: int,
-    ) -> Record:
-        tenant, channel = here
-        seq = self._last_seqs.get(here, 0) + 1
-        self._last_seqs[here] = self.plan.last_seqs[here] = seq
-        state = MessageState.PARTIAL if message.is_partial else MessageState.LIVE
-        stored = StoredMessage(bare(message, channel), analysis, seq, rank_time_ms, state=state)
-        record = Record(stored, change.received_at_ms, message.sent_at_ms)
-        named = (tenant, channel, message.id)
-        self._records[named] = self.plan.inserted[named] = record
-        if message.dedupe_key:
-            self._holders[tenant, channel, message.dedupe_key] = Holder(message.id, gone=False)
-        if message.embeddings:
-            self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
-        return record
 
     # --- edit and recall ---------------------------------------------------------------------
 
@@ -294,8 +288,13 @@ class _Run:
         return Applied(members=tuple(changed.values()))
 
     def _see(self, here: Place, author: Author, at_ms: int) -> Member | None:
-        person = self._people.get((*here, author.id))
-        return self._put(here, person, people.seen_writing(person, author, at_ms))
+        named = (*here, author.id)
+        person = self._people.get(named)
+        after = people.seen_writing(person, author, at_ms)
+        if after is person:
+            return None
+        self._people[named] = self.plan.people[named] = after
+        return None if person is not None and person.member is after.member else after.member
 
     def _put(self, here: Place, before: Person | None, after: Person) -> Member | None:
         """Keep the person; return the member if others can see a difference."""

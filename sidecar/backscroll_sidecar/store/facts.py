@@ -7,6 +7,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import orjson
 
@@ -34,7 +35,6 @@ from backscroll_sidecar.ports import (
     TurnChange,
     VectorsChange,
 )
-from backscroll_sidecar.values import quick
 
 TURNS_PURGED_AT_ONCE = 16
 """Expired turns of its tenant that every kept turn removes: more than come in, and few enough for one commit."""
@@ -56,9 +56,7 @@ class OldRevision:
     edited_at_ms: int
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A stored message with what only the store knows of it. `edited_at_ms` belongs to the current revision."""
 
     stored: StoredMessage
@@ -73,9 +71,7 @@ class Record:
         yield from self.older
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(NamedTuple):
     """A member and when `member.name` was last seen to be the name."""
 
     member: Member
@@ -205,8 +201,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
         match change:
             case AppendChange():
                 needs.places[here] = None
-                for message in change.messages:
-                    _need_for_append(needs, here, message)
+                _need_for_append(needs, change)
             case EditChange():
                 needs.ids[tenant, channel, change.message.id] = None
             case RecallChange():
@@ -223,13 +218,16 @@ def needs_of(changes: Iterable[Change]) -> Needs:
     return needs
 
 
-def _need_for_append(needs: Needs, here: Place, message: Message) -> None:
-    tenant, channel = here
-    named = (tenant, channel, message.id)
-    needs.ids[named] = None
-    needs.people[tenant, channel, message.author.id] = None
-    if message.dedupe_key:
-        needs.dedupe_keys[tenant, channel, message.dedupe_key] = None
-    if message.reply is not None and message.reply.message_id != message.id:
-        needs.replying[named] = None
-        needs.parents[tenant, channel, message.reply.message_id] = None
+def _need_for_append(needs: Needs, change: AppendChange) -> None:
+    tenant, channel = place(change.key)
+    messages = change.messages
+    needs.ids.update(dict.fromkeys([(tenant, channel, message.id) for message in messages]))
+    for user_id in {message.author.id: None for message in messages}:
+        needs.people[tenant, channel, user_id] = None
+    for message in messages:
+        if message.dedupe_key:
+            needs.dedupe_keys[tenant, channel, message.dedupe_key] = None
+        reply = message.reply
+        if reply is not None and reply.message_id != message.id:
+            needs.replying[tenant, channel, message.id] = None
+            needs.parents[tenant, channel, reply.message_id] = None

@@ -18,8 +18,10 @@ def seen_writing(person: Person | None, author: Author, at_ms: int) -> Person:
     """
     if person is None:
         return Person(Member(author.id, author.name, kind=author.kind), at_ms)
-    member = person.member
-    named_at_ms = person.named_at_ms
+    member, named_at_ms = person.member, person.named_at_ms
+    if at_ms >= named_at_ms and author.name == member.name and author.kind is member.kind:
+        # Nearly every message: the name is as it was, and known to be so a little later.
+        return person if at_ms == named_at_ms or not author.name else Person(member, at_ms)
     if at_ms < named_at_ms:
         member = _with_older_name(member, author.name)
     else:

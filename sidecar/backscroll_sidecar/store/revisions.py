@@ -50,7 +50,7 @@ def emptied(record: Record) -> Record:
         ),
         state=MessageState.RECALLED,
     )
-    return replace(record, stored=recalled, older=older)
+    return record._replace(stored=recalled, older=older)
 
 
 def is_known_edit(record: Record, change: EditChange) -> bool:

@@ -125,28 +125,16 @@ def encode_record(tenant: str, record: Record) -> Row:
     stored = record.stored
     message = stored.message
     author, reply = message.author, message.reply
-    edge = ("", 0, -1) if reply is None else (
-        reply.message_id, int(reply.kind), int(reply.inferred),
-    )  # fmt: skip
+    if reply is None:
+        parent, reply_kind, inferred = "", 0, -1
+    else:
+        parent, reply_kind, inferred = reply.message_id, int(reply.kind), int(reply.inferred)
     return (
-        tenant,
-        message.channel,
-        stored.seq,
-        message.id,
-        author.id,
-        author.name,
-        int(author.kind),
-        int(message.role),
-        message.sent_at_ms,
-        stored.rank_time_ms,
-        record.received_at_ms,
-        message.thread_id,
-        message.session_id,
-        *edge,
-        message.dedupe_key,
-        record.edited_at_ms,
-        *encode_content(stored),
-    )
+        tenant, message.channel, stored.seq, message.id, author.id, author.name, int(author.kind),
+        int(message.role), message.sent_at_ms, stored.rank_time_ms, record.received_at_ms,
+        message.thread_id, message.session_id, parent, reply_kind, inferred, message.dedupe_key,
+        record.edited_at_ms, *encode_content(stored),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
@@ -167,19 +155,21 @@ def _enums(
 
 def _encode_details(stored: StoredMessage) -> str:
     message, analysis = stored.message, stored.analysis
+    parts, found = message.parts, analysis.reply
+    is_plain = len(parts) == 1 and type(parts[0]) is TextPart and parts[0].text == analysis.text
+    as_sent = found is message.reply or found == message.reply
+    if is_plain and as_sent and not message.mentions and not analysis.mention_ids:
+        return ""
     details: dict[str, Any] = {}
-    parts = message.parts
-    plain = len(parts) == 1 and type(parts[0]) is TextPart and parts[0].text == analysis.text
-    if not plain:
+    if not is_plain:
         details["parts"] = encode_parts(parts)
     if message.mentions:
         details["mentions"] = encode_mentions(message.mentions)
     if analysis.mention_ids:
         details["mention_ids"] = analysis.mention_ids
-    if analysis.reply != message.reply:
-        found = analysis.reply
+    if not as_sent:
         details["reply"] = found and [found.message_id, int(found.kind), found.inferred]
-    return orjson.dumps(details).decode() if details else ""
+    return orjson.dumps(details).decode()
 
 
 def _decode_details(
