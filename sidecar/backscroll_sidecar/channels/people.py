@@ -146,8 +146,7 @@ class People:
         known = self._by_name.setdefault(folded, user_id)
         if known is not user_id and known != user_id:
             self._by_name[folded] = AMBIGUOUS
-        if len(folded) > self.longest_name_chars:
-            self.longest_name_chars = len(folded)
+        self.longest_name_chars = max(self.longest_name_chars, len(folded))
         parts = (folded,) if folded.isalnum() else {folded, *_NAME_PART.findall(folded)}
         for part in parts:
             if len(part) > 1:

@@ -196,7 +196,9 @@ def test_a_fragment_is_the_message_as_sent_but_for_its_vectors() -> None:
     st.text(st.characters(codec="utf-8"), max_size=200),
     st.text(st.characters(codec="utf-8"), min_size=1, max_size=3),
     st.integers(0, 2**50),
-    st.sets(st.sampled_from(["reply", "empty_reply", "thread", "session", "mentions", "dedupe_key", "partial", "parts", "nobody"])),
+    st.sets(st.sampled_from(
+        ["reply", "empty_reply", "thread", "session", "mentions", "dedupe_key", "partial", "parts", "nobody"]
+    )),
     st.sampled_from(Role),
     st.sampled_from(AuthorKind),
 )  # fmt: skip
@@ -208,7 +210,7 @@ def test_a_fragment_is_what_protobuf_writes(
         name, "g", Author("" if "nobody" in more else name, name, kind),
         (TextPart(text),) * (2 if "parts" in more else 1), sent_at_ms, role,
         "t" if "thread" in more else "", "s" if "session" in more else "",
-        Reply("" if "empty_reply" in more else name, ReplyKind.THREAD, True) if more & {"reply", "empty_reply"} else None,
+        Reply("" if "empty_reply" in more else name, ReplyKind.THREAD, "parts" in more) if "reply" in more else None,
         (Mention("u", "n", 0, 1),) if "mentions" in more else (), (),
         "d" if "dedupe_key" in more else "", "partial" in more,
     )  # fmt: skip
