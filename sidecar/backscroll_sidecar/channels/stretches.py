@@ -27,8 +27,8 @@ def rows_for_segment(
     """The rows of the segment to write next, in order of arrival; None when there is nothing worth one.
 
     From where no segment holds `least` rows in a row on: up to twice `merged` times `full`, if there are half of that,
-    or else at most `full`; a shorter segment right before them is made again with them. Else those of `merged` segments
-    of `full` rows in a row.
+    or else at most `full`; a shorter segment right before them is made again with them. Else those of `merged`
+    segments of `full` rows in a row.
 
     Parameters
     ----------

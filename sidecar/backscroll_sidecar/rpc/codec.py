@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from backscroll.v1 import history_pb2 as pb
-from backscroll_sidecar.domain import Message, MessageState, StoredMessage
+from backscroll.v1 import message_pb2
+from backscroll_sidecar.domain import (
+    Author,
+    AuthorKind,
+    Message,
+    MessageState,
+    Reply,
+    ReplyKind,
+    Role,
+    StoredMessage,
+    TextPart,
+)
 from backscroll_sidecar.rpc.enums import MESSAGE_TYPE_NUMBERS
 from backscroll_sidecar.rpc.translate_messages import message_to_proto, reply_to_proto
-from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
+from backscroll_sidecar.rpc.wire import LENGTH, VARINT, lengthed, tag, varint
+
+KEPT_SPEAKERS = 1_024
+"""Who spoke where, encoded: the people of a few rooms."""
 
 _MESSAGE_TAG = tag(pb.StoredMessage, "message", LENGTH)
+_ID = tag(message_pb2.Message, "id", LENGTH)
+_PARTS = tag(message_pb2.Message, "parts", LENGTH)
+_TEXT_PART = tag(message_pb2.Part, "text", LENGTH)
+_TEXT = tag(message_pb2.TextPart, "text", LENGTH)
+_SENT_AT = tag(message_pb2.Message, "sent_at_ms", VARINT)
+_REPLY_TO = tag(message_pb2.Reply, "message_id", LENGTH)
+_REPLY = tag(message_pb2.Message, "reply", LENGTH)
 
 
 class WireCodec:
@@ -24,9 +46,65 @@ class WireCodec:
     def encode(self, stored: StoredMessage) -> bytes:
         """Serialise the current revision as `backscroll.v1.Message`; a recalled one without its content."""
         message = _visible(stored)
+        if text := _only_text(message):
+            return _plain(message, text)
         if message.embeddings:
             message = replace(message, embeddings=())
         return message_to_proto(message).SerializeToString()
+
+
+def _only_text(message: Message) -> str:
+    """The text of a message that has nothing beside it but a reply, as nearly all; empty for others."""
+    more = message.mentions or message.dedupe_key or message.is_partial
+    if more or len(message.parts) != 1 or message.sent_at_ms <= 0 or not message.id:
+        return ""
+    if message.reply is not None and not message.reply.message_id:
+        return ""
+    (part,) = message.parts
+    return part.text if isinstance(part, TextPart) else ""
+
+
+def _plain(message: Message, text: str) -> bytes:
+    """What `message_to_proto` serialises to, field by field: a third of the time."""
+    message_id, said = message.id.encode(), lengthed(_TEXT, text.encode())
+    author = message.author
+    speaker = _speaker(
+        message.channel, message.thread_id, message.session_id, message.role,
+        author.id, author.name, author.kind,
+    )  # fmt: skip
+    fields = (
+        _ID, varint(len(message_id)), message_id, speaker,
+        lengthed(_PARTS, lengthed(_TEXT_PART, said)), _SENT_AT, varint(message.sent_at_ms),
+    )  # fmt: skip
+    if message.reply is None:
+        return b"".join(fields)
+    reply = message.reply
+    edge = lengthed(_REPLY_TO, reply.message_id.encode()) + _edge(reply.kind, reply.inferred)
+    return b"".join((*fields, lengthed(_REPLY, edge)))
+
+
+@lru_cache
+def _edge(kind: ReplyKind, inferred: bool) -> bytes:
+    """What follows the id in a reply."""
+    return reply_to_proto(Reply("", kind, inferred)).SerializeToString()
+
+
+@lru_cache(maxsize=KEPT_SPEAKERS)
+def _speaker(
+    channel: str,
+    thread_id: str,
+    session_id: str,
+    role: Role,
+    user_id: str,
+    name: str,
+    kind: AuthorKind,
+) -> bytes:
+    """The fields between the id and the parts."""
+    author = Author(user_id, name, kind)
+    said = Message(
+        "", channel, author, (), 0, role=role, thread_id=thread_id, session_id=session_id
+    )
+    return message_to_proto(said).SerializeToString()
 
 
 def encode_stored(stored: StoredMessage) -> bytes:
