@@ -23,7 +23,6 @@ from backscroll_scoring.index import (
     VectorRows,
     normalised,
     padded,
-    sign_words,
 )
 
 DIMS, LIMIT, QUERIES = 512, 20, 40
@@ -51,7 +50,7 @@ def index_of(kind: str, rows: VectorRows, made: NDArray[np.float32]) -> VectorIn
     if kind == "exact":
         return exact
     centre = padded(made[:1_024].mean(axis=0, keepdims=True))[0]
-    signs = ScanIndex(rows, slots, Signs(sign_words(padded(made), centre), centre))
+    signs = ScanIndex(rows, slots, Signs.of(padded(made), centre))
     if kind == "signs":
         return signs
     graph = hnsw.Graph.build(made, np.arange(n, dtype=np.int64))

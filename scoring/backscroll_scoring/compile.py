@@ -6,7 +6,8 @@ are. Compiled code is kept in ``NUMBA_CACHE_DIR`` (numba reads it when it is fir
 beside the source.
 
 The cache knows a kernel by its own file alone. So a kernel calls nothing compiled in another file,
-and whoever changes this file, or a constant that a kernel imports, deletes the cache.
+and whoever changes this file, `intrinsics`, or a constant that a kernel imports, deletes the
+cache.
 """
 
 from __future__ import annotations

@@ -13,10 +13,11 @@ import numpy as np
 
 from . import kernels_vectors, reference_vectors
 from .arrays import Bool, Float32, Int8, Int32, Int64, UInt64, require
-from .kernels_vectors import BLOCK, EXACT, NO_DIRECTION
+from .intrinsics import BLOCK, WORDS
+from .kernels_vectors import EXACT, NO_DIRECTION
 
-SIGN_RERANK_SHARE = 0.005
-SIGN_RERANK_LEAST = 300
+SIGN_RERANK_SHARE = 0.0025
+SIGN_RERANK_LEAST = 256
 """Rows looked at exactly behind the signs: recall@20 >= .98 on real vectors (bench/test_vectors.py)."""
 
 
@@ -73,30 +74,55 @@ def padded(vectors: Float32) -> Float32:
     return np.pad(vectors, ((0, 0), (0, missing))) if missing else vectors
 
 
-def sign_words(vectors: Float32, centre: Float32) -> UInt64:
-    """uint64[p / 64, n]: bit i of word w of a row says whether ``vectors[:, 64 w + i] > centre[64 w + i]``.
-
-    Word by word, since that is how they are compared: the same word of many rows at once.
-    """
-    bits = np.packbits(vectors > centre, axis=1, bitorder="little")
-    words = bits.view(np.dtype(np.uint64).newbyteorder("<")).astype(np.uint64)
-    return np.ascontiguousarray(words.T)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Signs:
-    """The sign bits of rows.
+    """The sign bits of rows, dimension by dimension: a question looks at those of some dimensions only.
 
     Attributes
     ----------
-    words : uint64[w, >= n]
-        As `sign_words` makes them.
-    centre : float32[64 w]
+    planes : uint64[p + 1, w], w a multiple of 8
+        Bit i of word w of plane d says whether value d of row 64 w + i is above the centre's. The last plane is empty.
+    centre : float32[p]
         Real embeddings share a large common part, which would decide most signs: it is taken away first.
     """
 
-    words: UInt64
+    planes: UInt64
     centre: Float32
+
+    @staticmethod
+    def empty(centre: Float32, capacity: int) -> Signs:
+        """Room for so many rows, aligned so that no vector of words lies across two cache lines."""
+        words = -(-capacity // (BLOCK * WORDS)) * WORDS
+        size = (len(centre) + 1) * words
+        spare = np.zeros(size + WORDS, np.uint64)
+        start = -spare.ctypes.data % (8 * WORDS) // 8
+        return Signs(spare[start : start + size].reshape(len(centre) + 1, words), centre)
+
+    @staticmethod
+    def of(vectors: Float32, centre: Float32) -> Signs:
+        """The signs of float32[n, p]."""
+        signs = Signs.empty(centre, len(vectors))
+        signs.add(0, vectors)
+        return signs
+
+    def add(self, start: int, vectors: Float32) -> None:
+        """Set the bits of float32[k, p], the rows from ``start`` on.
+
+        Who searches the rows before them may go on meanwhile: no bit of theirs changes.
+        """
+        first, stop = start // BLOCK, -(-(start + len(vectors)) // BLOCK)
+        above = np.zeros(((stop - first) * BLOCK, vectors.shape[1]), np.bool_)
+        above[start - first * BLOCK :][: len(vectors)] = vectors > self.centre
+        bits = np.ascontiguousarray(np.packbits(above, axis=0, bitorder="little").T)
+        self.planes[:-1, first:stop] |= bits.view(np.dtype(np.uint64).newbyteorder("<"))
+
+    def with_room(self, capacity: int) -> Signs:
+        """These, or a copy with room for so many rows."""
+        if capacity <= self.planes.shape[1] * BLOCK:
+            return self
+        grown = Signs.empty(self.centre, capacity)
+        grown.planes[:, : self.planes.shape[1]] = self.planes
+        return grown
 
 
 NO_SIGNS = Signs(np.empty((0, 0), np.uint64), np.empty(0, np.float32))
@@ -167,7 +193,7 @@ class ScanIndex:
     ) -> tuple[Int8, Float32, UInt64, Float32, Int32, Float32, Int64, int, float]:
         rows, signs = self.rows, self.signs
         return (
-            *(rows.codes, rows.scales, signs.words, signs.centre, self.slot_of),
+            *(rows.codes, rows.scales, signs.planes, signs.centre, self.slot_of),
             *(query, seqs, SIGN_RERANK_LEAST, SIGN_RERANK_SHARE),
         )
 

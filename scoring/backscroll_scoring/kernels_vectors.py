@@ -1,18 +1,9 @@
-"""The compiled search among vectors. See `reference_vectors` for what is computed.
-
-`_row_dot` is written for LLVM's vectors of numbers, which fit any processor: it cuts them into the widest ones there
-are. What it adds first are whole numbers, what then is left is added in a fixed order: every processor gets the same.
-"""
+"""The compiled search among vectors. See `reference_vectors` for what is computed."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba as nb
 import numpy as np
-from numba import config
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from .arrays import Bool, Float32, Int8, Int16, Int32, Int64, UInt64
 from .compile import (
@@ -28,109 +19,30 @@ from .compile import (
     helper,
     kernel,
 )
+from .intrinsics import (
+    BLOCK,
+    LOW_LEVELS,
+    TOGETHER,
+    WORDS,
+    add_planes,
+    bit_count,
+    dot,
+    fetch,
+    spread,
+)
 
-ir: Any = cgutils.ir  # type: ignore[attr-defined] # of llvmlite, which numba is made on
-
-BLOCK = 64
-"""Dimensions that share one scale; one word of sign bits."""
-LANES = 32
-"""Products that are made at once."""
 QUERY_STEPS = np.float32(32_767)
+AHEAD = 8
+"""Rows that are fetched before they are needed."""
+ONE, ALL = np.uint64(1), np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 NO_DIRECTION, INEXACT, EXACT = -1, 0, 1
 NO_SLOT = -1
-CLEAR = 0.6
+CLEAR = 1.0
 """A question's sign counts where it is this much of the mean distance from the centre away: the other signs are as good
-as drawn by lot, and without them half as many rows behind find as much (recall@20 .99 for .99 with 300 for 600)."""
+as drawn by lot. Rows behind the signs for recall@20 .98 of 10,000, 30,000, 90,000 real ones: 126, 143, 164; with every
+sign 167, 219, 281 (with .75: 105, 129, 159, but a third more signs to read; with 1.4: 166, 206, 269)."""
 EXACT_TIMES = 2
 """Signs save nothing where this many times the rows behind them are all there are."""
-
-
-@intrinsic
-def _ctpop(typing_context: Any, word: Any) -> Any:  # noqa: ANN401, ARG001
-    """Count the set bits of a word: one machine instruction, which LLVM also has for vectors."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401, ARG001
-        return builder.ctpop(arguments[0])
-
-    return word(word), generate
-
-
-def _plain_bit_count(word: np.uint64) -> int:
-    return int(word).bit_count()
-
-
-@intrinsic
-def _vector_dot(
-    typing_context: Any,  # noqa: ANN401, ARG001
-    codes: Any,  # noqa: ANN401
-    scales: Any,  # noqa: ANN401
-    row: Any,  # noqa: ANN401, ARG001
-    query: Any,  # noqa: ANN401
-    query_scales: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """See `_plain_dot`. Products of 8 and 16 bits are added in pairs: one instruction on every x86-64."""
-    i32, f32 = ir.IntType(32), ir.FloatType()
-    wide = ir.VectorType(i32, LANES)
-
-    def part(builder: Any, of: Any, first: int, count: int, step: int = 1) -> Any:  # noqa: ANN401
-        places = list(range(first, first + count * step, step))
-        return builder.shuffle_vector(of, of, ir.Constant(ir.VectorType(i32, count), places))
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        zero, half = context.get_constant(nb.intp, 0), LANES // 2
-
-        def pointer(which: int, *places: Any) -> Any:  # noqa: ANN401
-            array_type = signature.args[which]
-            array = context.make_array(array_type)(context, builder, arguments[which])
-            return cgutils.get_item_pointer(context, builder, array_type, array, places)
-
-        def loaded(first: Any, start: int, bits: int) -> Any:  # noqa: ANN401
-            at = builder.gep(first, [context.get_constant(nb.intp, start)])
-            narrow = ir.VectorType(ir.IntType(bits), LANES).as_pointer()
-            return builder.sext(builder.load(builder.bitcast(at, narrow), align=bits // 8), wide)
-
-        row_at = arguments[2]
-        floats = ir.VectorType(f32, half)
-        total = cgutils.alloca_once_value(builder, ir.Constant(floats, [0.0] * half))
-        shape = context.make_array(signature.args[4])(context, builder, arguments[4]).shape
-        with cgutils.for_range(builder, builder.extract_value(shape, 0)) as loop:
-            block = loop.index
-            ours, theirs = pointer(0, row_at, block, zero), pointer(3, block, zero)
-            whole = ir.Constant(ir.VectorType(i32, half), [0] * half)
-            for start in range(0, BLOCK, LANES):
-                products = builder.mul(loaded(ours, start, 8), loaded(theirs, start, 16))
-                pairs = [part(builder, products, first, half, 2) for first in (0, 1)]
-                whole = builder.add(whole, builder.add(*pairs))
-            scale = builder.fmul(
-                builder.load(pointer(1, row_at, block)), builder.load(pointer(4, block))
-            )
-            one = builder.insert_element(
-                ir.Constant(floats, ir.Undefined), scale, ir.Constant(i32, 0)
-            )
-            places = ir.Constant(ir.VectorType(i32, half), [0] * half)
-            scaled = builder.fmul(
-                builder.sitofp(whole, floats), builder.shuffle_vector(one, one, places)
-            )
-            builder.store(builder.fadd(builder.load(total), scaled), total)
-        rest = builder.load(total)
-        while half > 1:
-            half //= 2
-            rest = builder.fadd(part(builder, rest, 0, half), part(builder, rest, half, half))
-        return builder.extract_element(rest, ir.Constant(i32, 0))
-
-    return nb.float32(codes, scales, nb.intp, query, query_scales), generate
-
-
-def _plain_dot(
-    codes: Int8, scales: Float32, row: int, query: Int16, query_scales: Float32
-) -> np.float32:
-    """Dot product of a row with the query: of each block a whole number, times both scales."""
-    whole = (codes[row].astype(np.int32) * query).sum(axis=1)
-    return np.float32((whole * (scales[row] * query_scales)).sum())
-
-
-_bit_count: Any = _plain_bit_count if config.DISABLE_JIT else _ctpop  # type: ignore[attr-defined]
-_dot: Any = _plain_dot if config.DISABLE_JIT else _vector_dot  # type: ignore[attr-defined]
 
 
 @helper
@@ -172,104 +84,190 @@ def _query_codes(unit: Float32) -> tuple[Int16, Float32]:
 
 
 @helper
-def _sign_words(unit: Float32, centre: Float32, dims: int) -> tuple[UInt64, UInt64]:
-    """uint64[w] twice: the question's signs, as `index.sign_words`, and the dimensions in which they are clear."""
-    mean = 0.0
+def _clear_dims(unit: Float32, centre: Float32, dims: int) -> tuple[Int32, UInt64, int]:
+    """int32[k], uint64[k], how many: dimensions in which the question's sign is clear, and that sign in every bit.
+
+    Filled up to a multiple of `TOGETHER` with the plane behind the last dimension, which is empty.
+    """
+    mean, count = 0.0, 0
     for i in range(unit.shape[0]):
-        mean += abs(unit[i] - centre[i]) / dims
-    signs = np.zeros(unit.shape[0] // BLOCK, np.uint64)
-    clear = np.zeros(unit.shape[0] // BLOCK, np.uint64)
+        mean += abs(unit[i] - centre[i])
+    which = np.full(unit.shape[0] + TOGETHER, unit.shape[0], np.int32)
+    signs = np.zeros(unit.shape[0] + TOGETHER, np.uint64)
     for i in range(unit.shape[0]):
-        away, word, bit = unit[i] - centre[i], i // BLOCK, np.uint64(i % BLOCK)
-        signs[word] |= np.uint64(away > 0) << bit
-        clear[word] |= np.uint64(abs(away) > CLEAR * mean) << bit
-    return signs, clear
+        away = unit[i] - centre[i]
+        which[count] = i
+        signs[count] = ALL if away > 0 else np.uint64(0)
+        count += abs(away) > CLEAR * mean / dims
+    filled = (count + TOGETHER - 1) // TOGETHER * TOGETHER
+    which[count], signs[count] = unit.shape[0], np.uint64(0)
+    return which[:filled], signs[:filled], count
 
 
 @helper
-def _differing(signs: UInt64, query: UInt64, clear: UInt64, n: int) -> Int16:
-    """int16[n]: how many clear sign bits of each slot are not the query's. Words by fours: half the time."""
-    out, words, first = np.zeros(n, np.int16), signs.shape[0], 0
-    while words - first >= 4:
-        a, b, c, d = signs[first], signs[first + 1], signs[first + 2], signs[first + 3]
-        qa, qb, qc, qd = query[first], query[first + 1], query[first + 2], query[first + 3]
-        ca, cb, cc, cd = clear[first], clear[first + 1], clear[first + 2], clear[first + 3]
-        for slot in range(n):
-            low = _bit_count((a[slot] ^ qa) & ca) + _bit_count((b[slot] ^ qb) & cb)
-            high = _bit_count((c[slot] ^ qc) & cc) + _bit_count((d[slot] ^ qd) & cd)
-            out[slot] += np.int16(low + high)
-        first += 4
-    for word in range(first, words):
-        a, qa, ca = signs[word], query[word], clear[word]
-        for slot in range(n):
-            out[slot] += np.int16(_bit_count((a[slot] ^ qa) & ca))
-    return out
+def _differing(planes: UInt64, words: int, unit: Float32, centre: Float32, dims: int) -> UInt64:
+    """uint64[l, words]: how many clear sign bits of each slot are not the query's.
+
+    Bit by bit: bit i of word w of level l is bit l of the number of slot 64 w + i.
+    """
+    which, signs, count = _clear_dims(unit, centre, dims)
+    levels = LOW_LEVELS
+    while count >> levels:
+        levels += 1
+    counts = np.zeros((levels, words), np.uint64)
+    for first in range(0, which.shape[0], TOGETHER):
+        add_planes(counts, planes, which, signs, first)
+    return counts
 
 
 @helper
-def _slots(seqs: Int64, slot_of: Int32, n: int) -> tuple[Int32, int]:
-    """int32[m]: the slot of each message, -1 without one below ``n``; and how many have one."""
-    m, numbers, known = seqs.shape[0], slot_of.shape[0], np.intp(0)
-    slots = np.empty(m, np.int32)
-    first = seqs[0] if m else np.int64(0)
-    in_a_row = 0 <= first <= numbers - m
-    for place in range(m):
-        in_a_row &= seqs[place] == first + place
-    if in_a_row:  # the usual case, in a third of the time
-        slots[:] = slot_of[first : first + m]
-    else:
-        for place in range(m):
-            seq = seqs[place]
-            slots[place] = slot_of[seq] if 0 <= seq < numbers else np.int32(NO_SLOT)
-    for place in range(m):
-        slot = slots[place] if slots[place] < n else np.int32(NO_SLOT)
-        slots[place] = slot
-        known += slot >= 0
-    return slots, int(known)
+def _within(counts: UInt64, asked: UInt64, limit: int) -> UInt64:
+    """uint64[words]: the slots asked about that differ least; whole distances while they fit the limit, at least one.
 
-
-@helper
-def _distances(
-    slots: Int32, n: int, signs: UInt64, unit: Float32, centre: Float32, dims: int, counts: Int32
-) -> Int16:
-    """int16[m]: how far each place's signs are from the query's, -1 without a slot; ``counts[d]`` of those d away."""
-    query, clear = _sign_words(unit, centre, dims)
-    of_slots = _differing(signs, query, clear, n)
-    distances = np.empty(slots.shape[0], np.int16)
-    for place in range(slots.shape[0]):
-        slot = slots[place]
-        if slot >= 0:
-            distance = of_slots[slot]
-            counts[distance] += 1
-            distances[place] = distance
+    From the highest bit down, as in a bit-sliced index (O'Neil and Quass, "Improved query performance with variant
+    indexes", 1997).
+    """
+    words, taken = counts.shape[1], np.int64(0)
+    below, equal = np.zeros_like(asked), asked.copy()
+    for level in range(counts.shape[0] - 1, -1, -1):
+        bit, zeros = counts[level], np.int64(0)
+        for word in range(words):
+            zeros += np.int64(bit_count(equal[word] & ~bit[word]))
+        if taken + zeros <= limit:
+            taken += zeros
+            for word in range(words):
+                below[word] |= equal[word] & ~bit[word]
+                equal[word] &= bit[word]
         else:
-            distances[place] = -1
-    return distances
+            for word in range(words):
+                equal[word] &= ~bit[word]
+    return below if taken else equal
+
+
+@helper
+def _slots(seqs: Int64, slot_of: Int32, n: int) -> tuple[Int32, Int32]:
+    """int32[c] and int32[o, 64]: where places have their vectors, by chunks of 64 places.
+
+    A full chunk whose slots lie in a row below ``n``, as they usually do, is the first one of them: a tenth of the
+    work. Any other one is -1 - its row of the second array, which has each slot, -1 without one.
+    """
+    m, numbers, odd = seqs.shape[0], slot_of.shape[0], 0
+    chunks = np.empty((m + BLOCK - 1) // BLOCK, np.int32)
+    for chunk in range(chunks.shape[0]):
+        start, row = chunk * BLOCK, np.int32(NO_SLOT)
+        first = seqs[start]
+        if start + BLOCK <= m and 0 <= first <= numbers - BLOCK:
+            row, strays = slot_of[first], np.int64(0)
+            for i in range(BLOCK):
+                strays |= seqs[start + i] ^ (first + i)
+            for i in range(BLOCK):
+                strays |= slot_of[first + i] ^ np.int32(row + np.int32(i))
+            if strays != 0 or row + BLOCK > n:
+                row = np.int32(NO_SLOT)
+        if row < 0:
+            odd += 1
+            row = np.int32(-odd)
+        chunks[chunk] = row
+    slots = np.full((odd, BLOCK), NO_SLOT, np.int32)
+    for chunk in range(chunks.shape[0]):
+        for place in range(chunk * BLOCK, min(m, (chunk + 1) * BLOCK) if chunks[chunk] < 0 else 0):
+            seq = seqs[place]
+            slot = slot_of[seq] if 0 <= seq < numbers else np.int32(NO_SLOT)
+            slots[-1 - chunks[chunk], place % BLOCK] = slot if slot < n else np.int32(NO_SLOT)
+    return chunks, slots
+
+
+@helper
+def _bits(chunks: Int32, slots: Int32, words: int) -> tuple[UInt64, int]:
+    """uint64[words + 1]: the slots of all places, a bit each; and how many."""
+    bits, known = np.zeros(words + 1, np.uint64), 0
+    for row in chunks:
+        if row >= 0:
+            word, shift = row // BLOCK, np.uint64(row % BLOCK)
+            bits[word] |= ALL << shift
+            bits[word + 1] |= (ALL >> ONE) >> (np.uint64(BLOCK - 1) - shift)
+            known += BLOCK
+        else:
+            for slot in slots[-1 - row]:
+                if slot >= 0:
+                    bits[slot // BLOCK] |= ONE << np.uint64(slot % BLOCK)
+                    known += 1
+    return bits, known
+
+
+@helper
+def _places(bits: UInt64, chunks: Int32, slots: Int32) -> tuple[Int32, Int32]:
+    """int32[k] twice: the places whose slots' bits are set, ascending, and these slots."""
+    count, found = np.int64(0), 0
+    for word in bits:
+        count += np.int64(bit_count(word))
+    near, of_near = np.empty(count, np.int32), np.empty(count, np.int32)
+    for chunk in range(chunks.shape[0]):
+        start, row = chunk * BLOCK, chunks[chunk]
+        if row >= 0:
+            word, shift = row // BLOCK, np.uint64(row % BLOCK)
+            left = bits[word] >> shift | (bits[word + 1] << ONE) << (np.uint64(BLOCK - 1) - shift)
+            while left:
+                bit = np.int32(bit_count((left & (~left + ONE)) - ONE))
+                near[found], of_near[found] = start + bit, row + bit
+                found += 1
+                left &= left - ONE
+        else:
+            for i in range(BLOCK):
+                slot = slots[-1 - row, i]
+                if slot >= 0 and bits[slot // BLOCK] >> np.uint64(slot % BLOCK) & ONE:
+                    near[found], of_near[found] = start + i, slot
+                    found += 1
+    return near, of_near
 
 
 @helper
 def _looked_at(
-    slots: Int32, known: int, distances: Int16, counts: Int32, limit: int
-) -> tuple[Int32, int]:
-    """int32[>= k]: the places that are looked at exactly, ascending, and k. Without distances: all that have a slot."""
-    farthest, within = -1, 0
-    while farthest + 1 < counts.shape[0] and (
-        within == 0 or within + counts[farthest + 1] <= limit
-    ):
-        farthest += 1
-        within += counts[farthest]
-    by_signs = distances.shape[0] > 0
-    near, found = np.empty(within if by_signs else known, np.int32), 0
-    for place in range(slots.shape[0]):
-        if slots[place] >= 0 and (not by_signs or distances[place] <= farthest):
-            near[found] = place
-            found += 1
-    return near, found
+    planes: UInt64,
+    centre: Float32,
+    n: int,
+    chunks: Int32,
+    slots: Int32,
+    unit: Float32,
+    dims: int,
+    least: int,
+    share: float,
+) -> tuple[Int32, Int32, int, UInt64]:
+    """Places that are looked at exactly, ascending, and their slots; how many have one; the distances, if needed."""
+    words = (n + BLOCK * WORDS - 1) // (BLOCK * WORDS) * WORDS
+    bits, known = _bits(chunks, slots, words)
+    counts = np.empty((0, 0), np.uint64)
+    if planes.shape[0] > 0 and known > EXACT_TIMES * least:
+        counts = _differing(planes, words, unit, centre, dims)
+        bits = _within(counts, bits, max(least, int(known * share)))
+    near, of_near = _places(bits, chunks, slots)
+    return near, of_near, known, counts
 
 
 @helper
-def _falling_line(distances: Int16, near: Int32, exact: Float32, words: int) -> Float32:
-    """float32[64 w + 1]: the similarity expected at each distance: a falling line through what is known exactly."""
+def _distances(counts: UInt64, n: int) -> Int16:
+    """int16[>= n]: how far the signs of each slot are from the query's."""
+    words = (n + BLOCK - 1) // BLOCK
+    out = np.empty(words * BLOCK, np.int16)
+    for word in range(words):
+        spread(counts, word, out)
+    return out
+
+
+@helper
+def _exact(codes: Int8, scales: Float32, slots: Int32, unit: Float32) -> Float32:
+    """float32[k]: the dot product of each slot with the query."""
+    query, query_scales = _query_codes(unit)
+    values, last = np.empty(slots.shape[0], np.float32), slots.shape[0] - 1
+    for i in range(slots.shape[0]):
+        fetch(codes, slots[min(i + AHEAD, last)])
+        values[i] = dot(codes, scales, slots[i], query, query_scales)
+    return values
+
+
+@helper
+def _falling_line(distances: Int16, near: Int32, exact: Float32, levels: int) -> Float32:
+    """float32[2 ** l]: the similarity expected at each distance: a falling line through what is known exactly."""
     count = exact.shape[0]
     x_mean, y_mean, lowest = 0.0, 0.0, exact[0]
     for i in range(count):
@@ -282,11 +280,26 @@ def _falling_line(distances: Int16, near: Int32, exact: Float32, words: int) -> 
         spread += x * x
         together += x * exact[i]
     slope = min(0.0, together / max(spread, 1.0))
-    line = np.empty(words * BLOCK + 1, np.float32)
+    line = np.empty(1 << levels, np.float32)
     for distance in range(line.shape[0]):
         value = y_mean + slope * (distance - x_mean)
         line[distance] = min(max(value, -1.0), np.float64(lowest))
     return line
+
+
+@helper
+def _estimate(
+    line: Float32, distances: Int16, chunks: Int32, slots: Int32, values: Float32, has_one: Bool
+) -> None:
+    """Fill in what every place's distance lets expect, 0 without a slot."""
+    for chunk in range(chunks.shape[0]):
+        start, row = chunk * BLOCK, chunks[chunk]
+        for i in range(BLOCK if row >= 0 else 0):
+            values[start + i], has_one[start + i] = line[distances[row + i]], True
+        for i in range(min(BLOCK, values.shape[0] - start) if row < 0 else 0):
+            slot = slots[-1 - row, i]
+            has_one[start + i] = slot >= 0
+            values[start + i] = line[distances[slot]] if slot >= 0 else np.float32(0.0)
 
 
 @kernel(
@@ -299,7 +312,7 @@ def _falling_line(distances: Int16, near: Int32, exact: Float32, words: int) -> 
 def nearest(
     codes: Int8,
     scales: Float32,
-    signs: UInt64,
+    planes: UInt64,
     centre: Float32,
     slot_of: Int32,
     query: Float32,
@@ -314,15 +327,13 @@ def nearest(
     unit = _unit(query, codes.shape[1])
     if unit.shape[0] == 0:
         return NO_DIRECTION, 0
-    slots, known = _slots(seqs, slot_of, n)
-    distances, counts = np.empty(0, np.int16), np.zeros(signs.shape[0] * BLOCK + 1, np.int32)
-    if signs.shape[0] > 0 and known > EXACT_TIMES * least:
-        distances = _distances(slots, n, signs, unit, centre, query.shape[0], counts)
-    near, count = _looked_at(slots, known, distances, counts, max(least, int(known * share)))
-    query_codes, query_scales = _query_codes(unit)
-    limit, found = out.shape[0], 0
-    for i in range(count if limit else 0):
-        value = _dot(codes, scales, slots[near[i]], query_codes, query_scales)
+    chunks, slots = _slots(seqs, slot_of, n)
+    near, of_near, known, _ = _looked_at(
+        planes, centre, n, chunks, slots, unit, query.shape[0], least, share
+    )
+    exact, limit, found = _exact(codes, scales, of_near, unit), out.shape[0], 0
+    for i in range(near.shape[0] if limit else 0):
+        value = exact[i]
         if found == limit and value < values[limit - 1]:
             continue
         at = min(found, limit - 1)
@@ -331,7 +342,7 @@ def nearest(
             at -= 1
         values[at], out[at] = value, near[i]
         found = min(found + 1, limit)
-    return EXACT if count == known else INEXACT, found
+    return EXACT if near.shape[0] == known else INEXACT, found
 
 
 @kernel(
@@ -344,7 +355,7 @@ def nearest(
 def similarities(
     codes: Int8,
     scales: Float32,
-    signs: UInt64,
+    planes: UInt64,
     centre: Float32,
     slot_of: Int32,
     query: Float32,
@@ -359,23 +370,18 @@ def similarities(
     unit = _unit(query, codes.shape[1])
     if unit.shape[0] == 0:
         return NO_DIRECTION
-    slots, known = _slots(seqs, slot_of, n)
-    distances, counts = np.empty(0, np.int16), np.zeros(signs.shape[0] * BLOCK + 1, np.int32)
-    if signs.shape[0] > 0 and known > EXACT_TIMES * least:
-        distances = _distances(slots, n, signs, unit, centre, query.shape[0], counts)
-    near, count = _looked_at(slots, known, distances, counts, max(least, int(known * share)))
-    query_codes, query_scales = _query_codes(unit)
-    exact = np.empty(count, np.float32)
-    for i in range(count):
-        exact[i] = _dot(codes, scales, slots[near[i]], query_codes, query_scales)
-    for place in range(slots.shape[0]):
-        has_one[place] = slots[place] >= 0
-        values[place] = 0.0
-    if count < known:
-        line = _falling_line(distances, near, exact, signs.shape[0])
-        for place in range(slots.shape[0]):
-            if has_one[place]:
-                values[place] = line[distances[place]]
-    for i in range(count):
-        values[near[i]] = exact[i]
-    return EXACT if count == known else INEXACT
+    chunks, slots = _slots(seqs, slot_of, n)
+    near, of_near, known, counts = _looked_at(
+        planes, centre, n, chunks, slots, unit, query.shape[0], least, share
+    )
+    exact = _exact(codes, scales, of_near, unit)
+    if near.shape[0] < known:
+        distances = _distances(counts, n)
+        line = _falling_line(distances, of_near, exact, counts.shape[0])
+        _estimate(line, distances, chunks, slots, values, has_one)
+    else:
+        values[:] = 0.0
+        has_one[:] = False
+    for i in range(near.shape[0]):
+        values[near[i]], has_one[near[i]] = exact[i], True
+    return EXACT if near.shape[0] == known else INEXACT

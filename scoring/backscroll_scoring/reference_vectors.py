@@ -15,8 +15,8 @@ import math
 import numpy as np
 
 from .arrays import Bool, Float32, Int8, Int32, Int64, UInt64
+from .intrinsics import BLOCK
 from .kernels_vectors import (
-    BLOCK,
     CLEAR,
     EXACT,
     EXACT_TIMES,
@@ -59,7 +59,7 @@ def slots_of(seqs: Int64, slot_of: Int32, n: int) -> dict[int, int]:
 
 
 def sign_distances(
-    signs: UInt64, slots: dict[int, int], unit: list[float], centre: Float32, dims: int
+    planes: UInt64, slots: dict[int, int], unit: list[float], centre: Float32, dims: int
 ) -> dict[int, int]:
     """By place: how many of the slot's sign bits are not the query's, of those in which the query's are clear.
 
@@ -67,11 +67,15 @@ def sign_distances(
     """
     away = [value - float(middle) for value, middle in zip(unit, centre, strict=True)]
     mean = sum(map(abs, away)) / dims
-    clear = [(i // BLOCK, i % BLOCK, x > 0) for i, x in enumerate(away) if abs(x) > CLEAR * mean]
+    clear = [(i, x > 0) for i, x in enumerate(away) if abs(x) > CLEAR * mean]
     return {
-        place: sum((int(signs[word, slot]) >> bit & 1) != above for word, bit, above in clear)
+        place: sum(_bit(planes[i], slot) != above for i, above in clear)
         for place, slot in slots.items()
     }
+
+
+def _bit(plane: UInt64, slot: int) -> int:
+    return int(plane[slot // BLOCK]) >> slot % BLOCK & 1
 
 
 def looked_at(distances: dict[int, int], limit: int) -> list[int]:
@@ -107,7 +111,7 @@ def expected(
 def nearest(
     codes: Int8,
     scales: Float32,
-    signs: UInt64,
+    planes: UInt64,
     centre: Float32,
     slot_of: Int32,
     query: Float32,
@@ -123,9 +127,10 @@ def nearest(
     ----------
     codes : int8[n, b, 64]
     scales : float32[n, b]
-    signs : uint64[w, >= n]
-        Word by word. No words: every row is looked at exactly.
-    centre : float32[64 w]
+    planes : uint64[64 b + 1, w]
+        The signs of row 64 i + j of dimension d are bit j of ``planes[d, i]``; w is a multiple of 8 and the last plane
+        is empty. No planes: every row is looked at exactly.
+    centre : float32[64 b]
     slot_of : int32[]
         The slot of each message, -1 without a vector. A slot from n on is none.
     query : float32[<= 64 b]
@@ -143,7 +148,7 @@ def nearest(
     status, found : int
         EXACT when all were looked at, INEXACT, or NO_DIRECTION; and how many of `out` count.
     """
-    _, exact, status, _ = _looked(codes, scales, signs, centre, slot_of, query, seqs, least, share)
+    _, exact, status, _ = _looked(codes, scales, planes, centre, slot_of, query, seqs, least, share)
     order = sorted(exact, key=lambda place: (np.float32(exact[place]), place), reverse=True)
     order = order[: len(out)]
     out[: len(order)] = np.array(order, np.int32)
@@ -154,7 +159,7 @@ def nearest(
 def similarities(
     codes: Int8,
     scales: Float32,
-    signs: UInt64,
+    planes: UInt64,
     centre: Float32,
     slot_of: Int32,
     query: Float32,
@@ -172,7 +177,7 @@ def similarities(
         Whether the message has a vector.
     """
     every, exact, status, distances = _looked(
-        codes, scales, signs, centre, slot_of, query, seqs, least, share
+        codes, scales, planes, centre, slot_of, query, seqs, least, share
     )
     if status == NO_DIRECTION:
         return status
@@ -187,7 +192,7 @@ def similarities(
 def _looked(
     codes: Int8,
     scales: Float32,
-    signs: UInt64,
+    planes: UInt64,
     centre: Float32,
     slot_of: Int32,
     query: Float32,
@@ -201,8 +206,8 @@ def _looked(
         return {}, {}, NO_DIRECTION, {}
     slots, distances = slots_of(seqs, slot_of, len(codes)), {}
     near = list(slots)
-    if len(signs) and len(slots) > EXACT_TIMES * least:
-        distances = sign_distances(signs, slots, unit, centre, len(query))
+    if len(planes) and len(slots) > EXACT_TIMES * least:
+        distances = sign_distances(planes, slots, unit, centre, len(query))
         near = looked_at(distances, max(least, int(len(slots) * share)))
     exact = {place: dot(codes, scales, slots[place], unit) for place in near}
     return slots, exact, EXACT if len(near) == len(slots) else INEXACT, distances

@@ -17,7 +17,6 @@ from backscroll_scoring.index import (
     VectorIndex,
     VectorRows,
     normalised,
-    sign_words,
 )
 from backscroll_sidecar.ports import StoredVector
 
@@ -37,11 +36,14 @@ class MadeSigns:
     ----------
     signs : Signs
         Their centre is the mean of the first `CENTRE_ROWS` live vectors by `seq`: the store alone decides it.
+    count : int
+        Of the slots.
     until_seq : int
         The `seq` of the last of these: no change behind it moves the centre.
     """
 
     signs: Signs
+    count: int
     until_seq: int
 
 
@@ -80,7 +82,7 @@ class Block:
     def nbytes(self) -> int:
         """Bytes held, spare capacity included."""
         arrays = (self._codes, self._scales, self._seqs, self._live, self._slot_of)
-        signs = 0 if self._signs is None else self._signs.words.nbytes
+        signs = 0 if self._signs is None else self._signs.planes.nbytes
         return signs + sum(array.nbytes for array in arrays)
 
     def add(self, stored: Sequence[StoredVector]) -> None:
@@ -146,11 +148,11 @@ class Block:
             counted = np.flatnonzero(live[:n])
             first = counted[np.argsort(seqs[counted])[:CENTRE_ROWS]]
             centre = VectorRows(codes[first], scales[first]).vectors().mean(axis=0)
-            words = np.empty((self._width, n), np.uint64)
+            signs = Signs.empty(centre, len(codes))
             for start in range(0, n, PART_ROWS):
                 part = slice(start, min(n, start + PART_ROWS))
-                words[:, part] = sign_words(VectorRows(codes[part], scales[part]).vectors(), centre)
-            return MadeSigns(Signs(words, centre), int(seqs[first[-1]]))
+                signs.add(start, VectorRows(codes[part], scales[part]).vectors())
+            return MadeSigns(signs, n, int(seqs[first[-1]]))
 
         return make
 
@@ -161,10 +163,9 @@ class Block:
         """
         if self._changed_from <= made.until_seq:
             return False
-        n, known = self._count, made.signs.words.shape[1]
-        centre, late = made.signs.centre, VectorRows(self._codes[known:n], self._scales[known:n])
-        self._signs = Signs(_wider(made.signs.words, known, len(self._codes)), centre)
-        self._signs.words[:, known:n] = sign_words(late.vectors(), centre)
+        late = slice(made.count, self._count)
+        self._signs = made.signs.with_room(len(self._codes))
+        self._signs.add(made.count, VectorRows(self._codes[late], self._scales[late]).vectors())
         self._centre_until = made.until_seq
         return True
 
@@ -230,7 +231,7 @@ class Block:
         self._last_seq = max(self._last_seq, int(seqs.max()))
         self._codes[start:end], self._scales[start:end] = rows.codes, rows.scales
         if self._signs is not None:
-            self._signs.words[:, start:end] = sign_words(rows.vectors(), self._signs.centre)
+            self._signs.add(start, rows.vectors())
         self._seqs[start:end] = seqs
         self._live[start:end] = True
         top = int(seqs.max())
@@ -249,14 +250,7 @@ class Block:
             grown[:n] = old[:n]
             setattr(self, name, grown)
         if self._signs is not None:
-            self._signs = Signs(_wider(self._signs.words, n, capacity), self._signs.centre)
-
-
-def _wider(words: NDArray[np.uint64], count: int, capacity: int) -> NDArray[np.uint64]:
-    """uint64[w, capacity]: the first `count` columns, and room behind them."""
-    out = np.empty((len(words), capacity), np.uint64)
-    out[:, :count] = words[:, :count]
-    return out
+            self._signs = self._signs.with_room(capacity)
 
 
 def _frozen(array: NDArray[T]) -> NDArray[T]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_scoring import index as indexes
-from backscroll_scoring.index import ScanIndex, Signs, VectorRows, normalised, padded, sign_words
+from backscroll_scoring.index import ScanIndex, Signs, VectorRows, normalised, padded
 
 
 @given(
@@ -25,7 +25,7 @@ def test_kernels_and_twins_agree(
     slot_of = np.full(n + 5, -1, np.int32)
     slot_of[rng.permutation(n + 5)[:n]] = np.arange(n)
     centre = padded(few.mean(axis=0, keepdims=True))[0]
-    signs = Signs(sign_words(padded(vectors), centre), centre) if by_signs else indexes.NO_SIGNS
+    signs = Signs.of(padded(vectors), centre) if by_signs else indexes.NO_SIGNS
     seqs = rng.permutation(np.arange(-2, n + 8))[: rng.integers(0, n + 10)]
     query = rng.normal(size=dims).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
@@ -52,6 +52,45 @@ def test_kernels_and_twins_agree(
     assert np.array_equal(similar.known, has_one)
     assert not similar.values[~has_one].any()
     assert similar.exhaustive or by_signs
+
+
+@given(
+    *(st.integers(500, 1_100), st.integers(1, 90), st.integers(1, 200)),
+    *(st.sampled_from([0, 1, 40]), st.integers(0, 2**32 - 1)),
+)
+@settings(max_examples=10)
+def test_messages_in_a_row_are_found_like_any_other(
+    n: int, first: int, missing: int, moved: int, seed: int
+) -> None:
+    """Whole words of slots at once, from any slot on, with some that have none and some in another order between."""
+    rng = np.random.default_rng(seed)
+    vectors = normalised(rng.normal(size=(n, 24)).astype(np.float32))
+    centre = padded(vectors.mean(axis=0, keepdims=True))[0]
+    slot_of = np.full(n + first, -1, np.int32)
+    slot_of[first:] = np.arange(n)
+    slot_of[first + rng.integers(0, n, size=moved)] = -1
+    seqs = np.arange(first, first + n)
+    seqs = np.delete(seqs, rng.integers(0, n, size=moved))[missing:]
+    seqs[: 2 * moved] = seqs[: 2 * moved][::-1]
+    signs = Signs.empty(centre, 200)
+    signs.add(0, padded(vectors[:100]))
+    signs = signs.with_room(n)
+    for start in range(100, n, 90):
+        signs.add(start, padded(vectors[start : start + 90]))
+    assert np.array_equal(signs.planes, Signs.of(padded(vectors), centre).planes)
+    query = rng.normal(size=24).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indexes, "SIGN_RERANK_LEAST", 40)
+        fast, plain = (
+            ScanIndex(VectorRows.of(vectors), slot_of, signs, use_reference=slow)
+            for slow in (False, True)
+        )
+        found, expected = (one.search(query, 15, seqs) for one in (fast, plain))
+        similar, like = (one.similarities(query, seqs) for one in (fast, plain))
+    assert found[0].tolist() == expected[0].tolist()
+    assert not any((found[2], expected[2], similar.exhaustive, like.exhaustive))
+    assert np.array_equal(similar.known, like.known)
+    assert np.allclose(similar.values, like.values, atol=1e-5)
 
 
 @given(st.integers(1, 150), st.integers(0, 2**32 - 1))

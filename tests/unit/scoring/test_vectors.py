@@ -13,7 +13,6 @@ from backscroll_scoring.index import (
     VectorRows,
     normalised,
     padded,
-    sign_words,
 )
 
 needs_hnswlib = pytest.mark.skipif(not hnsw.is_available(), reason="a slim install has no hnswlib")
@@ -37,7 +36,7 @@ def exact_of(vectors: np.ndarray) -> ScanIndex:
 
 def signs_of(vectors: np.ndarray) -> ScanIndex:
     centre = padded(vectors.mean(axis=0, keepdims=True))[0]
-    signs = Signs(sign_words(padded(vectors), centre), centre)
+    signs = Signs.of(padded(vectors), centre)
     return ScanIndex(VectorRows.of(vectors), one_a_row(vectors), signs)
 
 
