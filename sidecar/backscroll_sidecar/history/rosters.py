@@ -154,8 +154,7 @@ class BatchRoster(StaticRoster):
 
 
 def _note_type(questions: dict[str, bool], message_id: str, message_type: MessageType) -> None:
-    if message_id in questions:
-        del questions[message_id]
+    questions.pop(message_id, None)
     questions[message_id] = message_type is MessageType.QUESTION
     if len(questions) > RECENT_TYPES:
         del questions[next(iter(questions))]

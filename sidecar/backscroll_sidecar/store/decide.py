@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.domain import (
-    Analysis,
     AppendOutcome,
     AppendResult,
     Author,

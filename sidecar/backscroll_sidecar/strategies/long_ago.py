@@ -92,4 +92,5 @@ def _last_rows(eligible: NDArray[np.uint8], count: int) -> list[int]:
             rows.append(row)
             if len(rows) == count:
                 return rows[::-1]
-    return np.flatnonzero(eligible)[-count:].tolist()
+    found: list[int] = np.flatnonzero(eligible)[-count:].tolist()
+    return found
