@@ -29,7 +29,7 @@ from .lexical import (
     in_use,
     rows_with,
 )
-from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
+from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, among_nearest, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
@@ -66,6 +66,7 @@ __all__ = [
     "Similarity",
     "StringTable",
     "StringsView",
+    "among_nearest",
     "ancestors",
     "best_bm25",
     "bm25",

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle, filterfalse, islice
+from types import ModuleType
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from . import kernels_fusion
 from .arrays import Bool, Float64, Int32, require
 from .top_k import top_order
 
@@ -153,7 +154,12 @@ class Interleaved:
 
 
 def interleave(
-    first: Int32, second: Int32, pattern: Sequence[bool], *, limit: int | None = None
+    first: Int32,
+    second: Int32,
+    pattern: Sequence[bool],
+    *,
+    limit: int | None = None,
+    kernels: ModuleType = kernels_fusion,
 ) -> Interleaved:
     """Let two rankings take turns: true takes the next row of ``first``, false of ``second``.
 
@@ -180,21 +186,13 @@ def interleave(
         raise ValueError("pattern must not be empty")
     if limit is not None and limit < 0:
         raise ValueError(f"limit must not be negative: {limit}")
-    taken: dict[int, bool] = {}
-    fresh = [
-        filterfalse(taken.__contains__, require("rankings", rows, np.int32).tolist())
-        for rows in (second, first)
-    ]
-    for mine in islice(cycle(pattern), limit):
-        row = next(fresh[mine], None)
-        if row is None:  # the rest is the other's
-            for row in islice(fresh[not mine], None if limit is None else limit - len(taken)):
-                taken[row] = not mine
-            break
-        taken[row] = mine
-    return Interleaved(
-        np.fromiter(taken, np.int32, len(taken)), np.fromiter(taken.values(), np.bool_, len(taken))
-    )
+    require("rankings", first, np.int32)
+    require("rankings", second, np.int32)
+    most = len(first) + len(second)
+    most = most if limit is None else min(most, limit)
+    rows, by_first = np.empty(most, np.int32), np.empty(most, np.bool_)
+    count = kernels.take_turns(first, second, np.array(pattern, np.bool_), rows, by_first)
+    return Interleaved(rows[:count], by_first[:count])
 
 
 def _weights(weights: Sequence[float] | None, count: int) -> list[float]:

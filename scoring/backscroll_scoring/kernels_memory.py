@@ -299,3 +299,46 @@ def memory_totals(
         total += np.float64(meaning[i]) + np.float64(date[i]) + signs
         totals[i] = total if eligible[i] != 0 else -np.inf
     return OK
+
+
+@helper
+def _better(values: Float32, value: np.float32, row: int) -> int:
+    """How many are above a value, or equal and of a later row. NaN is above nothing."""
+    count = 0
+    for i in range(values.shape[0]):
+        count += (values[i] > value) | ((values[i] == value) & (i > row))
+    return count
+
+
+@kernel(nb.intp(READ_F32, READ_I32, nb.intp, U8), nogil=True)
+def mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> int:
+    """See `reference_memory.mark_nearest`. Some seven passes over all values find the last one in, no order of all."""
+    m = rows.shape[0]
+    order, known = np.empty(m, np.int32), 0
+    for i in range(m):
+        row = rows[i]
+        out[i] = 0
+        if not 0 <= row < values.shape[0]:
+            return ROW_OUT_OF_RANGE
+        if values[row] != values[row]:
+            continue
+        at = known
+        while at > 0:
+            other = rows[order[at - 1]]
+            if values[other] > values[row] or (values[other] == values[row] and other >= row):
+                break
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+        known += 1
+    low, high = 0, known
+    while low < high:
+        middle = (low + high) // 2
+        row = rows[order[middle]]
+        if _better(values, values[row], row) < limit:
+            low = middle + 1
+        else:
+            high = middle
+    for i in range(low):
+        out[order[i]] = 1
+    return OK

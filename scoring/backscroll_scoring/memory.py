@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 
 from . import kernels_memory
-from .arrays import Float32, Float64, Int32, Int64, UInt8, require
+from .arrays import Bool, Float32, Float64, Int32, Int64, UInt8, require
 from .lexical import Matches
 from .status import check
 
@@ -149,3 +149,18 @@ def score_memory(
         )
     )
     return out
+
+
+def among_nearest(
+    dense: Float32, rows: Int32, limit: int, *, kernels: ModuleType = kernels_memory
+) -> Bool:
+    """bool[m]: which of m rows are among the `limit` most similar to the question; of equal ones the later rows are.
+
+    Raises
+    ------
+    IndexError
+        A row outside ``dense``, float32[n], NaN where a row has no similarity.
+    """
+    out = np.empty(len(require("rows", rows, np.int32)), np.uint8)
+    check(kernels.mark_nearest(require("dense", dense, np.float32), rows, limit, out))
+    return out.view(np.bool_)

@@ -167,3 +167,16 @@ def memory_totals(
         total += sum(float(w) for w, sign in zip(weights[5:], signs, strict=True) if sign)
         totals[row] = total if eligible[row] else -np.inf
     return OK
+
+
+def mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> int:
+    """Set ``out[i]``, uint8[m], to 1 where ``rows[i]`` is among the `limit` rows with the highest values, else to 0.
+
+    Of equal ones the later rows are; NaN, in float32[n], is not. OK, or ROW_OUT_OF_RANGE.
+    """
+    if any(not 0 <= row < len(values) for row in rows.tolist()):
+        return ROW_OUT_OF_RANGE
+    known = [row for row, value in enumerate(values.tolist()) if not math.isnan(value)]
+    nearest = sorted(known, key=lambda row: (values[row], row), reverse=True)[: max(0, limit)]
+    out[:] = [row in nearest for row in rows.tolist()]
+    return OK

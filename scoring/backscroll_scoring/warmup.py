@@ -6,12 +6,13 @@ import numpy as np
 
 from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
+from .fusion import interleave
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
-from .memory import MemoryCues, score_memory
+from .memory import MemoryCues, among_nearest, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
 from .strings import Packed, StringTable
@@ -47,6 +48,8 @@ def warm() -> None:
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
     best_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
+    among_nearest(np.ones(2, np.float32), rows, 1)
+    interleave(rows, rows, (True, False))
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])

@@ -10,8 +10,8 @@ from collections.abc import Hashable, Iterable
 from itertools import count
 from typing import Any
 
-MAX_BYTES = 1_048_576
-"""Of one channel: some 500 messages of ordinary length in one style."""
+MAX_BYTES = 2_097_152
+"""Of one channel: some 1,000 messages of ordinary length in one style, or 800 with what they are compared by."""
 STYLE_BYTES = 300
 """Of a style without messages."""
 

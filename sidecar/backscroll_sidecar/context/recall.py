@@ -11,7 +11,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import MAX_QUERY_TERMS
+from backscroll_scoring import MAX_QUERY_TERMS, among_nearest
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
@@ -148,25 +148,12 @@ def _best(
     """The best rows of the history, and those of them by words and by meaning, ascending."""
     dense = None
     if similar is not None and similar.known.any():
-        dense = np.where(similar.known, similar.values, np.float32(np.nan))
+        dense = similar.values
+        if not similar.known.all():
+            dense = np.where(similar.known, dense, np.float32(np.nan))
     limit = query.recall_limit
     memory = rank_memory(query.view, sought, dense, limit=limit).positive()
     rows = np.sort(memory.rows)
     by_words = rows[sought.matches.scores[rows] > 0]
-    by_meaning = rows[:0]
-    if similar is not None and dense is not None:
-        by_meaning = rows[_among_nearest(similar, rows, limit)]
+    by_meaning = rows[:0] if dense is None else rows[among_nearest(dense, rows, limit)]
     return memory, by_words, by_meaning
-
-
-def _among_nearest(similar: Similarities, rows: NDArray[np.int32], limit: int) -> NDArray[np.bool_]:
-    """bool[m]: which of `rows` are among the `limit` most similar of all; of equal ones the later rows are."""
-    among: NDArray[np.bool_] = similar.known[rows]
-    if np.count_nonzero(similar.known) > limit:
-        values = np.where(similar.known, similar.values, np.float32(-np.inf))
-        least = np.partition(values, -limit)[-limit]
-        among = values[rows] >= least
-        if (values[rows] == least).any():
-            surplus = np.count_nonzero(values >= least) - limit
-            among &= ~np.isin(rows, np.flatnonzero(values == least)[:surplus])
-    return among

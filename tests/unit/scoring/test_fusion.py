@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_scoring import interleave, linear_fusion, reciprocal_rank_fusion, turns
+from backscroll_scoring import (
+    interleave,
+    kernels_fusion,
+    linear_fusion,
+    reciprocal_rank_fusion,
+    reference_fusion,
+    turns,
+)
 
 
 def rows(*values):
@@ -221,6 +228,17 @@ def test_interleaving_can_be_cut(first, second, pattern, limit):
     for ranking, other in ((first, second), (second, first)):
         own = [row for row in dict.fromkeys(ranking) if row not in other]
         assert [row for row in whole if row in own] == own
+
+
+@given(rankings, rankings, st.lists(st.booleans(), min_size=1, max_size=8), limits)
+def test_interleaving_twins(first, second, pattern, limit):
+    """P-05: kernel and reference take the same turns. Also run with the JIT off."""
+    fast, plain = (
+        interleave(rows(*first), rows(*second), pattern, limit=limit, kernels=kernels)
+        for kernels in (kernels_fusion, reference_fusion)
+    )
+    assert fast.rows.tolist() == plain.rows.tolist()
+    assert fast.by_first.tolist() == plain.by_first.tolist()
 
 
 @given(st.integers(0, 10), st.integers(1, 10), st.integers(0, 40))

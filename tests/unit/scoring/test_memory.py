@@ -9,6 +9,7 @@ from backscroll_scoring import (
     MEMORY_FACTORS,
     Matches,
     MemoryCues,
+    among_nearest,
     kernels_memory,
     reference_memory,
     score_memory,
@@ -81,6 +82,24 @@ def test_twins(question):
     assert np.isneginf(fast.totals[question[4] == 0]).all()
 
 
+@TWINS
+@given(st.data())
+def test_nearest_twins(data):
+    """The same rows in both, never more than the limit of all rows; of equal ones the later rows."""
+    levels = st.sampled_from([0.0, 0.25, 0.5, 1.0, np.nan])
+    dense = np.array(data.draw(st.lists(levels, min_size=1, max_size=30)), np.float32)
+    some = st.sets(st.integers(0, len(dense) - 1))
+    rows = np.array(sorted(data.draw(some)), np.int32)
+    limit = data.draw(st.integers(0, 12))
+    fast, plain = (
+        among_nearest(dense, rows, limit, kernels=k) for k in (kernels_memory, reference_memory)
+    )
+    np.testing.assert_array_equal(fast, plain)
+    every = among_nearest(dense, np.arange(len(dense), dtype=np.int32), limit)
+    assert every.sum() == min(limit, np.count_nonzero(~np.isnan(dense)))
+    np.testing.assert_array_equal(fast, every[rows])
+
+
 @pytest.mark.parametrize("kernels", [kernels_memory, reference_memory])
 class TestFactors:
     def test_neighbours_within_a_sitting(self, kernels):
@@ -138,5 +157,7 @@ class TestFactors:
             score(3, kernels, MemoryCues(dense=np.zeros(2, np.float32)))
         with pytest.raises(ValueError, match="offsets"):
             score(3, kernels, MemoryCues(date_spans=np.zeros(1, np.int32)))
+        with pytest.raises(IndexError):
+            among_nearest(np.ones(2, np.float32), np.array([2], np.int32), 1, kernels=kernels)
         with pytest.raises(IndexError):
             score(3, kernels, MemoryCues(has_time=np.zeros(4, np.uint8)))

@@ -1,0 +1,48 @@
+"""The compiled union of two rankings. See `reference_fusion` for what is computed."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from .arrays import Bool, Int32
+from .compile import BOOL, I32, READ_BOOL, READ_I32, helper, kernel
+
+
+@helper
+def _is_new(row: int, slots: Int32, rows: Int32, count: int) -> bool:
+    """Whether a row is not among the first `count` of `rows`; then it is noted as the next one."""
+    last = slots.shape[0] - 1
+    at = row & last
+    while slots[at] >= 0 and rows[slots[at]] != row:
+        at = (at + 1) & last
+    if slots[at] >= 0:
+        return False
+    slots[at] = count
+    return True
+
+
+@kernel(nb.intp(READ_I32, READ_I32, READ_BOOL, I32, BOOL))
+def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first: Bool) -> int:
+    """See `reference_fusion.take_turns`. Rows that are in are found again in a table with twice their room."""
+    room = 1
+    while room < 2 * (first.shape[0] + second.shape[0]) + 1:
+        room *= 2
+    slots = np.full(room, -1, np.int32)
+    at_first = at_second = count = 0
+    while count < rows.shape[0]:
+        mine = pattern[count % pattern.shape[0]]
+        if at_first == first.shape[0] or at_second == second.shape[0]:
+            mine = at_second == second.shape[0]
+            if mine and at_first == first.shape[0]:
+                break
+        if mine:
+            row = first[at_first]
+            at_first += 1
+        else:
+            row = second[at_second]
+            at_second += 1
+        if _is_new(row, slots, rows, count):
+            rows[count], by_first[count] = row, mine
+            count += 1
+    return count
