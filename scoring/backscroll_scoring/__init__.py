@@ -16,7 +16,15 @@ from .diversity import (
 )
 from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
-from .fusion import Fused, Interleaved, interleave, linear_fusion, reciprocal_rank_fusion, turns
+from .fusion import (
+    Fused,
+    Interleaved,
+    interleave,
+    linear_fusion,
+    reciprocal_rank_fusion,
+    turns,
+    with_marked,
+)
 from .graph import NEAR, GraphParameters, GraphScores, graph_scores
 from .lexical import (
     GONE,
@@ -93,4 +101,5 @@ __all__ = [
     "turns",
     "vector_similarity",
     "warm",
+    "with_marked",
 ]

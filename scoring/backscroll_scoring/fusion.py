@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from . import kernels_fusion
-from .arrays import Bool, Float64, Int32, require
+from .arrays import Bool, Float64, Int32, UInt32, require
 from .top_k import top_order
 
 Normalisation: TypeAlias = Literal["minmax", "absolute"]
@@ -193,6 +193,29 @@ def interleave(
     rows, by_first = np.empty(most, np.int32), np.empty(most, np.bool_)
     count = kernels.take_turns(first, second, np.array(pattern, np.bool_), rows, by_first)
     return Interleaved(rows[:count], by_first[:count])
+
+
+def with_marked(
+    rows: Int32, marks: UInt32, more: Int32, mark: int, *, kernels: ModuleType = kernels_fusion
+) -> tuple[Int32, UInt32]:
+    """Add rows to marked rows: both ascending and each row once, as the result is.
+
+    Parameters
+    ----------
+    marks : uint32[m]
+        Bits of the m rows; `more` rows get those of `mark`.
+
+    Raises
+    ------
+    ValueError
+        Marks of another length.
+    """
+    if len(require("marks", marks, np.uint32)) != len(require("rows", rows, np.int32)):
+        raise ValueError(f"marks must have one entry a row: {len(rows)}")
+    most = len(rows) + len(require("more", more, np.int32))
+    out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
+    count = kernels.add_marked(rows, marks, more, mark, out, out_marks)
+    return out[:count], out_marks[:count]
 
 
 def _weights(weights: Sequence[float] | None, count: int) -> list[float]:

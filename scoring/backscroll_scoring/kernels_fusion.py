@@ -1,12 +1,15 @@
-"""The compiled union of two rankings. See `reference_fusion` for what is computed."""
+"""The compiled unions of rankings and of candidates. See `reference_fusion` for what is computed."""
 
 from __future__ import annotations
 
 import numba as nb
 import numpy as np
 
-from .arrays import Bool, Int32
+from .arrays import Bool, Int32, UInt32
 from .compile import BOOL, I32, READ_BOOL, READ_I32, helper, kernel
+
+READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
+U32 = nb.types.Array(nb.uint32, 1, "C")
 
 
 @helper
@@ -45,4 +48,23 @@ def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first
         if _is_new(row, slots, rows, count):
             rows[count], by_first[count] = row, mine
             count += 1
+    return count
+
+
+@kernel(nb.intp(READ_I32, READ_U32, READ_I32, nb.uint32, I32, U32))
+def add_marked(
+    rows: Int32, marks: UInt32, more: Int32, mark: int, out: Int32, out_marks: UInt32
+) -> int:
+    """See `reference_fusion.add_marked`. One walk along both."""
+    a = b = count = 0
+    while a < rows.shape[0] or b < more.shape[0]:
+        has_row = b == more.shape[0] or (a < rows.shape[0] and rows[a] <= more[b])
+        has_more = a == rows.shape[0] or (b < more.shape[0] and more[b] <= rows[a])
+        out[count] = rows[a] if has_row else more[b]
+        out_marks[count] = marks[a] if has_row else np.uint32(0)
+        if has_more:
+            out_marks[count] |= np.uint32(mark)
+        a += has_row
+        b += has_more
+        count += 1
     return count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 
-from .arrays import Bool, Int32
+from .arrays import Bool, Int32, UInt32
 
 
 def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first: Bool) -> int:
@@ -33,3 +33,22 @@ def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first
         rows[len(taken)], by_first[len(taken)] = row, mine
         taken.append(row)
     return len(taken)
+
+
+def add_marked(
+    rows: Int32, marks: UInt32, more: Int32, mark: int, out: Int32, out_marks: UInt32
+) -> int:
+    """Write the rows of two ascending lists, ascending, each once; return how many.
+
+    Parameters
+    ----------
+    marks : uint32[m]
+        Bits of the first list's rows; those of the second one have `mark`, those of both have both.
+    out : int32[>= m + k], out_marks : uint32[>= m + k], written
+    """
+    bits = dict(zip(rows.tolist(), marks.tolist(), strict=True))
+    for row in more.tolist():
+        bits[row] = bits.get(row, 0) | int(mark)
+    out[: len(bits)] = sorted(bits)
+    out_marks[: len(bits)] = [bits[row] for row in sorted(bits)]
+    return len(bits)

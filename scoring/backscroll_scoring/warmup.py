@@ -6,7 +6,7 @@ import numpy as np
 
 from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
-from .fusion import interleave
+from .fusion import interleave, with_marked
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .lexical import Postings, best_bm25, bm25, in_use, rows_with
@@ -50,6 +50,7 @@ def warm() -> None:
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     among_nearest(np.ones(2, np.float32), rows, 1)
     interleave(rows, rows, (True, False))
+    with_marked(rows, np.ones(2, np.uint32), rows, 2)
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])

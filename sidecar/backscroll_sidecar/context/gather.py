@@ -10,7 +10,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import look_at_rows
+from backscroll_scoring import look_at_rows, with_marked
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.rounds import (
     NO_ROUNDS,
@@ -121,7 +121,7 @@ def places_of(rows: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.i
 def with_sources(
     gathered: Gathered, found: Mapping[str, NDArray[np.int32]], *, reference: bool = False
 ) -> Gathered:
-    """The candidates with the rows of more sources, by name; the same object when none proposes anything.
+    """The candidates with the ascending rows of more sources, by name; the same object where there are none.
 
     With `reference`, rows that nobody else proposes are shown as references.
     """
@@ -129,13 +129,9 @@ def with_sources(
     if not new:
         return gathered
     first = len(gathered.sources)
-    marks = [
-        np.full(len(rows), 1 << bit, np.uint32) for bit, rows in enumerate(new.values(), first)
-    ]
-    rows, bits = _each_once(
-        np.concatenate([*new.values(), gathered.rows]),
-        np.concatenate([*marks, gathered.source_bits]),
-    )
+    rows, bits = gathered.rows, np.ascontiguousarray(gathered.source_bits)
+    for bit, more in enumerate(new.values(), first):
+        rows, bits = with_marked(rows, bits, more, 1 << bit)
     semantic = np.zeros(len(rows), np.bool_)
     if gathered.semantic.any():
         semantic[rows.searchsorted(gathered.rows)] = gathered.semantic

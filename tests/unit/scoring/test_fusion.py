@@ -15,6 +15,7 @@ from backscroll_scoring import (
     reciprocal_rank_fusion,
     reference_fusion,
     turns,
+    with_marked,
 )
 
 
@@ -239,6 +240,23 @@ def test_interleaving_twins(first, second, pattern, limit):
     )
     assert fast.rows.tolist() == plain.rows.tolist()
     assert fast.by_first.tolist() == plain.by_first.tolist()
+
+
+ascending = st.sets(st.integers(0, 30), max_size=12).map(sorted)
+
+
+@given(ascending, ascending, st.integers(0, 31))
+def test_marked_twins(first, more, bit):
+    """S5-15: kernel and reference give each row once, ascending, with all that proposed it."""
+    marks = np.array([1 << row % 4 for row in first], np.uint32)
+    (fast, bits), (plain, plain_bits) = (
+        with_marked(rows(*first), marks, rows(*more), 1 << bit, kernels=kernels)
+        for kernels in (kernels_fusion, reference_fusion)
+    )
+    assert fast.tolist() == plain.tolist() == sorted({*first, *more})
+    assert bits.tolist() == plain_bits.tolist()
+    with pytest.raises(ValueError, match="marks"):
+        with_marked(rows(1), np.empty(0, np.uint32), rows(), 1)
 
 
 @given(st.integers(0, 10), st.integers(1, 10), st.integers(0, 40))
