@@ -100,6 +100,8 @@ class Picker:
         now_us: Callable[[], float],
     ) -> None:
         self._strategies = strategies
+        semantic: object = strategies.get("semantic")
+        self._semantic = semantic if isinstance(semantic, Meaning) else None  # costs 20 us a look
         self._ranker = ranker
         self._fallback_on_error = fallback_on_error
         self._fallback_messages = fallback_messages
@@ -206,8 +208,7 @@ class Picker:
         """What says how similar messages are to a question, if the profile wants it and the server has it."""
         if "semantic" not in profile.memory_sources:
             return None
-        source: object = self._strategies.get("semantic")
-        return source if isinstance(source, Meaning) else None
+        return self._semantic
 
     async def _recent(
         self,

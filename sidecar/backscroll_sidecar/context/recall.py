@@ -121,7 +121,8 @@ async def recall(
     lost: tuple[Degradation, ...] = ()
     similar: Similarities | None = None
     if meaning is not None:
-        asked = replace(query, question=sought.named.rest.strip() or query.question)
+        rest = sought.named.rest.strip() or query.question
+        asked = query if rest == query.question else replace(query, question=rest)
         try:
             similar = await deadline.bound(meaning.similarities(asked), MEANING_SHARE)
         except SourceFailed as failed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,18 +203,17 @@ def _terms(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The ids of the words the rows have; of a word without spaces that no row has, those of its characters."""
     ids = view.lexicon.ids_in_use(words, eligible, numbers)
-    sought = dict.fromkeys(words, 1.0)
-    for word in words:
-        if word not in ids and len(word) > 1 and is_unspaced(word):
-            for character in word:
-                if not is_stop_word(character):
-                    sought.setdefault(character, CHARACTER_BOOST)
-    if len(sought) > len(words):
+    boosts = dict.fromkeys(ids, 1.0)
+    apart = [word for word in words if word not in ids and len(word) > 1 and is_unspaced(word)]
+    if apart:
+        sought = dict.fromkeys(words, 1.0)
+        for character in chain.from_iterable(apart):
+            if not is_stop_word(character):
+                sought.setdefault(character, CHARACTER_BOOST)
         ids = view.lexicon.ids_in_use(sought, eligible)
-    known = [(ids[word], boost) for word, boost in sought.items() if word in ids]
-    terms = [term for term, _ in known[:MAX_QUERY_TERMS]]
-    boosts = [boost for _, boost in known[:MAX_QUERY_TERMS]]
-    return np.array(terms, np.int32), np.array(boosts, np.float32)
+        boosts = {word: sought[word] for word in ids}
+    terms, values = [*ids.values()][:MAX_QUERY_TERMS], [*boosts.values()][:MAX_QUERY_TERMS]
+    return np.array(terms, np.int32), np.array(values, np.float32)
 
 
 def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) -> MemoryCues:
