@@ -114,7 +114,7 @@ def score_reaching(
     else:
         places = np.arange(len(rows), dtype=np.int32)
     scores = score_only(columns, query, rows[places], parameters, engine=engine)
-    reached = scores >= at_least
+    reached = (scores >= at_least).nonzero()[0]
     return places[reached], scores[reached]
 
 
