@@ -23,7 +23,7 @@ CLASSIC_FACTORS = (
 )
 """The five factors of S5, in the order of every factor axis in this package."""
 
-_MOST_32, _MOST_64 = (1 << 31) - 1, (1 << 63) - 1
+_LIMITS = {32: 1 << 31, 64: 1 << 63}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,15 +110,15 @@ class QueryFeatures:
     mention_ids: Int32
 
     def __post_init__(self) -> None:
-        numbers: tuple[tuple[str, Any, int], ...] = (
-            ("time_ms", self.time_ms, _MOST_64),
-            ("author", self.author, _MOST_32),
-            ("parent", self.parent, _MOST_32),
-        )
-        for name, value, most in numbers:
-            if type(value) is not int and not isinstance(value, np.integer):
-                raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-            if not -most - 1 <= value <= most:
-                raise ValueError(f"{name} = {value} does not fit int{most.bit_length() + 1}")
+        _check_fits("time_ms", self.time_ms, 64)
+        _check_fits("author", self.author, 32)
+        _check_fits("parent", self.parent, 32)
         require("keyword_ids", self.keyword_ids, np.int32)
         require("mention_ids", self.mention_ids, np.int32)
+
+
+def _check_fits(name: str, value: Any, bits: int) -> None:  # noqa: ANN401 - what a caller gave
+    if type(value) is not int and not isinstance(value, np.integer):
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
+    if not -_LIMITS[bits] <= value < _LIMITS[bits]:
+        raise ValueError(f"{name} = {value} does not fit int{bits}")

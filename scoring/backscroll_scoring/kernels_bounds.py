@@ -146,10 +146,10 @@ def may_reach(
         if rows[0] < 0 or rows[total - 1] >= n:
             return -ROW_OUT_OF_RANGE
         begin = (total - 1) // BLOCK * BLOCK
+        by_own = by_asker if query_author >= 0 else 0.0
         while begin > 0:  # one far block, and all before it are
-            ago = float(query_time) - float(time_ms[rows[0] + begin - 1])
-            own_most = by_asker if query_author >= 0 else 0.0
-            if _far(ago, at_least, weights, constants, by_chain, by_mention, own_most):
+            ago_ms = float(query_time) - float(time_ms[rows[0] + begin - 1])
+            if _far(ago_ms, at_least, weights, constants, by_chain, by_mention, by_own):
                 break
             begin -= BLOCK
     for base in range(begin, total, BLOCK):

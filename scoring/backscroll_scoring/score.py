@@ -8,7 +8,7 @@ import numpy as np
 
 from . import kernels
 from .arrays import Float64, Int32, require
-from .engine import EngineChoice, resolve
+from .engine import Engine, EngineChoice, resolve
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .status import check
 from .weights import CLASSIC, ScoreParameters
@@ -67,7 +67,8 @@ def score_rows(
     factors = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
     shares = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
     linear, scores = np.empty(m, np.float64), np.empty(m, np.float64)
-    _run(columns, query, rows, parameters, engine, factors, shares, linear, scores)
+    some = _checked(rows)
+    _run(columns, query, some, parameters, resolve(engine), factors, shares, linear, scores)
     return Scored(factors, shares, linear, scores)
 
 
@@ -81,7 +82,10 @@ def score_only(
 ) -> Float64:
     """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest."""
     scores = np.empty(len(rows), np.float64)
-    _run(columns, query, rows, parameters, engine, _NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
+    _run(
+        *(columns, query, _checked(rows), parameters, resolve(engine)),
+        *(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores),
+    )
     return scores
 
 
@@ -108,14 +112,20 @@ def score_reaching(
         The caller knows that ``rows`` ascend without repeats and that times never fall from row to row: of consecutive
         rows those too old are not even read.
     """
-    rows = require("rows", np.ascontiguousarray(rows), np.int32)
+    rows, engine = _checked(rows), resolve(engine)
     if parameters.link == "identity":
         places = _may_reach(columns, query, rows, parameters, at_least, in_order, engine)
     else:
         places = np.arange(len(rows), dtype=np.int32)
-    scores = score_only(columns, query, rows[places], parameters, engine=engine)
-    reached = scores >= at_least
+    scores, some = np.empty(len(places), np.float64), rows[places]
+    _run(columns, query, some, parameters, engine, _NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
+    reached = (scores >= at_least).nonzero()[0]
     return places[reached], scores[reached]
+
+
+def _checked(rows: Int32) -> Int32:
+    """The rows as the engines take them; a strided array is copied."""
+    return require("rows", np.ascontiguousarray(rows), np.int32)
 
 
 def _may_reach(
@@ -125,10 +135,10 @@ def _may_reach(
     parameters: ScoreParameters,
     at_least: float,
     in_order: bool,
-    engine: EngineChoice,
+    engine: Engine,
 ) -> Int32:
     places = np.empty(len(rows), np.int32)
-    count = resolve(engine).may_reach(
+    count = engine.may_reach(
         columns.time_ms,
         columns.author,
         columns.parent,
@@ -156,15 +166,14 @@ def _run(
     query: QueryFeatures,
     rows: Int32,
     parameters: ScoreParameters,
-    engine: EngineChoice,
+    engine: Engine,
     factors: Float64,
     shares: Float64,
     linear: Float64,
     scores: Float64,
 ) -> None:
-    rows = require("rows", np.ascontiguousarray(rows), np.int32)
     check(
-        resolve(engine).score_rows(
+        engine.score_rows(
             columns.time_ms,
             columns.author,
             columns.parent,

@@ -72,6 +72,7 @@ class MessageState(IntEnum):
     PARTIAL = 2
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ChannelKey:
     """Names one channel of one tenant: part of every key, cache key, index and statement (law 6)."""

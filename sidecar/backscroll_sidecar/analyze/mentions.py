@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
@@ -113,7 +114,9 @@ def mention_ids(
             found += _addressed(message_text, roster)
         if not found:
             return ()
-        ids = [user_id for _, user_id in sorted(found, key=lambda place: place[0])]
+        if len(found) > 1:
+            found.sort(key=itemgetter(0))
+        ids = [user_id for _, user_id in found]
     return tuple(dict.fromkeys(filter(None, ids)))
 
 
@@ -154,7 +157,8 @@ def _addressed(text: str, roster: Roster) -> Iterator[tuple[int, str]]:
     if not longest:
         return
     start = 0
-    for line in text.split("\n", MAX_PLACES)[:MAX_PLACES]:
+    lines = text.split("\n", MAX_PLACES)[:MAX_PLACES] if "\n" in text else (text,)
+    for line in lines:
         user_id = _addressee(line.lstrip(), longest, roster)
         if user_id is not None:
             yield start, user_id

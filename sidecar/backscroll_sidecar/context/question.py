@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
 from backscroll_sidecar.values import quick
 
 SAME_TEXT_WINDOW_MS = 60_000
+_NONE = np.empty(0, np.int32)
 NO_ROW = -1
 _OWN_QUESTION = ":question"
 
@@ -98,9 +99,10 @@ class Question:
             out = np.ones(self.end, np.bool_)
         else:
             out = view.thread[: self.end] == view.thread_ids.get(thread_id, NO_ROW)
-        for row in (self.trigger_row, self.own_row):
-            if 0 <= row < self.end:
-                out[row] = False
+        if 0 <= self.trigger_row < self.end:
+            out[self.trigger_row] = False
+        if 0 <= self.own_row < self.end:
+            out[self.own_row] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
             partial[[row for row in self._chain(view) if row < self.end]] = False
@@ -309,7 +311,9 @@ def _is_question(view: ChannelView, row: int) -> bool | None:
     return bool(view.message_type[row] == MessageType.QUESTION) if row >= 0 else None
 
 
-def _known_or_negative(numbers: Iterable[int]) -> NDArray[np.int32]:
-    """Ascending; each unknown one, -1, gets a negative number of its own."""
-    ids = {n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)}
+def _known_or_negative(numbers: Sequence[int]) -> NDArray[np.int32]:
+    """Ascending; each unknown one, -1, gets a negative number of its own. The known ones are all different."""
+    if not numbers:
+        return _NONE
+    ids = [n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)]
     return np.array(sorted(ids), np.int32)

@@ -127,7 +127,21 @@ def _ids(ids: Iterable[str], field: str, most: int = limits.MAX_SELF_IDS) -> tup
     return found
 
 
+KEPT_OVERRIDES, KEPT_OVERRIDES_BYTES = 256, 256
+"""Combinations of overrides that are kept as they were read, and how large one may be: a bot uses one or two."""
+
+
 def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
+    raw = overrides.SerializeToString()
+    return _kept_overrides(raw) if len(raw) <= KEPT_OVERRIDES_BYTES else _read_overrides(overrides)
+
+
+@lru_cache(maxsize=KEPT_OVERRIDES)
+def _kept_overrides(raw: bytes) -> Overrides:
+    return _read_overrides(pb.Overrides.FromString(raw))
+
+
+def _read_overrides(overrides: pb.Overrides) -> Overrides:
     given: dict[str, Any] = {}
     for field, value in overrides.ListFields():
         name = field.name

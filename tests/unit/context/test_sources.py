@@ -225,3 +225,23 @@ async def test_what_one_request_sets_is_its_own():
         for zone in zones
     ]
     assert ["[2026-11-20]" in texts[0], "[2026-11-21]" in texts[1]] == [True, True]
+
+
+@pytest.mark.parametrize("asked", [{}, {"question": "", "trigger_message_id": "m07"}])
+@pytest.mark.parametrize(
+    "proposed", [range(40), range(-3, 25), range(5, 8), range(30, 50), range(9, 4)]
+)
+def test_a_range_is_the_rows_in_it(proposed, asked):
+    """S2-13, S2-23: what is no row, comes later or is the question itself is left out, as of rows one by one."""
+    candidates = []
+    for rows in (proposed, list(proposed)):
+        room = Room(LINES, own=[Fixed("own", Messages(Category.RECENT, rows))])
+        built = room.build_now(
+            profile="classic", explain=True, overrides={"sources": ("own",)}, **asked
+        )
+        candidates.append(built.explanation.candidates)
+    assert candidates[0] == candidates[1]
+    last = 7 if asked else 30
+    assert [c.message_id for c in candidates[0]] == [
+        f"m{row:02}" for row in proposed if 0 <= row < last
+    ]
