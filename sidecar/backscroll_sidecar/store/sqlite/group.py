@@ -95,8 +95,11 @@ def apply_group(
 
 
 def wanted(named: Iterable[tuple[str, ...]]) -> str:
-    """The parameter of the statements that begin with `wanted`."""
-    return orjson.dumps(list(named)).decode()
+    """The parameter of the statements that begin with `wanted`; a place alone has no name."""
+    names: dict[Place, list[str | None]] = {}
+    for tenant, channel, *name in named:
+        names.setdefault((tenant, channel), []).append(name[0] if name else None)
+    return orjson.dumps([(*here, some) for here, some in names.items()]).decode()
 
 
 # --- looking up ----------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Every statement on stored data. Each names tenant and channel (law 6; a test reads this module).
 
-Look-ups for a whole group go through one JSON array of [tenant, channel, name], whatever the group's size; its columns
-are called in_tenant, in_channel, in_name, so that every other name is a column of a table. INDEXED BY stands where the
-planner, which has no statistics, would rather walk the channel.
+Look-ups for a whole group go through one JSON array of [tenant, channel, [name, …]], whatever the group's size; what
+comes of it is called in_tenant, in_channel, in_name, so that every other name is a column of a table. INDEXED BY stands
+where the planner, which has no statistics, would rather walk the channel.
 """
 
 # ruff: noqa: S608 -- the only things put into these texts are the constants of this module
@@ -13,8 +13,10 @@ import re
 from functools import cache
 
 _WANTED = """
-WITH RECURSIVE wanted (in_tenant, in_channel, in_name) AS (
+WITH RECURSIVE places (in_tenant, in_channel, in_names) AS MATERIALIZED (
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?)
+), wanted (in_tenant, in_channel, in_name) AS (
+    SELECT in_tenant, in_channel, value FROM places CROSS JOIN json_each(in_names)
 )
 """
 
