@@ -59,9 +59,7 @@ def format_of(codec: FragmentCodec) -> str:
 
 def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment:
     """A batch, at least one row, as a segment, and with it what is known of the channel's newest rows."""
-    seq, terms = batch.sent["seq"], batch.terms
-    if not isinstance(terms, Block):
-        terms = Block.of(terms, len(batch.words))
+    seq, terms = batch.sent["seq"], batch.block()
     arrays: dict[str, NDArray[Any]] = {
         **batch.sent,
         "author": batch.author,
