@@ -181,6 +181,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.author)
 
+    def block(self) -> Block:
+        """The terms word by word."""
+        terms = self.terms
+        return terms if isinstance(terms, Block) else Block.of(terms, len(self.words))
+
 
 class Numbers(dict[str, int]):
     """Gives each string the next number when it first comes."""

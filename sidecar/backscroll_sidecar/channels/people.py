@@ -102,7 +102,7 @@ class People:
             index = self.intern(member.user_id)
             if member.name and self.names[index] != member.name:
                 self._rename(index, member.name)
-            names: tuple[str, ...] = (member.name, *member.former_names, *member.aliases)
+            names = tuple(filter(None, (member.name, *member.former_names, *member.aliases)))
             before = self._member_names.get(index, ())
             self._member_names[index] = names
             if not before or set(before).issubset(names):

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.background import in_background
-from backscroll_sidecar.channels.batch import batch_of
+from backscroll_sidecar.channels.batch import Batch, batch_of
 from backscroll_sidecar.channels.hot import HotChannel
-from backscroll_sidecar.channels.segments import BadSegmentError, format_of, links_in, unpack
+from backscroll_sidecar.channels.segments import (
+    SEGMENT_ROWS,
+    BadSegmentError,
+    format_of,
+    links_in,
+    unpack,
+)
 from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import ChannelKey, Member
+from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import Applied, ChannelRows, FragmentCodec, HistoryReader, Segment
 
 log = logging.getLogger(__name__)
@@ -165,10 +171,7 @@ class Channels:
     def _made(self, key: ChannelKey, rows: ChannelRows) -> HotChannel:
         with in_background():
             channel = HotChannel(key, self._codec, members=rows.members)
-            channel.load([
-                unpack(part) if isinstance(part, Segment) else batch_of(part, self._codec)
-                for part in rows.parts
-            ])  # fmt: skip
+            channel.load([self._batch(part) for part in rows.parts])
             for part in rows.parts:
                 if isinstance(part, Segment):
                     channel.stretches.append(Stretch(part.first_seq, part.last_seq))
@@ -179,6 +182,14 @@ class Channels:
                 channel.take_links(links_in(segments[-1]))
             channel.view()
         return channel
+
+    def _batch(self, part: Segment | Sequence[StoredMessage]) -> Batch:
+        if isinstance(part, Segment):
+            return unpack(part)
+        batch = batch_of(part, self._codec)
+        if len(batch) < SEGMENT_ROWS:
+            return batch
+        return replace(batch, terms=batch.block())  # a third less memory: worth its sorting
 
     def _weigh(self, key: ChannelKey) -> None:
         """Count a channel that was loaded or grew; while all together are too many bytes, the oldest goes."""

@@ -1,7 +1,8 @@
 """Segments: stretches of a channel as the bytes of arrays, kept in the store so that a cold channel is read at once.
 
 They are a cache of rows (law 2). Here is what they look like inside; the store keeps them, and drops them in the
-transaction that changes one of their rows. A segment is a header in JSON and the arrays that follow it.
+transaction that changes one of their rows. A segment is the lengths of its arrays, the size of a header in JSON, the
+header and the arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 3
+FORMAT = 4
 """Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
@@ -45,7 +46,6 @@ ARRAYS: Mapping[str, type[np.generic]] = {
 TOGETHER = 512
 """So many rows' words are looked up at once: one call into C must not hold the interpreter for long (law 9)."""
 ALIGNED = 8
-_HEADER_SIZE = 4
 
 
 class BadSegmentError(ValueError):
@@ -59,9 +59,7 @@ def format_of(codec: FragmentCodec) -> str:
 
 def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment:
     """A batch, at least one row, as a segment, and with it what is known of the channel's newest rows."""
-    seq, terms = batch.sent["seq"], batch.terms
-    if not isinstance(terms, Block):
-        terms = Block.of(terms, len(batch.words))
+    seq, terms = batch.sent["seq"], batch.block()
     arrays: dict[str, NDArray[Any]] = {
         **batch.sent,
         "author": batch.author,
@@ -101,7 +99,7 @@ def unpack(segment: Segment) -> Batch:
         It does not fit together; what it would lead to cannot be read past its end.
     """
     try:
-        header, arrays = _taken_apart(segment.columns)
+        arrays, header = _arrays(segment.columns), _header(segment.columns)
         batch = Batch(
             sent={name: arrays[name] for name in SENT},
             author=arrays["author"],
@@ -134,7 +132,7 @@ def unpack(segment: Segment) -> Batch:
 
 def links_in(segment: Segment) -> kept_links.Arrays:
     """What `pack` was given with the batch. The segment can be read (`unpack`)."""
-    _, arrays = _taken_apart(segment.columns)
+    arrays = _arrays(segment.columns)
     return {name: arrays[name] for name in kept_links.ARRAYS}
 
 
@@ -243,14 +241,14 @@ def _united(
 
 def _joined(arrays: Mapping[str, NDArray[Any]], batch: Batch) -> bytes:
     header = orjson.dumps({
-        "lengths": [len(arrays[name]) for name in ARRAYS],
         "authors": batch.authors,
         "threads": batch.threads,
         "users": batch.users,
         "tools": [[id, t.seq, dict(t.calls), sorted(t.results)] for id, t in batch.tools],
     })  # fmt: skip
-    pieces = [len(header).to_bytes(_HEADER_SIZE, "little"), header]
-    at = _HEADER_SIZE + len(header)
+    sizes = np.array([*(len(arrays[name]) for name in ARRAYS), len(header)], np.int64)
+    pieces = [sizes.tobytes(), header]
+    at = sizes.nbytes + len(header)
     for name, dtype in ARRAYS.items():
         array, gap = arrays[name].astype(dtype, copy=False), -at % ALIGNED
         pieces += [bytes(gap), array.tobytes()]
@@ -258,15 +256,29 @@ def _joined(arrays: Mapping[str, NDArray[Any]], batch: Batch) -> bytes:
     return b"".join(pieces)
 
 
-def _taken_apart(columns: bytes) -> tuple[Mapping[str, Any], dict[str, NDArray[Any]]]:
-    at = _HEADER_SIZE + int.from_bytes(columns[:_HEADER_SIZE], "little")
-    header = orjson.loads(columns[_HEADER_SIZE:at])
+def _sizes(columns: bytes) -> NDArray[np.int64]:
+    """How long each array is, and then the header."""
+    sizes = np.frombuffer(columns, np.int64, len(ARRAYS) + 1)
+    if (sizes < 0).any():  # `frombuffer` takes a negative length for all there is
+        raise ValueError("a length is negative")
+    return sizes
+
+
+def _header(columns: bytes) -> Mapping[str, Any]:
+    sizes = _sizes(columns)
+    header: Mapping[str, Any] = orjson.loads(columns[sizes.nbytes : sizes.nbytes + sizes.item(-1)])
+    return header
+
+
+def _arrays(columns: bytes) -> dict[str, NDArray[Any]]:
+    sizes = _sizes(columns)
+    at = sizes.nbytes + sizes.item(-1)
     arrays: dict[str, NDArray[Any]] = {}
-    for (name, dtype), length in zip(ARRAYS.items(), header["lengths"], strict=True):
+    for (name, dtype), length in zip(ARRAYS.items(), sizes.tolist(), strict=False):
         at += -at % ALIGNED
         arrays[name] = array = np.frombuffer(columns, dtype, length, at)
         at += array.nbytes
-    return header, arrays
+    return arrays
 
 
 def _fits(batch: Batch, segment: Segment) -> bool:

@@ -24,6 +24,15 @@ def test_an_old_message_renames_nobody():
     assert people.user_for_name("Ann") == "u1"
 
 
+def test_a_member_without_a_name_gets_one():
+    """P-27: nothing is taken away by that; a name that messages gave still finds who wrote under it."""
+    people = People()
+    people.note_members([Member("u1", "")])
+    people.note_author(Author("u2", "Ben"))
+    people.note_members([Member("u1", "Ann")])
+    assert (people.user_for_name("ann"), people.user_for_name("ben")) == ("u1", "u2")
+
+
 def test_shared_names_find_nobody():
     """S5-03: a name two users go by, or went by, is nobody's."""
     people = People()

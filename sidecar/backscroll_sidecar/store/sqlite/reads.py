@@ -27,6 +27,7 @@ from backscroll_sidecar.store.sqlite.group import wanted
 
 EXPORT_PAGE_ROWS = 1_000
 _LAST_SEQ = 2**63 - 1
+_BLOBS = ("columns", "bodies")
 _LARGEST_MAP = 2**31 - 2**16
 """What SQLite was built for mostly; it reads the rest of a larger file as usual."""
 _BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001))))
@@ -41,8 +42,8 @@ def load_channel(
     found: list[Segment | list[Row]] = []
     next_seq = 0
     with _mapped(connection), transaction(connection, "BEGIN"):
-        for values in connection.execute(sql.LOAD_SEGMENTS, (*here, segment_format)):
-            segment = Segment(*values)
+        for rowid, *values in connection.execute(sql.LOAD_SEGMENTS, (*here, segment_format)):
+            segment = Segment(*values, *(_blob(connection, rowid, name) for name in _BLOBS))
             if segment.first_seq > next_seq:
                 between = (*here, next_seq, segment.first_seq - 1)
                 found.append(connection.execute(sql.LOAD_ROWS, between).fetchall())
@@ -54,6 +55,12 @@ def load_channel(
         one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
     ]
     return ChannelRows(parts, people)
+
+
+def _blob(connection: sqlite3.Connection, rowid: int, name: str) -> bytes:
+    """Megabytes as they are: a column of a result is copied once more, into memory that has to be found first."""
+    with connection.blobopen("segments", name, rowid, readonly=True) as blob:
+        return blob.read()
 
 
 @contextmanager

@@ -260,7 +260,7 @@ SELECT {COLUMNS} FROM messages WHERE tenant = ? AND channel = ? AND seq BETWEEN 
 """
 
 LOAD_SEGMENTS = """
-SELECT first_seq, last_seq, row_count, revisions, recalled, columns, bodies FROM segments
+SELECT rowid, first_seq, last_seq, row_count, revisions, recalled FROM segments
 WHERE tenant = ? AND channel = ? AND format = ? ORDER BY last_seq
 """
 
