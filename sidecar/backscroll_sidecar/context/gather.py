@@ -265,7 +265,7 @@ def _eligible_between(query: StrategyQuery, first: int, last: int) -> NDArray[np
     """Of the rows from `first` to before `last` those that may be candidates: read-only where all may."""
     first, last = max(first, 0), max(first, 0, min(last, query.end))
     eligible = query.eligible[first:last]
-    if eligible.all():
+    if np.count_nonzero(eligible) == last - first:
         return _counted(last.bit_length())[first:last]
     return np.flatnonzero(eligible).astype(np.int32) + np.int32(first)
 
