@@ -155,8 +155,10 @@ def with_older(
     first, count = len(gathered.sources), len(own)
     sources = names if 0 < sum(own) < count else names[:1] if own[0] else names[1:]
     bits, semantic = np.empty(len(rows), np.uint32), np.zeros(len(rows), np.bool_)
-    bits[:count] = [1 << first if mine else 1 << first + len(sources) - 1 for mine in own]
     bits[count:], semantic[count:] = gathered.source_bits, gathered.semantic
+    bits[:count] = 1 << first
+    if len(sources) > 1:
+        bits[:count] = [1 << first if mine else 2 << first for mine in own]
     return Gathered(
         rows,
         bits,
