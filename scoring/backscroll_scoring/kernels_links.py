@@ -67,6 +67,8 @@ Q_MARK, Q_WORD, THANK, YES_NO, GREET, CORRECTION, LINKED, VERSION, YOU, FIRST, G
 TYPE_QUESTION, TYPE_ANSWER, TYPE_CASUAL = 1, 2, 5
 
 NO = -1
+LANES = 16
+"""Columns are that many candidates wide, or twice that many …: no loop over them has a rest."""
 LOGS = np.log(np.arange(1.0, 2050.0))
 
 
@@ -207,7 +209,7 @@ def link_columns(
 ) -> None:  # fmt: skip
     """See `reference_links.link_columns`."""
     for k in range(N_COLUMNS):
-        for j in range(m):  # a slice that is set does not become vector instructions
+        for j in range(x.shape[1]):  # a slice that is set does not become vector instructions
             x[k, j] = 0.0
     n_words = q_words.shape[0] if q_words.shape[0] <= MAX_WORDS else 0
     # -- who: authors and named people as places in a list of this window's authors
@@ -670,6 +672,38 @@ def family_shares(
 
 
 @helper
+def _sums_of_three(x: Float64, weights: Float64, means: Float64, family: Int32) -> Float64:
+    """What all columns add to the scores by three models, float64[3, width]: as `_linear`, at one reading of them."""
+    n, width = x.shape
+    first, second, third = np.empty(width), np.empty(width), np.empty(width)
+    shares = np.zeros((family.max() + 1, 3, width), np.float64)
+    k = 0
+    while k < n:  # a run of columns of one family
+        f = family[k]
+        for j in range(width):
+            first[j] = second[j] = third[j] = 0.0
+        while k < n and family[k] == f:
+            a, b, c = weights[0, k], weights[1, k], weights[2, k]
+            mean_a, mean_b, mean_c = means[0, k], means[1, k], means[2, k]
+            for j in range(width):
+                value = x[k, j]
+                first[j] += a * (value - mean_a)
+                second[j] += b * (value - mean_b)
+                third[j] += c * (value - mean_c)
+            k += 1
+        for j in range(width):
+            shares[f, 0, j] += first[j]
+            shares[f, 1, j] += second[j]
+            shares[f, 2, j] += third[j]
+    sums = np.zeros((3, width), np.float64)
+    for f in range(shares.shape[0]):
+        for model in range(3):
+            for j in range(width):
+                sums[model, j] += shares[f, model, j]
+    return sums
+
+
+@helper
 def _with_more(found: Int32, more: Int32, rows: Int32) -> int:
     """The newest of both lists, ascending and without repeats, as many as ``rows`` holds; how many."""
     i, k, hole = found.shape[0] - 1, more.shape[0] - 1, rows.shape[0]
@@ -731,18 +765,19 @@ def question_links(
         n_extra -= 1
     if m == 0:
         return 0, 0, 0, NO, NO, 1.0, 0.0
-    x = np.empty((N_COLUMNS, m), np.float64)
+    x = np.empty((N_COLUMNS, -(-m // LANES) * LANES), np.float64)
     start = np.zeros(N_START, np.float64)
     link_columns(
         time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
         flags, called, shortened, cues_from, rows[:m], m, n_extra,
         q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, x, start,
     )  # fmt: skip
-    shares = np.empty((family.max() + 2, m), np.float64)
-    for model in range(linear.shape[0]):
-        _linear(x, x[:0], weights[1 + model], means[1 + model], 0.0, family, shares, linear[model])
+    sums = _sums_of_three(x, weights, means, family)
     scores = np.empty(m, np.float64)
-    _linear(x, x[:0], weights[0], means[0], constant, family, shares, scores)
+    for j in range(m):
+        scores[j] = sums[0, j] + constant
+        linear[0, j] = sums[1, j]
+        linear[1, j] = sums[2, j]
     starts_new = link_chances(scores, m, start, start_weights, p)
     newest_naming_me, place = NO, NO
     for j in range(m):

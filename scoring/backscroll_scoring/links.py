@@ -304,12 +304,15 @@ def rank(
         links.rows, links.chances, links.starts, links.together, links.first,
         *model.of_conversations, linear, order,
     )  # fmt: skip
-    link_linear, tail_linear = linear[:, :m]
+    link_linear, tail_linear = linear[0, :m], linear[1, :m]
     link = p
     if place < 0 < m:
-        likely = np.exp(link_linear - link_linear.item(order.item(0)))
-        link = likely / np.add.reduce(likely) * (1.0 - starts_new)
-    together = 1.0 / (1.0 + np.exp(-tail_linear))
+        link = np.exp(link_linear - link_linear.item(order.item(0)))
+        link /= np.add.reduce(link)
+        link *= 1.0 - starts_new
+    together = np.exp(-tail_linear)
+    together += 1.0
+    np.divide(1.0, together, together)
     asked = Asked(arrays, links, question, model, n_extra, p, quiet)
     return Ranking(
         rows, older[:n_older], place, order, link_linear, link, tail_linear, together, starts_new, asked

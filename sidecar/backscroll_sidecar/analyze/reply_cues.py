@@ -185,10 +185,11 @@ def names_called(
     called = _CALL.match(line)
     addressee = _who(called.group(1), names.users, author) if called else NOBODY
     body = line[called.end() :] if called and addressee >= 0 else line
-    tokens = set(_TOKEN.findall(body)) - STOP_WORDS
-    if heads := names.by_head.keys() & {token[:3] for token in tokens}:
-        recent = _Recent(recent_texts)
-        for _, name in sorted(both for head in heads for both in names.by_head[head]):
+    by_head = names.by_head
+    tokens = {token for token in _TOKEN.findall(body) if token[:3] in by_head} - STOP_WORDS
+    if tokens:
+        recent, heads = _Recent(recent_texts), {token[:3] for token in tokens}
+        for _, name in sorted(both for head in heads for both in by_head[head]):
             user = names.users[name]
             if user in {addressee, author}:
                 continue

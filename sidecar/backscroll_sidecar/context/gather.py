@@ -151,8 +151,10 @@ def with_older(
     first, count = len(gathered.sources), len(own)
     sources = names if 0 < sum(own) < count else names[:1] if own[0] else names[1:]
     bits, semantic = np.empty(len(rows), np.uint32), np.zeros(len(rows), np.bool_)
-    bits[:count] = [1 << first if mine else 1 << first + len(sources) - 1 for mine in own]
     bits[count:], semantic[count:] = gathered.source_bits, gathered.semantic
+    bits[:count] = 1 << first
+    if len(sources) > 1:
+        bits[:count] = [1 << first if mine else 2 << first for mine in own]
     return Gathered(
         rows,
         bits,
@@ -261,7 +263,7 @@ def _eligible_between(query: StrategyQuery, first: int, last: int) -> NDArray[np
     """Of the rows from `first` to before `last` those that may be candidates: read-only where all may."""
     first, last = max(first, 0), max(first, 0, min(last, query.end))
     eligible = query.eligible[first:last]
-    if eligible.all():
+    if np.count_nonzero(eligible) == last - first:
         return _counted(last.bit_length())[first:last]
     return np.flatnonzero(eligible).astype(np.int32) + np.int32(first)
 

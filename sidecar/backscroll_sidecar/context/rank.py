@@ -54,6 +54,7 @@ class Ranked:
         The candidates that reach the threshold, ascending, where nothing keeps any other: `scores` has only theirs, in
         their order. None: it has all m.
     all_scores : float64[m], worked out when it is asked for; None where `scores` has all
+    united : whether the history gave some of them their place
     """
 
     scores: NDArray[np.float64]
@@ -65,6 +66,7 @@ class Ranked:
     stages: NDArray[np.uint8] | None = None
     places: NDArray[np.int32] | None = None
     all_scores: Callable[[], NDArray[np.float64]] | None = None
+    united: bool = False
 
     def scores_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """float64[k]: the scores of these candidates; where only some have one, of those."""
@@ -209,6 +211,7 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
         near.link,
         places,
         stages,
+        united=True,
     )
 
 

@@ -203,11 +203,12 @@ def _below(ranked: Ranked, profile: Profile, unseen: Marks | None) -> Marks:
     `recall_limit` bounds that, and of its lines even a good one is seldom the answer.
     """
     below = ranked.scores < profile.threshold - THRESHOLD_TOLERANCE
-    if profile.least_context and below.any():
+    if profile.least_context:
         order = top_order(ranked.scores) if ranked.order is None else ranked.order
         seen = order if unseen is None else order[~unseen[order]]
         below[seen[: profile.least_context]] = False
-        below &= ~ranked.from_memory
+        if ranked.united:
+            below &= ~ranked.from_memory
     return below
 
 

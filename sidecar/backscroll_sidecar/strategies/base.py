@@ -79,6 +79,7 @@ class Empty:
 
 
 @quick
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Messages:
     """Messages of the channel, as rows of the view or as ids; unknown ids are left out.

@@ -30,6 +30,10 @@ class Recent:
 
     def gather(self, query: StrategyQuery) -> StrategyResult:
         """The last `recent_limit` eligible rows."""
+        first = max(0, query.end - query.recent_limit)
+        live = query.eligible[first:] if query.view.all_live else ()
+        if 0 < len(live) == np.count_nonzero(live):  # nearly always
+            return Messages(Category.RECENT, range(first, query.end))
         return _messages(_last(query, query.recent_limit))
 
 

@@ -71,23 +71,19 @@ def long_ago(view: ChannelView, sought: Sought) -> LongAgo:
     """Read the signs of a question that `memory.seek` has looked up."""
     far, near = sought.best_before(max(0, len(sought.eligible) - NEAR_ROWS))
     times_ms = [view.columns.time_ms.item(row) for row in _last_rows(sought.eligible, SITTING_ROWS)]
-    pause_ms = NO_PAUSE
+    pause_ms, scattered = NO_PAUSE, False
     if times_ms:
         pause_ms = max(0, sought.question.asked_at_ms - times_ms[-1])
-    return LongAgo(
-        far=far / 10,
-        near=near / 10,
-        signs=recall_signs(sought.question.text.lower()),
-        speaks_of=sought.named.speaks_of,
-        pause_ms=pause_ms,
-        scattered=any(later - one >= PAUSE_MS for one, later in pairwise(times_ms)),
-    )
+    for one, later in pairwise(times_ms):
+        scattered |= later - one >= PAUSE_MS
+    signs = recall_signs(sought.question.text.lower())
+    return LongAgo(far / 10, near / 10, signs, sought.named.speaks_of, pause_ms, scattered)
 
 
 def _last_rows(eligible: NDArray[np.uint8], count: int) -> list[int]:
     """The last `count` rows that count; looked for in the last few first, where they nearly always are."""
-    last, rows = range(len(eligible) - 1, max(-1, len(eligible) - 1 - NEAR_ROWS), -1), list[int]()
-    for row in last:
+    rows: list[int] = []
+    for row in range(len(eligible) - 1, max(-1, len(eligible) - 1 - NEAR_ROWS), -1):
         if eligible.item(row):
             rows.append(row)
             if len(rows) == count:
