@@ -22,7 +22,9 @@ MARK = re.compile(r"\[[a-z_]{1,20}(?:: [^\[\]]*)?\]")
 
 ONLY_MARKS = re.compile(r"[\W_]*")
 WORD = re.compile(r"[a-z0-9][a-z0-9']*")
-NO_WORD_TO_SPACE = {code: " " for code in range(128) if not re.match(r"[a-z0-9']", chr(code))}
+NO_WORD_TO_SPACE = bytes([
+    code if re.match(rb"[a-z0-9']", bytes([code])) else ord(" ") for code in range(256)
+])  # fmt: skip
 
 Phrases = frozenset[tuple[str, ...]]
 

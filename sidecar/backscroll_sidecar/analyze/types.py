@@ -163,9 +163,9 @@ class _Line:
 
 
 def _words_in(text: str) -> list[str]:
-    """What `cues.WORD` finds: in ASCII by white space, at a third of the price, unless an apostrophe begins a word."""
+    """What `cues.WORD` finds: in ASCII by white space, a third cheaper, unless an apostrophe begins a word."""
     if text.isascii():
-        spaced = text.translate(cues.NO_WORD_TO_SPACE)
+        spaced = text.encode().translate(cues.NO_WORD_TO_SPACE).decode()
         if spaced[:1] != "'" and " '" not in spaced:
             return spaced.split()
     return cues.WORD.findall(text)
