@@ -114,13 +114,12 @@ def fit(
         compressed = compressor.compress(given, limits)
     except Exception as error:
         raise StageFailed("compress") from error
-    lines = whole_blocks(Lines.of(compressed.lines, given.shown), given)
+    lines = whole_blocks(Lines.of(compressed.lines), given)
     if lines is not given or preferences is not parts.preferences:
         made, total = assemble(lines, preferences)
     while lines and total > frame.budget:
         worst = block_of(max(lines, key=lambda line: line.rank))
-        kept = [line for line in lines if block_of(line) != worst]
-        lines = Lines.of(kept, given.shown)
+        lines = Lines.of([line for line in lines if block_of(line) != worst])
         made, total = assemble(lines, preferences)
     cut = len(lines) < compressed.original_count or (
         compressed.lines is not given and compressed.was_cut
@@ -188,10 +187,11 @@ def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: To
     """Tokens of messages as rendered, their framing included."""
     count = 0
     if isinstance(messages, Messages):
-        count, messages = messages.turns.tokens, (*messages.before, *messages.after)
-    count += sum([tokens[one.content] for one in messages]) + MESSAGE_TOKENS * len(messages)
-    if frame.with_names:
-        count += sum([name_tokens(one.name, frame.tokenizer) for one in messages])
+        count, messages = messages.turns.tokens, messages.before + messages.after
+    for one in messages:
+        count += tokens[one.content] + MESSAGE_TOKENS
+        if frame.with_names:
+            count += name_tokens(one.name, frame.tokenizer)
     return count
 
 

@@ -116,7 +116,7 @@ def whole_blocks(kept: Lines, lines: Lines) -> Lines:
     places = set(kept.places)
     broken = {lines.rounds.get(place) for place in lines.places if place not in places} - {None}
     whole = [line for line in kept if line.round not in broken]
-    return Lines.of(whole, lines.shown) if broken else kept
+    return Lines.of(whole) if broken else kept
 
 
 def _shortened(lines: Sequence[Line], max_chars: int) -> Sequence[Line]:

@@ -90,9 +90,12 @@ class Messages(Sequence[NeutralMessage]):
         self._all: tuple[NeutralMessage, ...] | None = None
 
     def forms(self, form: str, make: Callable[[NeutralMessage], bytes]) -> list[bytes]:
-        """What `make` makes of each; that of a stored one is kept under the name `form`."""
+        """What `make` makes of each; that of a stored one stays with it under the name `form`."""
         turns = self.turns.forms(form, lambda one: make(one.turn))
-        return [*map(make, self.before), *turns, *map(make, self.after)]
+        if self.before:
+            turns[:0] = map(make, self.before)
+        turns += map(make, self.after)
+        return turns
 
     def behind(self, first: NeutralMessage) -> Messages:
         """The same behind another one."""
@@ -191,9 +194,13 @@ def preferences_line(preferences: Sequence[str]) -> str:
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
     """S1-13: recent messages one by one with their stored role; preferences and reference; the question."""
     del text
-    recent = next((section.turns for section in sections if section.turns), NOTHING_SHOWN)
+    recent, rest = NOTHING_SHOWN, []
+    for section in sections:
+        if section.turns.written:
+            recent = section.turns
+        else:
+            rest.append(section)
     question = NeutralMessage(Role.USER, parts.question, parts.question_name)
-    rest = [section for section in sections if not section.turns]
     if not rest:
         return Messages((), recent, (question,))
     reference = NeutralMessage(Role.USER, _join(s.text for s in rest), "", _ids(rest))

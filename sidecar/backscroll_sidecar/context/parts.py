@@ -82,7 +82,7 @@ def _answered(shown: Shown, places: list[int], unanswered: Mapping[int, tuple[st
             at = places.index(place)
             said = replace(written[at].said, addition=synthetic_results(tools), token_count=0)
             written[at] = written[at].telling(said)
-    return shown.among(written)
+    return Shown(written)
 
 
 def speaker_style(

@@ -83,14 +83,13 @@ class Lines(Sequence[Line]):
     has_references: bool = False
 
     @classmethod
-    def of(cls, lines: Iterable[Line], among: Shown | None = None) -> Lines:
-        """Lines as columns; what is that already stays as it is. `among`: messages of which some are shown here."""
+    def of(cls, lines: Iterable[Line]) -> Lines:
+        """Lines as columns; what is that already stays as it is."""
         if isinstance(lines, Lines):
             return lines
         given = list(lines)
-        written = [line.written for line in given]
         return cls(
-            Shown(written) if among is None else among.among(written),
+            Shown([line.written for line in given]),
             [line.rank for line in given],
             [line.place for line in given],
             [line.category for line in given],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple, cast, overload
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.channels.written import Written as Store
 from backscroll_sidecar.context.lines import (
     MS_PER_DAY,
     LineStyle,
@@ -36,12 +35,9 @@ from backscroll_sidecar.values import quick
 MESSAGE_TOKENS = 4
 """Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""
 NAME_TOKENS = 1
-WRITTEN_BYTES, WRITTEN_BYTES_PER_CHAR = 800, 6
-"""Rough bytes of a written message: its objects, and a character in three texts."""
-FORM_BYTES = 130
-"""Rough bytes that one form of it takes besides its own."""
-NOT_KEPT = -1
-"""The key of a message that is written for one build alone."""
+WRITTEN_BYTES, WRITTEN_BYTES_PER_CHAR = 1_200, 12
+"""Rough bytes of a written message once it is encoded, too: its objects, and a character in six texts (measured on
+the shipped chats: 1,900 a message)."""
 WRITE_US, WRITE_US_PER_CHAR = 25.0, 0.15
 """Rough microseconds to write a message, measured there on a busy core."""
 
@@ -112,6 +108,7 @@ class Written:
         The message's wire form.
     turn, turn_tokens, turn_cost : the message of its own, the tokens it adds to a payload, and the most it adds to one.
     line, line_tokens, line_cost : the line among others, the tokens of ``line + "\n"``, the most it adds.
+    forms : the bytes of whoever encodes it, by a name of its own; no part of its value.
     """
 
     said: Said
@@ -124,6 +121,7 @@ class Written:
     line: str
     line_tokens: int
     line_cost: int
+    forms: dict[str, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def telling(self, said: Said) -> Written:
         """The same message with something else, or less, to tell."""
@@ -136,23 +134,12 @@ class Written:
 
 
 class Shown(Sequence[Written]):
-    """Written messages in the order in which they are shown, by column.
+    """Written messages in the order in which they are shown."""
 
-    Parameters
-    ----------
-    written : the messages.
-    keys : where each is kept, NOT_KEPT for one that is made for this build alone.
-    store : where that is; None: nowhere.
-    """
+    __slots__ = ("_tokens", "written")
 
-    __slots__ = ("_store", "_tokens", "keys", "written")
-
-    def __init__(
-        self, written: list[Written], keys: list[int] | None = None, store: Store | None = None
-    ) -> None:
+    def __init__(self, written: list[Written]) -> None:
         self.written = written
-        self.keys = [NOT_KEPT] * len(written) if keys is None else keys
-        self._store = store
         self._tokens = -1
 
     @property
@@ -163,33 +150,12 @@ class Shown(Sequence[Written]):
         return self._tokens
 
     def forms(self, form: str, make: Callable[[Written], bytes]) -> list[bytes]:
-        """What `make` makes of each; where the message is kept, that is, too, under the name `form`."""
-        if self._store is None or not self.written:
-            return list(map(make, self.written))
-        style = (form, self.written[0].pen)
-        made: list[bytes | None] = list(map(self._store.of(style).get, self.keys))
-        if None in made:
-            for at, known in enumerate(made):
-                if known is None:
-                    made[at] = self._make(at, style, make)
-        return cast("list[bytes]", made)
-
-    def _make(self, at: int, style: Hashable, make: Callable[[Written], bytes]) -> bytes:
-        made, key = make(self.written[at]), self.keys[at]
-        if self._store is not None and key != NOT_KEPT:
-            self._store.keep(style, key, made, FORM_BYTES + len(made))
-        return made
-
-    def among(self, written: list[Written]) -> Shown:
-        """Some of these messages and others, in a new order."""
-        keys = {id(one): key for one, key in zip(self.written, self.keys, strict=True)}
-        return Shown(written, [keys.get(id(one), NOT_KEPT) for one in written], self._store)
+        """What `make` makes of each; it stays with the message under the name `form`."""
+        return [one.forms.get(form) or _made(one, form, make) for one in self.written]
 
     def where(self, marks: list[bool]) -> Shown:
         """Those that are marked."""
-        return Shown(
-            list(compress(self.written, marks)), list(compress(self.keys, marks)), self._store
-        )
+        return Shown(list(compress(self.written, marks)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Shown) and self.written == other.written
@@ -211,6 +177,11 @@ class Shown(Sequence[Written]):
 NOTHING_SHOWN = Shown([])
 
 
+def _made(written: Written, form: str, make: Callable[[Written], bytes]) -> bytes:
+    made = written.forms[form] = make(written)
+    return made
+
+
 @dataclass(slots=True)
 class Drafts:
     """Rows of a view to be written in one style. `found` has None for those not written in it before."""
@@ -218,13 +189,12 @@ class Drafts:
     view: ChannelView
     rows: list[int]
     pen: Pen
-    marks: list[str] | None
-    keys: list[int]
+    marks: list[str]
     found: list[Written | None]
 
     def left_us(self) -> float:
         """Microseconds that `finish` takes, predicted."""
-        if None not in self.found:
+        if all(self.found):
             return 0.0
         texts = [
             self.view.texts[row]
@@ -236,11 +206,11 @@ class Drafts:
     def finish(self) -> Shown:
         """The rows as they are written, kept for the next build."""
         found = self.found
-        if None in found:
+        if not all(found):
             for at, one in enumerate(found):
                 if one is None:
                     found[at] = self._write(at)
-        return Shown(cast("list[Written]", found), self.keys, self.view.written)
+        return Shown(cast("list[Written]", found))
 
     def _write(self, at: int) -> Written:
         view, own, row = self.view, self.pen.self_ids, self.rows[at]
@@ -256,17 +226,21 @@ class Drafts:
             sent_at_ms=int(view.columns.time_ms[row]),
             token_count=int(view.token_count[row]),
         )
-        made = self.pen.write(said, self.marks[at] if self.marks else "", view.fragments[row])
-        view.written.keep(self.pen, self.keys[at], made, made.nbytes)
+        mark = self.marks[at]
+        made = self.pen.write(said, mark, view.fragments[row])
+        view.written.keep((self.pen, mark), int(view.seq[row]), made, made.nbytes)
         return made
 
 
 def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen) -> Drafts:
     """What is there of ascending rows in this style."""
-    keys, numbers = view.seq[rows].tolist(), rows.tolist()
-    times, marks = view.columns.time_ms, None
+    seqs, numbers = view.seq[rows].tolist(), rows.tolist()
+    times = view.columns.time_ms
     young = not numbers or style.asked_at_ms - times.item(numbers[0]) <= MS_PER_DAY
-    if not (style.time is TimeStyle.NONE or (style.time is None and young)):
-        marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
-        keys = list(map(view.written.key, keys, marks))
-    return Drafts(view, numbers, pen, marks, keys, list(map(view.written.of(pen).get, keys)))
+    if style.time is TimeStyle.NONE or (style.time is None and young):
+        found = list(map(view.written.of((pen, "")).get, seqs))
+        return Drafts(view, numbers, pen, [""] * len(numbers), found)
+    marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
+    pairs = zip(seqs, marks, strict=True)
+    found = [view.written.of((pen, mark)).get(seq) for seq, mark in pairs]
+    return Drafts(view, numbers, pen, marks, found)

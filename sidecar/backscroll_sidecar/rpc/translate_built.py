@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.adapters import encoded
@@ -60,29 +62,14 @@ _FORMAT = {
 _BODY = tag(pb.Payload, "body", LENGTH)
 _TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
 _DIAGNOSTICS = tag(pb.BuildContextResponse, "diagnostics", LENGTH)
-_STAGES = tag(pb.Diagnostics, "stage_microseconds", LENGTH)
-_Stage = pb.Diagnostics.StageMicrosecondsEntry
-_GENERATION = tag(pb.Diagnostics, "channel_generation", VARINT)
-_CANDIDATES = tag(pb.Diagnostics, "candidate_count", VARINT)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
 _RENDERED_ROLE = {
     role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
     for role, number in ROLE_NUMBERS.items()
 }
-_CONTEXT_ID = tag(pb.BuildContextResponse, "context_id", LENGTH)
-_ASKED_AT = tag(pb.BuildContextResponse, "asked_at_ms", VARINT)
-_STABLE_PREFIX = tag(pb.BuildContextResponse, "stable_prefix_tokens", VARINT)
-_TOKENS = tag(pb.BuildContextResponse, "tokens", LENGTH)
-_TOKEN_COUNTS = [
-    tag(pb.TokenCounts, part, VARINT)
-    for part in (
-        "system", "tools", "preferences", "recent", "semantic", "question", "framing", "reserve", "total", "budget",
-        "tokenizer",
-    )
-]  # fmt: skip
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
-_SCORE_SIZE = 8
+_FLOAT64, _EIGHT_BYTES = np.dtype("<f8"), np.dtype("V8")
 _ranked = numbers(_RANK, _SCORE)
 _item_of = numbers(_ITEMS)
 
@@ -117,11 +104,11 @@ def encode_items(items: Items) -> bytes:
     """
     saids = _said(items)
     why_of = {bits: _sources(names) for bits, names in items.names.items()}
-    rest_of = {bits: _SCORE_SIZE + len(why) for bits, why in why_of.items()}
+    rest_of = {bits: _FLOAT64.itemsize + len(why) for bits, why in why_of.items()}
     ranks = list(map(_ranked, items.ranks))
     columns = zip(saids, ranks, items.sources, strict=True)
     heads = [_item_of(len(said) + len(rank) + rest_of[bits]) for said, rank, bits in columns]
-    scores = items.scores.astype("<f8", copy=False).view("V8").tolist()
+    scores = items.scores.astype(_FLOAT64, copy=False).view(_EIGHT_BYTES).tolist()
     whys = map(why_of.__getitem__, items.sources)
     return b"".join(chain.from_iterable(zip(heads, saids, ranks, scores, whys, strict=True)))
 
@@ -198,16 +185,12 @@ def _rest(built: BuiltContext) -> bytes:
         SPEAKER_STYLE_NUMBERS[built.speaker_style],
         LAYOUT_NUMBERS[built.layout],
     )
-    pieces = [
-        settled,
-        lengthed(_CONTEXT_ID, built.context_id.encode()),
-        _ASKED_AT + varint(built.asked_at_ms),
-        lengthed(_TOKENS, _tokens(built.tokens)),
-        _STABLE_PREFIX + varint(built.stable_prefix_tokens),
-    ]
-    if built.degradations or built.events or built.explanation or built.summary is not None:
-        pieces.append(_seldom(built).SerializeToString())
-    return b"".join(pieces)
+    answer = _seldom(built)
+    answer.context_id = built.context_id
+    answer.asked_at_ms = built.asked_at_ms
+    answer.stable_prefix_tokens = built.stable_prefix_tokens
+    _count(built.tokens, answer.tokens)
+    return settled + answer.SerializeToString()
 
 
 @lru_cache(maxsize=1_024)
@@ -236,6 +219,8 @@ def _settled(
 
 def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
     """What most answers have not."""
+    if not (built.degradations or built.events or built.explanation or built.summary is not None):
+        return pb.BuildContextResponse()
     return pb.BuildContextResponse(
         degradations=[
             pb.Degradation(stage=one.stage, source=one.source, reason=one.reason)
@@ -247,40 +232,24 @@ def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
     )
 
 
-def _tokens(tokens: TokenCounts) -> bytes:
-    counts = (
-        tokens.system, tokens.tools, tokens.preferences, tokens.recent, tokens.semantic, tokens.question,
-        tokens.framing, tokens.reserve, tokens.total, tokens.budget, TOKENIZER_NUMBERS[tokens.tokenizer],
-    )  # fmt: skip
-    pairs = zip(_TOKEN_COUNTS, counts, strict=True)
-    return b"".join([key + varint(count) for key, count in pairs if count])
+def _count(tokens: TokenCounts, out: pb.TokenCounts) -> None:
+    """Field by field: half the price of a constructor with names."""
+    out.system, out.tools, out.preferences = tokens.system, tokens.tools, tokens.preferences
+    out.recent, out.semantic, out.question = tokens.recent, tokens.semantic, tokens.question
+    out.framing, out.reserve, out.total = tokens.framing, tokens.reserve, tokens.total
+    out.budget, out.tokenizer = tokens.budget, TOKENIZER_NUMBERS[tokens.tokenizer]
 
 
 def _diagnostics(
     diagnostics: Diagnostics, stage_us: Mapping[str, int], server_version: str
 ) -> bytes:
-    """The times of the stages entry by entry: a map of protobuf's own takes three times as long."""
-    pieces = [_served_by(server_version, diagnostics.cache_hit, diagnostics.exhaustive_search)]
-    for stage, took_us in stage_us.items():
-        name, number = _stage_name(stage), varint(took_us)
-        pieces += (_STAGES, varint(len(name) + len(number)), name, number)
-    pieces += (
-        _GENERATION, varint(diagnostics.channel_generation), _CANDIDATES, varint(diagnostics.candidate_count),
-    )  # fmt: skip
-    return lengthed(_DIAGNOSTICS, b"".join(pieces))
-
-
-@cache
-def _stage_name(stage: str) -> bytes:
-    """An entry of the map up to its number."""
-    return lengthed(tag(_Stage, "key", LENGTH), stage.encode()) + tag(_Stage, "value", VARINT)
-
-
-@lru_cache(maxsize=16)
-def _served_by(server_version: str, cache_hit: bool, exhaustive: bool) -> bytes:
-    return pb.Diagnostics(
-        cache_hit=cache_hit, exhaustive_search=exhaustive, server_version=server_version
-    ).SerializeToString()
+    out = pb.Diagnostics()
+    out.stage_microseconds.update(stage_us)
+    out.cache_hit, out.exhaustive_search = diagnostics.cache_hit, diagnostics.exhaustive_search
+    out.channel_generation = diagnostics.channel_generation
+    out.candidate_count = diagnostics.candidate_count
+    out.server_version = server_version
+    return lengthed(_DIAGNOSTICS, out.SerializeToString())
 
 
 def _event(event: Event) -> pb.Event:

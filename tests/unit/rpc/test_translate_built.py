@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
-from backscroll_sidecar.channels.written import Written as Store
 from backscroll_sidecar.context.lines import Said
 from backscroll_sidecar.context.model import (
     BuiltContext,
@@ -198,7 +197,7 @@ ROW = st.tuples(
 def test_joined_items_are_those_protobuf_makes(rows: list[Any], has_turns: list[bool]) -> None:
     """Made anew and as they were kept from the first time, in whichever section and at whatever cost."""
     messages = [row[0] for row in rows]
-    shown = Shown(messages, list(range(len(rows))), Store())
+    shown = Shown(messages)
     more = [(*row[:4], other[4]) for row, other in zip(rows, reversed(rows), strict=True)]
     for given_rows, turns in product((rows, more, rows), has_turns):
         _, ranks, scores, sources, categories = (
