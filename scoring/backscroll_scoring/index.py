@@ -111,9 +111,9 @@ class Signs:
         Who searches the rows before them may go on meanwhile: no bit of theirs changes.
         """
         first, stop = start // BLOCK, -(-(start + len(vectors)) // BLOCK)
-        above = np.zeros(((stop - first) * BLOCK, vectors.shape[1]), np.bool_)
-        above[start - first * BLOCK :][: len(vectors)] = vectors > self.centre
-        bits = np.ascontiguousarray(np.packbits(above, axis=0, bitorder="little").T)
+        above = np.zeros((vectors.shape[1], (stop - first) * BLOCK), np.bool_)
+        above[:, start - first * BLOCK :][:, : len(vectors)] = (vectors > self.centre).T
+        bits = np.packbits(above, axis=1, bitorder="little")
         self.planes[:-1, first:stop] |= bits.view(np.dtype(np.uint64).newbyteorder("<"))
 
     def with_room(self, capacity: int) -> Signs:

@@ -266,40 +266,51 @@ def _exact(codes: Int8, scales: Float32, slots: Int32, unit: Float32) -> Float32
 
 
 @helper
-def _falling_line(distances: Int16, near: Int32, exact: Float32, levels: int) -> Float32:
-    """float32[2 ** l]: the similarity expected at each distance: a falling line through what is known exactly."""
+def _falling_line(distances: Int16, near: Int32, exact: Float32) -> tuple[float, float, float]:
+    """The similarity expected at distance 0, what each further one adds, and the most there is.
+
+    A falling line through what is known exactly.
+    """
     count = exact.shape[0]
-    x_mean, y_mean, lowest = 0.0, 0.0, exact[0]
+    x_mean, y_mean, lowest = 0.0, 0.0, np.float64(exact[0])
     for i in range(count):
         x_mean += distances[near[i]] / count
         y_mean += exact[i] / count
-        lowest = min(lowest, exact[i])
+        lowest = min(lowest, np.float64(exact[i]))
     spread, together = 0.0, 0.0
     for i in range(count):
         x = distances[near[i]] - x_mean
         spread += x * x
         together += x * exact[i]
     slope = min(0.0, together / max(spread, 1.0))
-    line = np.empty(1 << levels, np.float32)
-    for distance in range(line.shape[0]):
-        value = y_mean + slope * (distance - x_mean)
-        line[distance] = min(max(value, -1.0), np.float64(lowest))
-    return line
+    return y_mean - slope * x_mean, slope, lowest
+
+
+@helper
+def _expected(distance: int, line: tuple[float, float, float]) -> np.float32:
+    first, slope, most = line
+    return np.float32(min(max(first + slope * distance, -1.0), most))
 
 
 @helper
 def _estimate(
-    line: Float32, distances: Int16, chunks: Int32, slots: Int32, values: Float32, has_one: Bool
+    line: tuple[float, float, float],
+    distances: Int16,
+    chunks: Int32,
+    slots: Int32,
+    values: Float32,
+    has_one: Bool,
 ) -> None:
     """Fill in what every place's distance lets expect, 0 without a slot."""
     for chunk in range(chunks.shape[0]):
         start, row = chunk * BLOCK, chunks[chunk]
         for i in range(BLOCK if row >= 0 else 0):
-            values[start + i], has_one[start + i] = line[distances[row + i]], True
+            values[start + i] = _expected(distances[row + i], line)
+            has_one[start + i] = True
         for i in range(min(BLOCK, values.shape[0] - start) if row < 0 else 0):
             slot = slots[-1 - row, i]
             has_one[start + i] = slot >= 0
-            values[start + i] = line[distances[slot]] if slot >= 0 else np.float32(0.0)
+            values[start + i] = _expected(distances[slot], line) if slot >= 0 else np.float32(0.0)
 
 
 @kernel(
@@ -377,7 +388,7 @@ def similarities(
     exact = _exact(codes, scales, of_near, unit)
     if near.shape[0] < known:
         distances = _distances(counts, n)
-        line = _falling_line(distances, of_near, exact, counts.shape[0])
+        line = _falling_line(distances, of_near, exact)
         _estimate(line, distances, chunks, slots, values, has_one)
     else:
         values[:] = 0.0

@@ -25,6 +25,8 @@ NOTHING = np.iinfo(np.int64).max
 
 CENTRE_ROWS = 1_024
 PART_ROWS = 4_096
+LOAD_ROWS = 512
+"""Vectors that are float32 at once where many are loaded: all of them would take ten times what is kept."""
 NO_SLOT = -1
 
 
@@ -72,7 +74,9 @@ class Block:
         self._seqs = np.empty(0, np.int64)
         self._live = np.empty(0, np.bool_)
         self._slot_of = np.full(64, NO_SLOT, np.int32)
-        self.add(stored)
+        self._grow(len(stored))
+        for start in range(0, len(stored), LOAD_ROWS):
+            self.add(stored[start : start + LOAD_ROWS])
 
     def __len__(self) -> int:
         """Vectors that count."""

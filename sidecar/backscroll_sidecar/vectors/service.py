@@ -41,14 +41,14 @@ Submit = Callable[[IndexChange], Awaitable[Applied]]
 IndexKind = Literal["auto", "exact", "hnsw"]
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
-GRAPH_ROWS = 200_000
-"""From here on a graph is made: signs take some 9 us for 1,000 rows, a graph .5 ms at 6,000 rows and slowly more."""
+GRAPH_ROWS = 500_000
+"""From here on a graph is made: signs take some 3 us for 1,000 rows, and a graph no less for its tables of rows."""
 GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 """A graph is made again when its exact tail is longer than both."""
-SIGN_ROWS = 4_000
-"""From here on signs are faster than looking at every row (bench/test_vectors.py)."""
+SIGN_ROWS = 2_000
+"""From here on signs take less than half of a look at every row (bench/test_vectors.py)."""
 INLINE_US = 300.0
-US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.03, 0.008
+US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.05, 0.006
 """Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
 
 T = TypeVar("T")
@@ -191,9 +191,10 @@ class Vectors:
         return channel, channel.index
 
     async def _run(self, channel: _Channel, rows: int, work: Callable[[], T]) -> T:
-        by_signs = self._goes_by_signs(channel.block)
-        per_row = US_PER_FAST_ROW if by_signs else US_PER_EXACT_ROW
-        if rows * per_row <= INLINE_US:
+        block = channel.block
+        by_signs = self._goes_by_signs(block)
+        predicted = len(block) * US_PER_FAST_ROW if by_signs else rows * US_PER_EXACT_ROW
+        if predicted <= INLINE_US:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
