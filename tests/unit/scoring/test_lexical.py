@@ -120,6 +120,27 @@ def test_append_twins(rows, batch):
 
 
 @TWINS
+@given(before=runs, block=runs, behind=runs)
+def test_a_block_is_what_its_rows_one_by_one_are(before, block, behind):
+    """Behind other rows, before other rows, and when a word of the block comes again."""
+    postings, together = filled(before), filled(before)
+    lists = inverted(block)
+    postings.append_block(
+        np.arange(len(before), len(before) + len(block), dtype=np.int32),
+        np.arange(TERMS, dtype=np.int32),
+        np.array([len(lists[term]) for term in range(TERMS)], np.int32),
+        np.array([n for rows in lists.values() if rows for n in (-1, *rows)], np.int32),
+    )
+    add(together, len(before), block)
+    for one in (postings, together):
+        add(one, len(before) + len(block), behind)
+    n = len(before) + len(block) + len(behind)
+    assert lists_of(postings, n) == lists_of(together, n) == inverted(before + block + behind)
+    view = postings.view()
+    assert (view.counts[:TERMS] == together.view().counts[:TERMS]).all()
+
+
+@TWINS
 @given(st.lists(run, min_size=1, max_size=30), st.data())
 def test_rows_leave_and_move(rows, data):
     """What is taken out is gone, what is renumbered is found under its new number, and the old postings stay."""
