@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.link_columns import MAX_NAMED
+from backscroll_scoring.link_columns import MAX_NAMED, START
 from backscroll_scoring.link_model import LinkModel
 from backscroll_scoring.links import (
-    QUIET_PLACE,
     LinkArrays,
     LinkQuestion,
     ReplyLinks,
@@ -142,5 +141,5 @@ def add_conversations(arrays: LinkArrays, found: Sequence[Example], model: LinkM
             x,
             one.p,
             one.starts_new,
-            float(one.start[QUIET_PLACE]),
+            float(one.start[START.index("quiet")]),
         ).astype(np.float32)

@@ -41,7 +41,7 @@ ABOUT = (
     "(jkkummerfeld/irc-disentanglement @82ed04f, data/train, CC BY 4.0) and KdConv dialogues interleaved into groups "
     "(thu-coai/KdConv @653db76, Apache-2.0). share = weight * (value - mean) / scale."
 )
-EMPTY = Linear(np.zeros(0), np.zeros(0), 0.0)
+NOT_FITTED = Linear(*np.zeros((2, len(COLUMNS) + len(CONVERSATION))), 0.0)
 Fitted = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]
 Loaded = list[tuple[Any, list[Example]]]
 
@@ -127,7 +127,7 @@ def fit(train: Loaded, steps: int, tell: Callable[[str], None]) -> dict[str, Fit
     first = _listwise([one.x for one in answers], answers, L2, steps)
     tell("first stage fitted")
     model = LinkModel(
-        _linear(first), EMPTY, EMPTY, Linear(np.zeros(len(START)), np.zeros(len(START)), 0.0)
+        _linear(first), NOT_FITTED, NOT_FITTED, Linear(*np.zeros((2, len(START))), 0.0)
     )
     start = _start(every, model)
     model = replace(model, start=_linear(start))

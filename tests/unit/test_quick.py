@@ -68,12 +68,16 @@ def test_it_says_what_it_takes():
     assert Author("a").kind is AuthorKind.HUMAN
 
 
-def test_a_default_made_anew_is_refused():
-    """Where a caller can give it: it would be made once and shared."""
+def test_a_default_made_anew_is_made_for_every_value():
+    """Unless a caller gives it: never made once and shared."""
 
+    @quick
     @dataclass(frozen=True, slots=True)
     class Listed:
         items: list[int] = field(default_factory=list)
 
-    with pytest.raises(TypeError, match=r"Listed\.items"):
-        quick(Listed)
+    first, second, given = Listed(), Listed(), [1]
+    assert first.items == second.items == []
+    assert first.items is not second.items
+    assert Listed(given).items is given
+    assert Listed(items=[]).items == []

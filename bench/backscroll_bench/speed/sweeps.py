@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -33,6 +33,8 @@ from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Absent
 
 CHANNEL_MESSAGES = 1_000
+ROUNDS, SECONDS = 3, 1.0
+"""Of a point: a picture needs no more."""
 KIND, PROFILES = "full_classic", ("balanced", "classic_full")
 """One server answers for both."""
 VECTOR_UP_TO = 100_000
@@ -74,6 +76,7 @@ async def _points(
     progress: Callable[[str], None],
 ) -> dict[str, list[Point]]:
     reach = QUICK if sizes.quick else Reach()
+    sizes = replace(sizes, rounds=min(sizes.rounds, ROUNDS), seconds=min(sizes.seconds, SECONDS))
     found = {}
     with ExitStack() as stack:
         async with AsyncExitStack() as connections:

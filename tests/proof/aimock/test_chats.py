@@ -232,7 +232,7 @@ def arguments_of(messages: list[dict]) -> list[dict]:
 async def test_faults(aimock: mock.Aimock, cause: str) -> None:
     """Law 8, S2-19, S5-31, S5-32: the ending by its cause, a part is stored marked, nobody asks twice."""
     _, _, text, ending, error = FAULTS[cause]
-    async with talk(model_base_url=aimock.url, model_idle_seconds=1.0) as bot:
+    async with talk(model_base_url=aimock.url, model_idle_seconds=3.0) as bot:
         heard = await bot.ask(turn(f"<{cause}>"))
         _, *replies = await bot.stored()
     assert (heard.text, heard.reason) == (text, ending)
