@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 import orjson
 
@@ -28,8 +27,6 @@ from backscroll_sidecar.store.sqlite.group import wanted
 EXPORT_PAGE_ROWS = 1_000
 _LAST_SEQ = 2**63 - 1
 _BLOBS = ("columns", "bodies")
-_LARGEST_MAP = 2**31 - 2**16
-"""What SQLite was built for mostly; it reads the rest of a larger file as usual."""
 _BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001))))
 """What `str.strip` takes away; SQLite's own trim knows the space only."""
 
@@ -41,7 +38,7 @@ def load_channel(
     here = (key.tenant, key.channel)
     found: list[Segment | list[Row]] = []
     next_seq = 0
-    with _mapped(connection), transaction(connection, "BEGIN"):
+    with transaction(connection, "BEGIN"):
         for rowid, *values in connection.execute(sql.LOAD_SEGMENTS, (*here, segment_format)):
             segment = Segment(*values, *(_blob(connection, rowid, name) for name in _BLOBS))
             if segment.first_seq > next_seq:
@@ -58,22 +55,12 @@ def load_channel(
 
 
 def _blob(connection: sqlite3.Connection, rowid: int, name: str) -> bytes:
-    """Megabytes as they are: a column of a result is copied once more, into memory that has to be found first."""
+    """Megabytes as they are: a column of a result is copied once more, into memory that has to be found first.
+
+    A mapped file would take 2 ms less for 10,000 messages, and a disk that fails under it would end the process.
+    """
     with connection.blobopen("segments", name, rowid, readonly=True) as blob:
         return blob.read()
-
-
-@contextmanager
-def _mapped(connection: sqlite3.Connection) -> Iterator[None]:
-    """Read the file as memory: a fifth of the time for the megabytes of segments, which lie in pages of 4 KiB.
-
-    Not for good: what is mapped counts as the process's own, and a disk that fails under it ends the process.
-    """
-    connection.execute(f"PRAGMA mmap_size = {_LARGEST_MAP}").fetchall()
-    try:
-        yield
-    finally:
-        connection.execute("PRAGMA mmap_size = 0").fetchall()
 
 
 def latest(connection: sqlite3.Connection, key: ChannelKey, limit: int) -> list[StoredMessage]:
