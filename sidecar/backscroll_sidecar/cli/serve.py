@@ -41,10 +41,6 @@ EPILOG = "Example: backscroll serve --listen 127.0.0.1:7171 --database ./chat.db
 TAKEN = "stop what listens there, or take any free port: --listen 127.0.0.1:0"
 DOCTOR = "look for more with: backscroll doctor"
 GRACE_S = 5.0
-GC_THRESHOLDS = (5_000, 20, 10)
-"""gRPC leaves a cycle of five objects a call, and 64 calls at once hold thousands that are no garbage: at Python's 700
-these are looked at every ten calls."""
-"""Seconds that running calls get to end after a signal."""
 log = logging.getLogger("backscroll.serve")
 
 
@@ -238,7 +234,6 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             raise CommandError(str(error), advice, exit_code=2) from None
         gc.collect()
         gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
         started_s = time.monotonic() - STARTED_S
         _announce(running.addresses, metrics, started_s, as_json)
         log.info(
