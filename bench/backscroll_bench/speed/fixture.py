@@ -33,7 +33,8 @@ LOOK_AHEAD = 200
 """Messages behind the history that may be questions; the first `QUESTIONS` about the last lines are."""
 QUESTIONS = 8
 WARM_CALLS = 50
-LOAD_S, LOAD_LOOK_S = 60.0, 0.5
+LOAD_S, LOAD_LOOK_S = 300.0, 0.5
+"""A million rows that no segment holds yet take over a minute to load."""
 
 
 class NoQuestion(Wrong):
