@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple, cast, overload
@@ -127,6 +127,13 @@ class Written:
         """The same message with something else, or less, to tell."""
         return self.pen.write(said, self.mark, self.fragment)
 
+    def form(self, form: str, make: Callable[[Written], bytes]) -> bytes:
+        """What `make` makes of it; it stays under the name `form`."""
+        made = self.forms.get(form)
+        if made is None:
+            made = self.forms[form] = make(self)
+        return made
+
     @property
     def nbytes(self) -> int:
         """Bytes it takes, roughly."""
@@ -151,7 +158,7 @@ class Shown(Sequence[Written]):
 
     def forms(self, form: str, make: Callable[[Written], bytes]) -> list[bytes]:
         """What `make` makes of each; it stays with the message under the name `form`."""
-        return [one.forms.get(form) or _made(one, form, make) for one in self.written]
+        return [one.forms.get(form) or one.form(form, make) for one in self.written]
 
     def where(self, marks: list[bool]) -> Shown:
         """Those that are marked."""
@@ -177,11 +184,6 @@ class Shown(Sequence[Written]):
 NOTHING_SHOWN = Shown([])
 
 
-def _made(written: Written, form: str, make: Callable[[Written], bytes]) -> bytes:
-    made = written.forms[form] = make(written)
-    return made
-
-
 @dataclass(slots=True)
 class Drafts:
     """Rows of a view to be written in one style. `found` has None for those not written in it before."""
@@ -189,7 +191,7 @@ class Drafts:
     view: ChannelView
     rows: list[int]
     pen: Pen
-    marks: list[str]
+    style: LineStyle
     found: list[Written | None]
 
     def left_us(self) -> float:
@@ -226,21 +228,35 @@ class Drafts:
             sent_at_ms=int(view.columns.time_ms[row]),
             token_count=int(view.token_count[row]),
         )
-        mark = self.marks[at]
+        mark = time_mark(said.sent_at_ms, self.style)
         made = self.pen.write(said, mark, view.fragments[row])
-        view.written.keep((self.pen, mark), int(view.seq[row]), made, made.nbytes)
+        view.written.keep(_sheet(self.pen, self.style, mark), int(view.seq[row]), made, made.nbytes)
         return made
 
 
 def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen) -> Drafts:
     """What is there of ascending rows in this style."""
     seqs, numbers = view.seq[rows].tolist(), rows.tolist()
-    times = view.columns.time_ms
-    young = not numbers or style.asked_at_ms - times.item(numbers[0]) <= MS_PER_DAY
-    if style.time is TimeStyle.NONE or (style.time is None and young):
-        found = list(map(view.written.of((pen, "")).get, seqs))
-        return Drafts(view, numbers, pen, [""] * len(numbers), found)
-    marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
-    pairs = zip(seqs, marks, strict=True)
-    found = [view.written.of((pen, mark)).get(seq) for seq, mark in pairs]
-    return Drafts(view, numbers, pen, marks, found)
+    times, of = view.columns.time_ms, view.written.of
+    if style.time is TimeStyle.RELATIVE:
+        marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
+        pairs = zip(seqs, marks, strict=True)
+        found = [of(_sheet(pen, style, mark)).get(seq) for seq, mark in pairs]
+        return Drafts(view, numbers, pen, style, found)
+    dated = 0
+    if style.time is TimeStyle.ISO_DATE:
+        dated = len(numbers)
+    elif style.time is None and numbers:
+        day_before_ms = style.asked_at_ms - MS_PER_DAY
+        if times.item(numbers[0]) < day_before_ms:
+            dated = int(times[rows].searchsorted(day_before_ms))
+    found = list(map(of((pen, "")).get, seqs[dated:]))
+    if dated:
+        found[:0] = map(of((pen, style.zone)).get, seqs[:dated])
+    return Drafts(view, numbers, pen, style, found)
+
+
+def _sheet(pen: Pen, style: LineStyle, mark: str) -> Hashable:
+    """Where a message of this mark is kept: a date is the same in one time zone whenever it is asked for."""
+    is_dated = mark and style.time is not TimeStyle.RELATIVE
+    return (pen, style.zone) if is_dated else (pen, mark)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -106,8 +107,8 @@ def encode_items(items: Items) -> bytes:
     why_of = {bits: _sources(names) for bits, names in items.names.items()}
     rest_of = {bits: _FLOAT64.itemsize + len(why) for bits, why in why_of.items()}
     ranks = list(map(_ranked, items.ranks))
-    columns = zip(saids, ranks, items.sources, strict=True)
-    heads = [_item_of(len(said) + len(rank) + rest_of[bits]) for said, rank, bits in columns]
+    sizes = map(add, map(len, saids), map(len, ranks))
+    heads = map(_item_of, map(add, sizes, map(rest_of.__getitem__, items.sources)))
     scores = items.scores.astype(_FLOAT64, copy=False).view(_EIGHT_BYTES).tolist()
     whys = map(why_of.__getitem__, items.sources)
     return b"".join(chain.from_iterable(zip(heads, saids, ranks, scores, whys, strict=True)))
@@ -115,14 +116,17 @@ def encode_items(items: Items) -> bytes:
 
 def _said(items: Items) -> list[bytes]:
     """What each item says whatever was asked: all but rank, score and sources."""
-    recent, encode = ("item turn", _encode_turn) if items.has_turns else ("item line", _encode_line)
+    form, encode = ("item turn", _encode_turn) if items.has_turns else ("item line", _encode_line)
     if Category.SEMANTIC not in items.categories:
-        return items.shown.forms(recent, encode)
-    is_recent = [category is Category.RECENT for category in items.categories]
-    recents = iter(items.shown.where(is_recent).forms(recent, encode))
-    others = items.shown.where([not one for one in is_recent])
-    references = iter(others.forms("item reference", _encode_reference))
-    return [next(recents) if one else next(references) for one in is_recent]
+        return items.shown.forms(form, encode)
+    recent, other = Category.RECENT, "item reference"
+    pairs = zip(items.shown.written, items.categories, strict=True)
+    return [
+        one.forms.get(form) or one.form(form, encode)
+        if category is recent
+        else one.forms.get(other) or one.form(other, _encode_reference)
+        for one, category in pairs
+    ]
 
 
 def _encode_turn(written: Written) -> bytes:
@@ -152,9 +156,15 @@ def _encode_said(written: Written, category: Category, token_count: int) -> byte
 
 def encode_message(message: NeutralMessage) -> bytes:
     """Serialise one message of the neutral list as a field of the answer."""
-    ids = (lengthed(_MESSAGE_ID, one.encode()) for one in message.message_ids)
     content = lengthed(_CONTENT, message.content.encode())
-    return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + b"".join(ids))
+    ids = b"".join(map(_message_id, message.message_ids))
+    return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + ids)
+
+
+@lru_cache(maxsize=4_096)
+def _message_id(one: str) -> bytes:
+    """One id among those of a message that shows several."""
+    return lengthed(_MESSAGE_ID, one.encode())
 
 
 @lru_cache(maxsize=1_024)
