@@ -291,6 +291,18 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
     return Questions(requests, lengths)
 
 
+def elsewhere(asked: Questions, channels: Sequence[str]) -> Questions:
+    """The questions by turns, each to the next channel; all channels hold the same."""
+    made = Questions([], [])
+    for n, channel in enumerate(channels):
+        at = n % len(asked.requests)
+        request = context_pb2.BuildContextRequest.FromString(asked.requests[at])
+        request.channel = channel
+        made.requests.append(request.SerializeToString())
+        made.replies.append(asked.replies[at])
+    return made
+
+
 async def once_loaded(call: Call, request: bytes) -> bytes:
     """The answer once the channel is in memory: a cold one may take longer than a build waits for it."""
     end_s = time.monotonic() + LOAD_S

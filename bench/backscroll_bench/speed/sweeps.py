@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from backscroll.v1 import context_pb2
 from backscroll_bench.awake import Awake
 from backscroll_bench.peers import NAMES
 from backscroll_bench.speed import growth, meaning, peers
@@ -24,6 +23,7 @@ from backscroll_bench.speed.fixture import (
     NoQuestion,
     Questions,
     Serve,
+    elsewhere,
     near_questions,
 )
 from backscroll_bench.speed.growth import Point
@@ -128,18 +128,6 @@ async def _channels(bench: Bench, reach: Reach) -> list[Point]:
             await call(request)
         points.append({"channels": count} | await _point(bench, call, asked))
     return points
-
-
-def elsewhere(asked: Questions, channels: Sequence[str]) -> Questions:
-    """The questions by turns, each to the next channel; all channels hold the same."""
-    made = Questions([], [])
-    for n, channel in enumerate(channels):
-        at = n % len(asked.requests)
-        request = context_pb2.BuildContextRequest.FromString(asked.requests[at])
-        request.channel = channel
-        made.requests.append(request.SerializeToString())
-        made.replies.append(asked.replies[at])
-    return made
 
 
 async def _concurrency(bench: Bench, reach: Reach) -> list[Point]:
