@@ -26,6 +26,8 @@ KIND = "full_classic"
 LEAST_MESSAGES, QUICK_MESSAGES = 100_000, 2_000
 """A short channel is loaded so often, under other names, that this many messages come in: memory grows in steps."""
 STARTS, QUICK_STARTS = 5, 1
+ROOM = "hot_channel_bytes = 8589934592\n"
+"""No channel goes while others are loaded."""
 
 
 async def cold(bench: Bench, counts: Sequence[int]) -> list[Point]:
@@ -54,21 +56,23 @@ async def cold(bench: Bench, counts: Sequence[int]) -> list[Point]:
 async def memory(bench: Bench, counts: Sequence[int]) -> list[Point]:
     """Bytes a message of a channel in memory, its body aside: growth of resident memory when channels are loaded.
 
-    A short channel is loaded first, so that what a first load takes besides is not counted.
+    One as long is loaded first, so that what a load takes besides is not counted; before the longest
+    channel one of `LEAST_MESSAGES`.
     """
     flags, names = await _database(bench, counts)
-    for count in counts:  # from rows, once: below they are read as any later server reads them
-        await _grown_bytes(bench, flags, names[count], count, counts[0])
-    points = []
+    points, first = [], names[counts[0]][0]
     for count in counts:
-        grown = await _grown_bytes(bench, flags, names[count], count, counts[0])
+        *rest, last = names[count]
+        first = rest.pop(0) if rest else first
+        channels = [*rest, last]
+        await _grown_bytes(bench, flags, first, channels, count)  # from rows, once; then as any
+        grown = await _grown_bytes(bench, flags, first, channels, count)  # later server reads them
         body_bytes = sum(one.message().ByteSize() for one in chats.said(count)) / count
-        channels = len(names[count])
-        each = grown / (channels * count)
+        each = grown / (len(channels) * count)
         points.append(
             {
                 "messages": count,
-                "channels": channels,
+                "channels": len(channels),
                 "bytes": each - body_bytes,
                 "body_bytes": body_bytes,
             }
@@ -77,13 +81,13 @@ async def memory(bench: Bench, counts: Sequence[int]) -> list[Point]:
 
 
 async def _grown_bytes(
-    bench: Bench, flags: Sequence[str], names: Sequence[str], count: int, first: int
+    bench: Bench, flags: Sequence[str], first: str, names: Sequence[str], count: int
 ) -> int:
-    """How much a new server's resident memory grows when it loads these channels, behind one of `first` messages."""
+    """How much a new server's resident memory grows when it loads these channels, behind a first one."""
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
             call = unary(connection, BUILD)
-            await _load(call, channel_of(first), first)
+            await _load(call, first, count)
             await settled(running.pid)
             at_first = resident_bytes(running.pid)
             for name in names:
@@ -107,14 +111,13 @@ async def _database(bench: Bench, counts: Sequence[int]) -> tuple[list[str], dic
         names = {}
         for count in counts:
             copies = (QUICK_MESSAGES if bench.sizes.quick else LEAST_MESSAGES) // count
-            names[count] = [channel_of(count)]
-            if copies > 1:
-                names[count] = [f"{channel_of(count)}-{n}" for n in range(copies)]
-                copy_channel(path, channel_of(count), names[count])
+            more = [f"{channel_of(count)}-{n}" for n in range(copies)]
+            copy_channel(path, channel_of(count), more)
+            names[count] = [channel_of(count), *more]
         return name, names
 
     name, names = await bench.once(("growth", *counts), copied)
-    return bench.flags(name, durability="normal"), names
+    return bench.flags(name, durability="normal", settings=ROOM), names
 
 
 async def _load(call: Call, channel: str, count: int) -> None:
