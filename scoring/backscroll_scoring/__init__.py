@@ -35,6 +35,7 @@ from .lexical import (
     best_bm25,
     bm25,
     in_use,
+    most_bm25,
     rows_with,
 )
 from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, among_nearest, score_memory
@@ -85,6 +86,7 @@ __all__ = [
     "linear_fusion",
     "look_at_rows",
     "mmr_order",
+    "most_bm25",
     "near_duplicates",
     "recency_multipliers",
     "reciprocal_rank_fusion",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from backscroll_sidecar.analyze import is_stop_word
+from backscroll_sidecar.analyze.stopwords import STOP_WORDS, is_stop_word
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.scripts import HAN, UNSPACED
+from backscroll_sidecar.values import quick
 
 MAX_NAME_CHARS = 12
 """Longer names in scripts without spaces are not sought."""
@@ -15,13 +16,17 @@ MAX_NAME_CHARS = 12
 _TOKEN = re.compile(
     rf"[{HAN}{UNSPACED}]+|[^\W{HAN}{UNSPACED}](?:[^\W{HAN}{UNSPACED}]|[-.|\[\]^`](?=\w))*"
 )
+_ASCII_TOKEN = re.compile(r"\w+(?:[-.|\[\]^`]\w+)*", re.ASCII)
+"""What `_TOKEN` finds in ASCII."""
 _UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
 _CLOSING = " \t\n.!?~\u3002\uff01\uff1f\u2026)"
 _ADDRESSED = tuple(":\uff1a,\uff0c")
 _POSSESSIVE = re.compile(r"(?:^|(?<=\s))['\u2019]s(?=\s)")
 _INNER = re.compile(r"[-.|\[\]^`_]+")
+_NOBODY: frozenset[int] = frozenset()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Named:
     """The users a text names, and the text without those names.
@@ -40,30 +45,42 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
 
     A name that is a stop word ("Will") counts only with a capital letter inside the text. O(length of the text).
     """
-    tokens = "\n".join(_TOKEN.findall(text)).casefold().split("\n")
-    stems = [_INNER.split(token, maxsplit=1)[0] for token in tokens if not token.isalnum()]
-    if (
-        by_name_part.keys().isdisjoint(tokens)
-        and by_name_part.keys().isdisjoint(stems)
-        and (text.isascii() or by_name_part.lengths.keys().isdisjoint(text))
-    ):
-        return Named(frozenset(), text)  # most texts
+    is_ascii = text.isascii()
+    pattern = _ASCII_TOKEN if is_ascii else _TOKEN
+    tokens = "\n".join(pattern.findall(text)).casefold().split("\n")
+    known = _known(tokens, by_name_part)
+    if text[1:].islower():
+        known -= STOP_WORDS
+    if not known and (is_ascii or by_name_part.lengths.keys().isdisjoint(text)):
+        return Named(_NOBODY, text)  # most texts
     users: set[int] = set()
     kept: list[str] = []
     end = 0
     speaks_of = False
     last = len(text.rstrip(_CLOSING))
-    for found in _TOKEN.finditer(text):
-        for start, stop, who in _spans(found.group(), found.start() > 0, by_name_part):
+    for found in pattern.finditer(text):
+        token = found.group()
+        if token.casefold() not in known and (is_ascii or not _UNSPACED_START.match(token)):
+            continue
+        for start, stop, who in _spans(token, found.start() > 0, by_name_part):
             users |= who
             kept.append(text[end : found.start() + start])
             begin, end = found.start() + start, found.start() + stop
             called = begin == 0 or text[begin - 1] in "@\uff20" or text[end : end + 1] in _ADDRESSED
             speaks_of |= not called and end < last
     if not users:
-        return Named(frozenset(), text)
+        return Named(_NOBODY, text)
     rest = " ".join([*kept, text[end:]])
     return Named(frozenset(users), _POSSESSIVE.sub(" ", rest), speaks_of)
+
+
+def _known(tokens: list[str], by_name_part: NameParts) -> set[str]:
+    """The tokens, case-folded, that are names or words of names, or begin with one."""
+    known = by_name_part.keys() & tokens
+    for token in tokens:
+        if not token.isalnum() and _INNER.split(token, maxsplit=1)[0] in by_name_part:
+            known.add(token)
+    return known
 
 
 def _spans(token: str, inside: bool, by_name_part: NameParts) -> list[tuple[int, int, set[int]]]:
