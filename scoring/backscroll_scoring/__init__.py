@@ -34,8 +34,8 @@ from .lexical import (
     PostingsView,
     best_bm25,
     bm25,
+    bound_bm25,
     in_use,
-    most_bm25,
     rows_with,
 )
 from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, among_nearest, score_memory
@@ -79,6 +79,7 @@ __all__ = [
     "ancestors",
     "best_bm25",
     "bm25",
+    "bound_bm25",
     "decay_per_hour",
     "graph_scores",
     "in_use",
@@ -86,7 +87,6 @@ __all__ = [
     "linear_fusion",
     "look_at_rows",
     "mmr_order",
-    "most_bm25",
     "near_duplicates",
     "recency_multipliers",
     "reciprocal_rank_fusion",

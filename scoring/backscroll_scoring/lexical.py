@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -252,26 +251,34 @@ def best_bm25(
     return before, after
 
 
-def most_bm25(postings: PostingsView, terms: Int32, boosts: Float32, eligible: UInt8) -> float:
-    """More than `bm25` gives any row: told by the terms' counts, no posting is read. O(rows / 64 + terms).
+def bound_bm25(
+    postings: PostingsView,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    cut: int,
+    *,
+    kernels: ModuleType = kernels_lexical,
+) -> tuple[float, float]:
+    """Not less than the first of `best_bm25`, and not more than its second: told by how often the terms were said.
 
-    As if a row without words had all terms, and each term were as rare as its count allows: so many postings as there
-    are entries of no eligible row may be theirs. Rows below ``len(eligible)`` were all appended. The thousandth part
-    is for the rounding of the scores.
+    Only postings behind `cut` are read. Every row below ``len(eligible)`` was appended.
 
     Raises
     ------
+    ValueError
+        As `bm25`.
     IndexError
         A term outside the postings.
     """
-    total = int(np.count_nonzero(eligible.view(np.bool_)))
-    counts = postings.counts[terms].tolist()
-    elsewhere = postings.entered.item(0) - total
-    most = 0.0
-    for count, boost in zip(counts, boosts.tolist(), strict=True):
-        least = min(max(1, count - elsewhere), total)
-        most += boost * math.log1p((total - least + 0.5) / (least + 0.5))
-    return 1.001 * most / (1.0 + K1 * (1.0 - B))
+    sought = _sought(postings, offsets, terms, boosts, eligible)
+    counts = postings.counts[terms]
+    elsewhere = postings.entered.item(0) - sought[-1]
+    bounds = np.zeros(2, np.float32)
+    check(kernels.bound_bm25(*sought, K1, B, cut, counts, elsewhere, bounds))
+    most, least = bounds.tolist()
+    return most, least
 
 
 def _sought(

@@ -56,8 +56,10 @@ class LongAgo:
     scattered: bool = False
 
     def but(self, far: float, near: float) -> LongAgo:
-        """The same with other rows."""
-        return LongAgo(far, near, self.signs, self.speaks_of, self.pause_ms, self.scattered)
+        """The same where the best BM25 are these."""
+        return LongAgo(
+            far / 10, near / 10, self.signs, self.speaks_of, self.pause_ms, self.scattered
+        )
 
     @property
     def score(self) -> float:
@@ -90,13 +92,11 @@ def most_long_ago(
 def long_ago(most: LongAgo, sought: Sought, score: float = 0.0) -> LongAgo:
     """What the rows make of a question, `most` being what they could.
 
-    Where it cannot have that score whatever they say, none is read: what its words could give counts as `far`.
+    Where it is plain that it cannot have that score, the old rows are not read: `far` and `near` are bounds.
     """
-    found = most.but(sought.most / 10, 0.0)
-    if found.score < score:
-        return found
-    far, near = sought.best_before(max(0, len(sought.eligible) - NEAR_ROWS))
-    return most.but(far / 10, near / 10)
+    cut = max(0, len(sought.eligible) - NEAR_ROWS)
+    at_most = most.but(*sought.bounds_before(cut))
+    return at_most if at_most.score < score else most.but(*sought.best_before(cut))
 
 
 def _last_rows(view: ChannelView, eligible: NDArray[np.bool_], count: int) -> list[int]:

@@ -18,7 +18,7 @@ from backscroll_scoring import (
     PostingsView,
     best_bm25,
     bm25,
-    most_bm25,
+    bound_bm25,
     rows_with,
     score_memory,
     top_order,
@@ -98,10 +98,9 @@ class Sought:
         """The best BM25 of the rows before `row` and of those from it on. Cheaper than `matches`."""
         return best_bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible, row)
 
-    @property
-    def most(self) -> float:
-        """More than any row's BM25: told by how often the words were said, without a look at the rows."""
-        return most_bm25(self.postings, self.terms, self.boosts, self.eligible)
+    def bounds_before(self, row: int) -> tuple[float, float]:
+        """Not less than the first of `best_before`, not more than its second: only the rows from `row` on are read."""
+        return bound_bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible, row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
