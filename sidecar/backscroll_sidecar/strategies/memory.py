@@ -225,20 +225,22 @@ def _terms(
     whole = len(terms)
     if whole < len(ids):
         lost = [word for word, one in zip(words, ids, strict=True) if one == UNKNOWN]
-        apart = [
-            word for word in lost if not word.isascii() and len(word) > 1 and is_unspaced(word)
-        ]
-        sought = frozenset(words)
-        parts = [
-            character
-            for character in dict.fromkeys(chain.from_iterable(apart))
-            if character not in sought and not is_stop_word(character)
-        ]
-        used = lexicon.in_use(lexicon.ids.numbers(parts), eligible)
-        terms += [one for one in used if one != UNKNOWN]
+        if parts := _characters(lost, frozenset(words)):
+            used = lexicon.in_use(lexicon.ids.numbers(parts), eligible)
+            terms += [one for one in used if one != UNKNOWN]
     boosts = np.ones(min(len(terms), MAX_QUERY_TERMS), np.float32)
     boosts[whole:] = CHARACTER_BOOST
     return np.array(terms[:MAX_QUERY_TERMS], np.int32), boosts
+
+
+def _characters(lost: Sequence[str], words: frozenset[str]) -> list[str]:
+    """The characters of longer words without spaces, each once, that are not sought as words themselves."""
+    apart = [word for word in lost if not word.isascii() and len(word) > 1 and is_unspaced(word)]
+    return [
+        character
+        for character in dict.fromkeys(chain.from_iterable(apart))
+        if character not in words and not is_stop_word(character)
+    ]
 
 
 def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) -> MemoryCues:

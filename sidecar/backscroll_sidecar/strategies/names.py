@@ -48,8 +48,9 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
     is_ascii = text.isascii()
     pattern = _ASCII_TOKEN if is_ascii else _TOKEN
     tokens = "\n".join(pattern.findall(text)).casefold().split("\n")
-    known = _known(tokens, by_name_part)
-    if text[1:].islower():
+    known = by_name_part.keys() & tokens
+    known |= {token for token in tokens if not token.isalnum() and _stem(token) in by_name_part}
+    if known and text[1:].islower():
         known -= STOP_WORDS
     if not known and (is_ascii or by_name_part.lengths.keys().isdisjoint(text)):
         return Named(_NOBODY, text)  # most texts
@@ -58,14 +59,14 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
     end = 0
     speaks_of = False
     last = len(text.rstrip(_CLOSING))
-    for found in pattern.finditer(text):
-        token = found.group()
-        if token.casefold() not in known and (is_ascii or not _UNSPACED_START.match(token)):
+    for found, folded in zip(pattern.finditer(text), tokens, strict=False):
+        if folded not in known and folded.isascii():
             continue
-        for start, stop, who in _spans(token, found.start() > 0, by_name_part):
+        at = found.start()
+        for start, stop, who in _spans(found.group(), at > 0, by_name_part):
             users |= who
-            kept.append(text[end : found.start() + start])
-            begin, end = found.start() + start, found.start() + stop
+            kept.append(text[end : at + start])
+            begin, end = at + start, at + stop
             called = begin == 0 or text[begin - 1] in "@\uff20" or text[end : end + 1] in _ADDRESSED
             speaks_of |= not called and end < last
     if not users:
@@ -74,13 +75,9 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
     return Named(frozenset(users), _POSSESSIVE.sub(" ", rest), speaks_of)
 
 
-def _known(tokens: list[str], by_name_part: NameParts) -> set[str]:
-    """The tokens, case-folded, that are names or words of names, or begin with one."""
-    known = by_name_part.keys() & tokens
-    for token in tokens:
-        if not token.isalnum() and _INNER.split(token, maxsplit=1)[0] in by_name_part:
-            known.add(token)
-    return known
+def _stem(token: str) -> str:
+    """What stands before the first sign inside a token."""
+    return _INNER.split(token, maxsplit=1)[0]
 
 
 def _spans(token: str, inside: bool, by_name_part: NameParts) -> list[tuple[int, int, set[int]]]:
@@ -90,7 +87,7 @@ def _spans(token: str, inside: bool, by_name_part: NameParts) -> list[tuple[int,
     if is_stop_word(token.casefold()) and not (inside and token[0].isupper()):
         return []
     who = by_name_part.get(token.casefold())
-    if who is None and (stem := _INNER.split(token, maxsplit=1)[0]) != token:
+    if who is None and (stem := _stem(token)) != token:
         who = by_name_part.get(stem.casefold())
     return [(0, len(token), who)] if who else []
 
