@@ -34,6 +34,7 @@ from .lexical import (
     PostingsView,
     best_bm25,
     bm25,
+    bound_bm25,
     in_use,
     rows_with,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "ancestors",
     "best_bm25",
     "bm25",
+    "bound_bm25",
     "decay_per_hour",
     "graph_scores",
     "in_use",

@@ -11,6 +11,8 @@ from .arrays import Float32, Int32, Int64, UInt8, UInt64
 from .compile import F32, I32, READ_F32, READ_I32, READ_I64, READ_U8, U8, U64, helper, kernel
 from .status import BAD_POSTINGS, OK
 
+ROUNDING = 1e-4
+"""Of a score: more than sums of 64 single-precision numbers are ever off."""
 FIRST_CHUNK = 2
 LARGEST_CHUNK = 512
 HEADER = -2
@@ -167,6 +169,64 @@ def best_bm25(
                 side = 0 if row < cut else 1
                 best[side] = max(best[side], scores[row])
             place = _before(pool, place)
+    return OK
+
+
+@kernel(
+    nb.intp(
+        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
+        *(nb.intp, nb.float64, nb.float64, nb.intp, READ_I32, nb.intp, F32),
+    )
+)
+def bound_bm25(
+    pool: Int32,
+    tail: Int32,
+    rows: Int32,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    total: int,
+    k1: float,
+    b: float,
+    cut: int,
+    counts: Int32,
+    elsewhere: int,
+    bounds: Float32,
+) -> int:
+    """See `reference_lexical.bound_bm25`."""
+    n = eligible.shape[0]
+    bounds[0] = 0.0
+    bounds[1] = 0.0
+    if n == 0 or offsets.shape[0] <= n or counts.shape[0] != terms.shape[0]:
+        return OK if n == 0 else BAD_POSTINGS
+    cut = min(max(0, cut), n)
+    after = np.zeros(n - cut, np.float64)
+    flat = 1.0 + k1 * (1.0 - b)
+    steep = k1 * b * n / max(1.0, float(offsets[n]))
+    most = 0.0
+    for i in range(terms.shape[0]):
+        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+        fewest = min(max(1, counts[i] - elsewhere), total)
+        most += boosts[i] * math.log(1.0 + (total - fewest + 0.5) / (fewest + 0.5))
+        often = min(int(counts[i]), total)
+        weight = boosts[i] * math.log(1.0 + (total - often + 0.5) / (often + 0.5))
+        place: int = tail[terms[i]]
+        row = n
+        while row >= cut and 0 < place < pool.shape[0]:
+            row = _row(rows, pool[place])
+            if row < 0:
+                row = n  # later than these rows
+            if cut <= row < n and eligible[row] != 0:
+                words = float(offsets[row + 1] - offsets[row])
+                after[row - cut] += weight / (flat + steep * words)
+            place = _before(pool, place)
+    least = 0.0
+    for i in range(after.shape[0]):
+        least = max(least, after[i])
+    bounds[0] = (1.0 + ROUNDING) * most / flat
+    bounds[1] = (1.0 - ROUNDING) * least
     return OK
 
 

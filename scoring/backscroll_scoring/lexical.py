@@ -34,12 +34,15 @@ class PostingsView:
         See `reference_lexical`.
     counts : int32[T]
         Postings a term has, those of edited texts too: what reading it costs.
+    entered : int64[1]
+        How many rows were ever appended, raised before `counts` is: read after it, it covers all that is counted.
     """
 
     pool: Int32
     tail: Int32
     rows: Int32
     counts: Int32
+    entered: Int64
 
 
 class Postings:
@@ -49,7 +52,7 @@ class Postings:
     stays as it was.
     """
 
-    __slots__ = ("_counts", "_entries", "_pool", "_room", "_rows", "_size", "_tail", "_used")
+    __slots__ = ("_counts", "_entered", "_pool", "_room", "_rows", "_size", "_tail", "_used")
 
     def __init__(self) -> None:
         self._pool = np.zeros(_MIN_POOL, np.int32)
@@ -59,7 +62,7 @@ class Postings:
         self._used = np.zeros(1, np.int32)
         self._counts = np.zeros(_MIN_CAPACITY, np.int32)
         self._rows = np.full(_MIN_CAPACITY, GONE, np.int32)
-        self._entries = 0
+        self._entered = np.zeros(1, np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -69,7 +72,7 @@ class Postings:
 
     def view(self) -> PostingsView:
         """What is there now."""
-        return PostingsView(self._pool, self._tail, self._rows, self._counts)
+        return PostingsView(self._pool, self._tail, self._rows, self._counts, self._entered)
 
     def append(self, rows: Int32, terms: Int32, places: Int32) -> None:
         """Add rows. Amortised O(number of terms).
@@ -132,11 +135,12 @@ class Postings:
 
     def _enter(self, rows: Int32) -> int:
         """New entries for these rows, known before any posting is; the number of the first."""
-        base, end = self._entries, self._entries + len(rows)
+        base = self._entered.item(0)
+        end = base + len(rows)
         if end > len(self._rows):
             self._rows = _grown(self._rows, end + end // 2, GONE)
         self._rows[base:end] = rows
-        self._entries = end
+        self._entered[0] = end
         return base
 
     def trim(self, terms: int) -> None:
@@ -146,7 +150,7 @@ class Postings:
         used = self._used.item(0)
         if len(self._pool) > used + _MIN_POOL:
             self._pool = _grown(self._pool[:used], used + _MIN_POOL, 0)
-        self._rows = self._rows[: self._entries].copy()
+        self._rows = self._rows[: self._entered.item(0)].copy()
 
     def append_block(self, rows: Int32, terms: Int32, counts: Int32, block: Int32) -> None:
         """Add rows whose postings stand term by term already: one chunk a term, no look at any posting.
@@ -245,6 +249,36 @@ def best_bm25(
     check(kernels.best_bm25(*_sought(postings, offsets, terms, boosts, eligible), K1, B, cut, best))
     before, after = best.tolist()
     return before, after
+
+
+def bound_bm25(
+    postings: PostingsView,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    cut: int,
+    *,
+    kernels: ModuleType = kernels_lexical,
+) -> tuple[float, float]:
+    """Not less than the first of `best_bm25`, and not more than its second: told by how often the terms were said.
+
+    Only postings behind `cut` are read. Every row below ``len(eligible)`` was appended.
+
+    Raises
+    ------
+    ValueError
+        As `bm25`.
+    IndexError
+        A term outside the postings.
+    """
+    sought = _sought(postings, offsets, terms, boosts, eligible)
+    counts = postings.counts[terms]
+    elsewhere = postings.entered.item(0) - sought[-1]
+    bounds = np.zeros(2, np.float32)
+    check(kernels.bound_bm25(*sought, K1, B, cut, counts, elsewhere, bounds))
+    most, least = bounds.tolist()
+    return most, least
 
 
 def _sought(

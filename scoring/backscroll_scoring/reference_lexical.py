@@ -12,12 +12,14 @@ move take no posting along: what changes is this one array, which readers keep a
 from __future__ import annotations
 
 import math
+from itertools import takewhile
 
 import numpy as np
 
 from .arrays import Float32, Int32, Int64, UInt8, UInt64
 from .status import BAD_POSTINGS, OK
 
+ROUNDING = 1e-4
 FIRST_CHUNK = 2
 LARGEST_CHUNK = 512
 NO_PLACE = -1
@@ -124,6 +126,58 @@ def best_bm25(
     )  # fmt: skip
     best[0], best[1] = scores[:cut].max(initial=0), scores[cut:].max(initial=0)
     return status
+
+
+def bound_bm25(
+    pool: Int32,
+    tail: Int32,
+    rows: Int32,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    total: int,
+    k1: float,
+    b: float,
+    cut: int,
+    counts: Int32,
+    elsewhere: int,
+    bounds: Float32,
+) -> int:
+    """``bounds``, float32[2]: not less than ``best_bm25``'s first, not more than its second, by a part in 10,000.
+
+    Parameters
+    ----------
+    counts : int32[k]
+        Postings of each term, wherever they lead: not fewer than eligible rows have it.
+    elsewhere : int
+        Entries that lead to no eligible row: so many of a term's postings may be theirs.
+
+    The first is that of a row without words that has all terms, each as rare as it can be. The second is that of the
+    newest postings, from the newest of a term to the first that leads before `cut`, each term as common as it can be.
+    """
+    n = len(eligible)
+    bounds[:] = 0
+    if n == 0:
+        return OK
+    if len(offsets) <= n or len(counts) != len(terms):
+        return BAD_POSTINGS
+    cut = min(max(0, cut), n)
+    mean = max(1.0, float(offsets[n])) / n
+    most, after = 0.0, np.zeros(n - cut)
+    for term, boost, count in zip(terms.tolist(), boosts.tolist(), counts.tolist(), strict=True):
+        if not 0 <= term < len(tail):
+            return BAD_POSTINGS
+        fewest, often = min(max(1, count - elsewhere), total), min(count, total)
+        most += boost * math.log(1 + (total - fewest + 0.5) / (fewest + 0.5))
+        weight = boost * math.log(1 + (total - often + 0.5) / (often + 0.5))
+        for row in takewhile(lambda row: row >= cut, rows_of(pool, tail, rows, term)):
+            if row < n and eligible[row]:
+                words = float(offsets[row + 1] - offsets[row])
+                after[row - cut] += weight / (1 + k1 * (1 - b + b * words / mean))
+    bounds[0] = (1 + ROUNDING) * most / (1 + k1 * (1 - b))
+    bounds[1] = (1 - ROUNDING) * after.max(initial=0)
+    return OK
 
 
 def bm25(

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from backscroll_sidecar.analyze.keywords import keywords
+from backscroll_sidecar.values import quick
 
 _WHEN = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:day|date|month|year|time|week)\b|\bhow long ago\b"
@@ -25,7 +26,6 @@ _ASKING_OR_PAST = frozenset(_ASKING_OR_PAST_TEXT.split())
 _PAST_PHRASE = re.compile(
     r"\b(?:last (?:week|month|year|time|night|summer|spring|fall|winter)|back then|used to)\b"
 )
-_IN_A_PHRASE = ("last ", "back then", "used to")
 _DEICTIC_TEXT = "you your ya u it its this that these those here now yes yeah yep no nope ok okay thanks thank thx"
 _DEICTIC_WORDS = frozenset(_DEICTIC_TEXT.split())
 _CHINESE_ASKING = re.compile("什么|什麼|哪|谁|誰|为啥|怎么|怎麼|几|多少|何时|多久")
@@ -35,8 +35,8 @@ _CHINESE_PAST = re.compile(
 _CHINESE_DEICTIC = re.compile("[你您它这這那]|谢谢|謝謝|好的|是的|嗯|现在|刚才")
 _OPENING = re.compile(
     r"(?:so|and|but|hey|ok|btw|also)?[,\s]*(?:what|which|who|whom|whose|where|when|why|how|did|was|were|has|have|had|does|is)\b"
-    r"|.{0,6}?(?:什么|什麼|谁|誰|哪|怎么|怎麼|几|多少|为啥|何时)"
 )
+_CHINESE_OPENING = re.compile(".{0,6}?(?:什么|什麼|谁|誰|哪|怎么|怎麼|几|多少|为啥|何时)")
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves)\b|[我咱俺]")
 
 _TIME_TEXT = """
@@ -67,6 +67,7 @@ def speaks_of_self(text: str) -> bool:
     return _FIRST_PERSON.search(text) is not None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class RecallSigns:
     """Signs of a question about long ago in its own words.
@@ -89,15 +90,13 @@ def recall_signs(text: str) -> RecallSigns:
     """The signs in `text`, which is in lower case. O(n): cut into words once, which sets then know."""
     words = _WORD.findall(text)
     asking = sum(map(_ASKING_OR_PAST.__contains__, words))
-    if any(map(text.__contains__, _IN_A_PHRASE)):
+    if "last " in text or "back then" in text or "used to" in text:
         asking += len(_PAST_PHRASE.findall(text))
+    has_mark, opens = "?" in text, _OPENING.match(text) is not None
     points_here = not _DEICTIC_WORDS.isdisjoint(words)
     if not text.isascii():
         asking += len(_CHINESE_ASKING.findall(text)) + len(_CHINESE_PAST.findall(text))
+        has_mark = has_mark or "\uff1f" in text
+        opens = opens or _CHINESE_OPENING.match(text) is not None
         points_here = points_here or _CHINESE_DEICTIC.search(text) is not None
-    return RecallSigns(
-        has_mark="?" in text or "\uff1f" in text,
-        opens=_OPENING.match(text) is not None,
-        words=asking,
-        points_here=points_here,
-    )
+    return RecallSigns(has_mark, opens, asking, points_here)

@@ -69,25 +69,18 @@ class LexiconView:
         found = self.ids.numbers([*dict.fromkeys(words)])
         return np.array([number for number in found if number != UNKNOWN], np.int32)
 
-    def ids_in_use(
-        self,
-        words: Iterable[str],
-        eligible: NDArray[np.uint8],
-        numbers: Sequence[int] | None = None,
-    ) -> dict[str, int]:
-        """The ids of the words that a row of `eligible` (uint8[n]) has; `numbers`: the words', if already looked up.
+    def in_use(self, ids: Sequence[int], eligible: NDArray[np.uint8]) -> list[int]:
+        """These ids of words, `UNKNOWN` for each that no row of `eligible` (uint8[n]) has.
 
         Ids stay when the last row with a word is edited away, and come before a view knows their rows; a loaded
         channel has neither (law 2).
         """
-        words = [*words]
-        if numbers is None:
-            numbers = self.ids.numbers(words)
-        pairs = zip(words, numbers, strict=True)
-        found = {word: number for word, number in pairs if number != UNKNOWN}
-        used = in_use(self.postings, np.array([*found.values()], np.int32), eligible).tolist()
-        pairs_in_use = zip(found.items(), used, strict=True)
-        return {word: number for (word, number), has in pairs_in_use if has}
+        known = np.array([one for one in ids if one != UNKNOWN], np.int32)
+        used = in_use(self.postings, known, eligible)
+        if len(known) == len(ids) and used.all():
+            return [*ids]
+        lost = {UNKNOWN, *known[~used].tolist()}
+        return [UNKNOWN if one in lost else one for one in ids]
 
 
 class Lexicon:

@@ -37,13 +37,29 @@ def reach(starts_new: float, long_ago: LongAgo) -> Reach:
 
     `starts_new`, 0 to 1, is the probability that the question answers nothing that was said here.
     """
+    return _reach(starts_new, long_ago, sounds=long_ago.score >= decisive_score(long_ago))
+
+
+def settled(starts_new: float, most: LongAgo) -> Reach | None:
+    """The reach where nothing in the history can change it; `most` is the most that it can say."""
+    loud = reach(starts_new, most)
+    if loud is Reach.NEAR or loud is _reach(starts_new, most, sounds=False):
+        return loud
+    return None
+
+
+def decisive_score(long_ago: LongAgo) -> float:
+    """The score from which the text counts, after such a pause."""
+    return SOUNDS_AFTER_PAUSE if long_ago.pause_ms >= PAUSE_MS else SOUNDS_LONG_AGO
+
+
+def _reach(starts_new: float, long_ago: LongAgo, *, sounds: bool) -> Reach:
     after_pause = long_ago.pause_ms >= PAUSE_MS
-    if after_pause and (long_ago.scattered or long_ago.score >= SOUNDS_AFTER_PAUSE):
+    if after_pause and (long_ago.scattered or sounds):
         return Reach.FAR
     if starts_new > SURE:
         return Reach.MOSTLY_FAR
-    unsure = starts_new > UNSURE or long_ago.score >= SOUNDS_LONG_AGO
-    if unsure or long_ago.scattered:
+    if starts_new > UNSURE or sounds or long_ago.scattered:
         return Reach.TURNS
     return Reach.MOSTLY_NEAR if after_pause else Reach.NEAR
 

@@ -14,7 +14,7 @@ from backscroll_scoring.links import MOST_ROWS, Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fusing import rank_fused
-from backscroll_sidecar.context.gate import Reach, reach
+from backscroll_sidecar.context.gate import Reach
 from backscroll_sidecar.context.gather import (
     Gathered,
     gather,
@@ -191,11 +191,11 @@ class Picker:
         answers = question.explicit_parent_row >= 0
         if profile.memory_sources and question.text and not answers:
             if look_up_us(query, question) > INLINE_US:
-                sought, sounds = await deadline.bound(asyncio.to_thread(look_up, query, question))
+                looking = asyncio.to_thread(look_up, query, question, replies.starts_new)
+                far, sought = await deadline.bound(looking)
             else:
-                sought, sounds = look_up(query, question)
-            far = reach(replies.starts_new, sounds)
-            if far is not Reach.NEAR:
+                far, sought = look_up(query, question, replies.starts_new)
+            if sought is not None and far is not Reach.NEAR:
                 recalled = await recall(query, sought, self._meaning(profile), deadline)
                 gathered = _with_recalled(gathered, recalled)
         gathered = with_rounds(gathered, query, self._orphan_calls)

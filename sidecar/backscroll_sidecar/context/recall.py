@@ -15,11 +15,12 @@ from backscroll_scoring import MAX_QUERY_TERMS, among_nearest
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.gate import Reach, decisive_score, reach, settled
 from backscroll_sidecar.context.question import INLINE_US, Question, text_us
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Similarities
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
-from backscroll_sidecar.strategies.long_ago import LongAgo, long_ago
+from backscroll_sidecar.strategies.long_ago import long_ago, most_long_ago
 from backscroll_sidecar.strategies.memory import (
     Memory,
     MemoryQuestion,
@@ -27,6 +28,7 @@ from backscroll_sidecar.strategies.memory import (
     rank_memory,
     seek,
 )
+from backscroll_sidecar.strategies.names import named_in
 
 log = structlog.get_logger(__name__)
 
@@ -67,10 +69,23 @@ class Recalled:
     exhaustive: bool = True
 
 
-def look_up(query: StrategyQuery, question: Question) -> tuple[Sought, LongAgo]:
-    """The question's words in the history, and how much it sounds as if it were about long ago."""
-    sought = seek(query.view, _asked(query.view, question), query.eligible)
-    return sought, long_ago(query.view, sought)
+def look_up(
+    query: StrategyQuery, question: Question, starts_new: float
+) -> tuple[Reach, Sought | None]:
+    """How far the question reaches and, unless that is near, its words in the history.
+
+    Nothing is looked up that could not change it. `starts_new` is the reply model's word (`gate.reach`).
+    """
+    view, asked = query.view, _asked(query.view, question)
+    named = named_in(asked.text, view.people.by_name_part)
+    most = most_long_ago(view, asked, named, query.eligible)
+    far = settled(starts_new, most)
+    if far is Reach.NEAR:
+        return far, None
+    sought = seek(view, asked, query.eligible, named)
+    if far is None:
+        far = reach(starts_new, long_ago(most, sought, decisive_score(most)))
+    return far, sought
 
 
 def look_up_us(query: StrategyQuery, question: Question) -> float:
@@ -81,10 +96,11 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
     the rows do, and a near question in a channel of 10,000 rows has rare words.
     """
     ids, counts = query.view.lexicon.ids, query.view.lexicon.postings.counts
-    words = question.keywords[:MAX_QUERY_TERMS]
     numbers = question.numbers(query.view)[:MAX_QUERY_TERMS]
-    missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
-    if parts := [part for word in missing if not word.isascii() for part in word]:
+    if numbers and min(numbers) < 0:
+        words = question.keywords[:MAX_QUERY_TERMS]
+        missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
+        parts = [part for word in missing if not word.isascii() for part in word]
         numbers += ids.numbers(parts)  # what the channel does not have is sought by its characters
     said = _said(counts, numbers)
     text = SEEK_TEXT * text_us(question.text)

@@ -181,11 +181,14 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
         asker,
         (view.texts[row] for row in range(max(0, end - CALLED_AMONG), end)),  # seldom read
     )
-    named = [people.get(user, NOBODY - 1) for user in question.mentioned]
-    named = [] if len(named) > MAX_NAMED else [user for user in named if user != asker]
+    named = []
+    if 0 < len(question.mentioned) <= MAX_NAMED:
+        users = [people.get(user, NOBODY - 1) for user in question.mentioned]
+        named = [user for user in users if user != asker]
     parent = question.explicit_parent_row
-    for user in (called, columns.author.item(parent) if 0 <= parent < end else NOBODY):
-        if user not in {NOBODY, asker, *named}:
+    answered = columns.author.item(parent) if 0 <= parent < end else NOBODY
+    for user in (called, answered):
+        if user not in (NOBODY, asker) and user not in named:
             named.append(user)
     return LinkQuestion(
         question.asked_at_ms, asker, int(question.message_type), flags_of(question.text), called, shortened,

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from backscroll_sidecar.analyze import RecallSigns, recall_signs
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.strategies.memory import Sought
+from backscroll_sidecar.domain import MessageState
+from backscroll_sidecar.strategies.memory import MemoryQuestion, Sought, live_rows
+from backscroll_sidecar.strategies.names import Named
 from backscroll_sidecar.values import quick
 
 NEAR_ROWS = 30
@@ -53,6 +55,12 @@ class LongAgo:
     pause_ms: int
     scattered: bool = False
 
+    def but(self, far: float, near: float) -> LongAgo:
+        """The same where the best BM25 are these."""
+        return LongAgo(
+            far / 10, near / 10, self.signs, self.speaks_of, self.pause_ms, self.scattered
+        )
+
     @property
     def score(self) -> float:
         """0 to 1, hand-set; from .5 on the question is more likely about long ago.
@@ -67,26 +75,37 @@ class LongAgo:
         return min(1.0, max(0.0, value / 1.2))
 
 
-def long_ago(view: ChannelView, sought: Sought) -> LongAgo:
-    """Read the signs of a question that `memory.seek` has looked up."""
-    far, near = sought.best_before(max(0, len(sought.eligible) - NEAR_ROWS))
-    times_ms = [view.columns.time_ms.item(row) for row in _last_rows(sought.eligible, SITTING_ROWS)]
+def most_long_ago(
+    view: ChannelView, question: MemoryQuestion, named: Named, eligible: NDArray[np.bool_]
+) -> LongAgo:
+    """The most that rows could make of a question: its own words and the clock are read, and no row's words."""
+    times_ms = [view.columns.time_ms.item(row) for row in _last_rows(view, eligible, SITTING_ROWS)]
     pause_ms, scattered = NO_PAUSE, False
     if times_ms:
-        pause_ms = max(0, sought.question.asked_at_ms - times_ms[-1])
+        pause_ms = max(0, question.asked_at_ms - times_ms[-1])
     for one, later in pairwise(times_ms):
         scattered |= later - one >= PAUSE_MS
-    signs = recall_signs(sought.question.text.lower())
-    return LongAgo(far / 10, near / 10, signs, sought.named.speaks_of, pause_ms, scattered)
+    signs = recall_signs(question.text.lower())
+    return LongAgo(1.0, 0.0, signs, named.speaks_of, pause_ms, scattered)
 
 
-def _last_rows(eligible: NDArray[np.uint8], count: int) -> list[int]:
+def long_ago(most: LongAgo, sought: Sought, score: float = 0.0) -> LongAgo:
+    """What the rows make of a question, `most` being what they could.
+
+    Where it is plain that it cannot have that score, the old rows are not read: `far` and `near` are bounds.
+    """
+    cut = max(0, len(sought.eligible) - NEAR_ROWS)
+    at_most = most.but(*sought.bounds_before(cut))
+    return at_most if at_most.score < score else most.but(*sought.best_before(cut))
+
+
+def _last_rows(view: ChannelView, eligible: NDArray[np.bool_], count: int) -> list[int]:
     """The last `count` rows that count; looked for in the last few first, where they nearly always are."""
     rows: list[int] = []
     for row in range(len(eligible) - 1, max(-1, len(eligible) - 1 - NEAR_ROWS), -1):
-        if eligible.item(row):
+        if eligible.item(row) and (view.all_live or view.state.item(row) == MessageState.LIVE):
             rows.append(row)
             if len(rows) == count:
                 return rows[::-1]
-    found: list[int] = np.flatnonzero(eligible)[-count:].tolist()
+    found: list[int] = np.flatnonzero(live_rows(view, eligible))[-count:].tolist()
     return found

@@ -18,6 +18,7 @@ from backscroll_scoring import (
     PostingsView,
     best_bm25,
     bm25,
+    bound_bm25,
     rows_with,
     score_memory,
     top_order,
@@ -33,6 +34,7 @@ from backscroll_sidecar.analyze import (
     speaks_of_self,
 )
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels.lexicon import UNKNOWN
 from backscroll_sidecar.domain import MessageState, MessageType
 from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies.names import Named, named_in
@@ -96,6 +98,10 @@ class Sought:
         """The best BM25 of the rows before `row` and of those from it on. Cheaper than `matches`."""
         return best_bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible, row)
 
+    def bounds_before(self, row: int) -> tuple[float, float]:
+        """Not less than the first of `best_before`, not more than its second: only the rows from `row` on are read."""
+        return bound_bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible, row)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
@@ -137,13 +143,16 @@ def link(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1.0 / (1.0 + np.exp(9.1 - 5.8 * scores))
 
 
-def seek(view: ChannelView, question: MemoryQuestion, eligible: Bools) -> Sought:
-    """Find the question's words in the rows below ``len(eligible)``. Recalled and partial rows do not count."""
-    end = len(eligible)
-    if not view.all_live:
-        eligible = eligible & (view.state[:end] == MessageState.LIVE)
-    named = named_in(question.text, view.people.by_name_part)
-    mask = eligible.view(np.uint8)
+def seek(
+    view: ChannelView, question: MemoryQuestion, eligible: Bools, named: Named | None = None
+) -> Sought:
+    """Find the question's words in the rows below ``len(eligible)``. Recalled and partial rows do not count.
+
+    `named`: whom it names, where somebody has looked already.
+    """
+    mask = live_rows(view, eligible).view(np.uint8)
+    if named is None:
+        named = named_in(question.text, view.people.by_name_part)
     words, numbers = question.keywords, question.numbers
     if words is None or named.rest != question.text:
         words, numbers = keywords(named.rest), None
@@ -151,6 +160,14 @@ def seek(view: ChannelView, question: MemoryQuestion, eligible: Bools) -> Sought
     return Sought(
         question, named, terms, boosts, mask, view.lexicon.postings, view.columns.keyword_offsets
     )
+
+
+def live_rows(view: ChannelView, eligible: Bools) -> Bools:
+    """bool[n]: the eligible rows that are neither recalled nor partial."""
+    if view.all_live:
+        return eligible
+    live: Bools = eligible & (view.state[: len(eligible)] == MessageState.LIVE)
+    return live
 
 
 def rank_memory(
@@ -202,18 +219,28 @@ def _terms(
     eligible: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The ids of the words the rows have; of a word without spaces that no row has, those of its characters."""
-    ids = view.lexicon.ids_in_use(words, eligible, numbers)
-    boosts = dict.fromkeys(ids, 1.0)
-    apart = [word for word in words if word not in ids and len(word) > 1 and is_unspaced(word)]
-    if apart:
-        sought = dict.fromkeys(words, 1.0)
-        for character in chain.from_iterable(apart):
-            if not is_stop_word(character):
-                sought.setdefault(character, CHARACTER_BOOST)
-        ids = view.lexicon.ids_in_use(sought, eligible)
-        boosts = {word: sought[word] for word in ids}
-    terms, values = [*ids.values()][:MAX_QUERY_TERMS], [*boosts.values()][:MAX_QUERY_TERMS]
-    return np.array(terms, np.int32), np.array(values, np.float32)
+    lexicon = view.lexicon
+    ids = lexicon.in_use(lexicon.ids.numbers(words) if numbers is None else numbers, eligible)
+    terms = [one for one in ids if one != UNKNOWN]
+    whole = len(terms)
+    if whole < len(ids):
+        lost = [word for word, one in zip(words, ids, strict=True) if one == UNKNOWN]
+        if parts := _characters(lost, frozenset(words)):
+            used = lexicon.in_use(lexicon.ids.numbers(parts), eligible)
+            terms += [one for one in used if one != UNKNOWN]
+    boosts = np.ones(min(len(terms), MAX_QUERY_TERMS), np.float32)
+    boosts[whole:] = CHARACTER_BOOST
+    return np.array(terms[:MAX_QUERY_TERMS], np.int32), boosts
+
+
+def _characters(lost: Sequence[str], words: frozenset[str]) -> list[str]:
+    """The characters of longer words without spaces, each once, that are not sought as words themselves."""
+    apart = [word for word in lost if not word.isascii() and len(word) > 1 and is_unspaced(word)]
+    return [
+        character
+        for character in dict.fromkeys(chain.from_iterable(apart))
+        if character not in words and not is_stop_word(character)
+    ]
 
 
 def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) -> MemoryCues:

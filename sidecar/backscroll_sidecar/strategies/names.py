@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from backscroll_sidecar.analyze import is_stop_word
+from backscroll_sidecar.analyze.stopwords import STOP_WORDS, is_stop_word
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.scripts import HAN, UNSPACED
+from backscroll_sidecar.values import quick
 
 MAX_NAME_CHARS = 12
 """Longer names in scripts without spaces are not sought."""
@@ -15,13 +16,17 @@ MAX_NAME_CHARS = 12
 _TOKEN = re.compile(
     rf"[{HAN}{UNSPACED}]+|[^\W{HAN}{UNSPACED}](?:[^\W{HAN}{UNSPACED}]|[-.|\[\]^`](?=\w))*"
 )
+_ASCII_TOKEN = re.compile(r"\w+(?:[-.|\[\]^`]\w+)*", re.ASCII)
+"""What `_TOKEN` finds in ASCII."""
 _UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
 _CLOSING = " \t\n.!?~\u3002\uff01\uff1f\u2026)"
 _ADDRESSED = tuple(":\uff1a,\uff0c")
 _POSSESSIVE = re.compile(r"(?:^|(?<=\s))['\u2019]s(?=\s)")
 _INNER = re.compile(r"[-.|\[\]^`_]+")
+_NOBODY: frozenset[int] = frozenset()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Named:
     """The users a text names, and the text without those names.
@@ -40,30 +45,39 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
 
     A name that is a stop word ("Will") counts only with a capital letter inside the text. O(length of the text).
     """
-    tokens = "\n".join(_TOKEN.findall(text)).casefold().split("\n")
-    stems = [_INNER.split(token, maxsplit=1)[0] for token in tokens if not token.isalnum()]
-    if (
-        by_name_part.keys().isdisjoint(tokens)
-        and by_name_part.keys().isdisjoint(stems)
-        and (text.isascii() or by_name_part.lengths.keys().isdisjoint(text))
-    ):
-        return Named(frozenset(), text)  # most texts
+    is_ascii = text.isascii()
+    pattern = _ASCII_TOKEN if is_ascii else _TOKEN
+    tokens = "\n".join(pattern.findall(text)).casefold().split("\n")
+    known = by_name_part.keys() & tokens
+    known |= {token for token in tokens if not token.isalnum() and _stem(token) in by_name_part}
+    if known and text[1:].islower():
+        known -= STOP_WORDS
+    if not known and (is_ascii or by_name_part.lengths.keys().isdisjoint(text)):
+        return Named(_NOBODY, text)  # most texts
     users: set[int] = set()
     kept: list[str] = []
     end = 0
     speaks_of = False
     last = len(text.rstrip(_CLOSING))
-    for found in _TOKEN.finditer(text):
-        for start, stop, who in _spans(found.group(), found.start() > 0, by_name_part):
+    for found, folded in zip(pattern.finditer(text), tokens, strict=False):
+        if folded not in known and folded.isascii():
+            continue
+        at = found.start()
+        for start, stop, who in _spans(found.group(), at > 0, by_name_part):
             users |= who
-            kept.append(text[end : found.start() + start])
-            begin, end = found.start() + start, found.start() + stop
+            kept.append(text[end : at + start])
+            begin, end = at + start, at + stop
             called = begin == 0 or text[begin - 1] in "@\uff20" or text[end : end + 1] in _ADDRESSED
             speaks_of |= not called and end < last
     if not users:
-        return Named(frozenset(), text)
+        return Named(_NOBODY, text)
     rest = " ".join([*kept, text[end:]])
     return Named(frozenset(users), _POSSESSIVE.sub(" ", rest), speaks_of)
+
+
+def _stem(token: str) -> str:
+    """What stands before the first sign inside a token."""
+    return _INNER.split(token, maxsplit=1)[0]
 
 
 def _spans(token: str, inside: bool, by_name_part: NameParts) -> list[tuple[int, int, set[int]]]:
@@ -73,7 +87,7 @@ def _spans(token: str, inside: bool, by_name_part: NameParts) -> list[tuple[int,
     if is_stop_word(token.casefold()) and not (inside and token[0].isupper()):
         return []
     who = by_name_part.get(token.casefold())
-    if who is None and (stem := _INNER.split(token, maxsplit=1)[0]) != token:
+    if who is None and (stem := _stem(token)) != token:
         who = by_name_part.get(stem.casefold())
     return [(0, len(token), who)] if who else []
 

@@ -10,6 +10,7 @@ from backscroll_scoring import (
     Postings,
     best_bm25,
     bm25,
+    bound_bm25,
     in_use,
     kernels_lexical,
     reference_lexical,
@@ -90,6 +91,15 @@ def test_bm25_twins(rows, terms, data):
         )
         halves = plain.scores[:cut], plain.scores[cut:]
         assert best == pytest.approx([half.max(initial=0.0) for half in halves], rel=1e-5)
+    bounds = [
+        bound_bm25(
+            view, offsets_of(rows), np.array(terms, np.int32), boosts, eligible, cut, kernels=k
+        )
+        for k in (kernels_lexical, reference_lexical)
+    ]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-5)
+    assert bounds[0][0] >= best[0]
+    assert bounds[0][1] <= best[1]
     used = [
         in_use(view, np.array(terms, np.int32), eligible, kernels=k).tolist()
         for k in (kernels_lexical, reference_lexical)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from backscroll_sidecar.channels import HotChannel
-from backscroll_sidecar.strategies.long_ago import NO_PAUSE, long_ago
+from backscroll_sidecar.strategies.long_ago import NO_PAUSE, long_ago, most_long_ago
 from backscroll_sidecar.strategies.memory import MemoryQuestion, seek
 from tests.kit.chats import (
     ANN,
@@ -38,7 +38,9 @@ def view_of(count=60):
 def signs(text, view=None, asked_at_ms=NOON_MS):
     view = view or view_of()
     question = MemoryQuestion(text, asked_at_ms, ANN.id, ANN.name)
-    return long_ago(view, seek(view, question, np.ones(view.count, np.bool_)))
+    eligible = np.ones(view.count, np.bool_)
+    sought = seek(view, question, eligible)
+    return long_ago(most_long_ago(view, question, sought.named, eligible), sought)
 
 
 @pytest.mark.parametrize(
