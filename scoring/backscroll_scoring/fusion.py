@@ -196,26 +196,45 @@ def interleave(
 
 
 def with_marked(
-    rows: Int32, marks: UInt32, more: Int32, mark: int, *, kernels: ModuleType = kernels_fusion
-) -> tuple[Int32, UInt32]:
+    rows: Int32,
+    marks: UInt32,
+    flags: Bool,
+    more: Int32,
+    more_marks: UInt32,
+    *,
+    flag: bool,
+    kernels: ModuleType = kernels_fusion,
+) -> tuple[Int32, UInt32, Bool]:
     """Add rows to marked rows: both ascending and each row once, as the result is.
 
     Parameters
     ----------
-    marks : uint32[m]
-        Bits of the m rows; `more` rows get those of `mark`.
+    marks : uint32[m], more_marks : uint32[k]
+        Bits of the rows and of those that are added; rows that are among both get both.
+    flags : bool[m]
+        Of the rows; new ones get `flag`.
+
+    Returns
+    -------
+    int32[], uint32[], bool[]
+        Rows, marks and flags.
 
     Raises
     ------
     ValueError
-        Marks of another length.
+        Marks or flags of another length.
     """
-    if len(require("marks", marks, np.uint32)) != len(require("rows", rows, np.int32)):
-        raise ValueError(f"marks must have one entry a row: {len(rows)}")
-    most = len(rows) + len(require("more", more, np.int32))
-    out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
-    count = kernels.add_marked(rows, marks, more, mark, out, out_marks)
-    return out[:count], out_marks[:count]
+    m, k = len(require("rows", rows, np.int32)), len(require("more", more, np.int32))
+    if not len(require("marks", marks, np.uint32)) == len(require("flags", flags, np.bool_)) == m:
+        raise ValueError(f"marks and flags must have one entry a row: {m}")
+    if len(require("more_marks", more_marks, np.uint32)) != k:
+        raise ValueError(f"marks must have one entry a row: {k}")
+    out, out_marks = np.empty(m + k, np.int32), np.empty(m + k, np.uint32)
+    out_flags = np.empty(m + k, np.bool_)
+    count = kernels.add_marked(
+        rows, marks, flags, more, more_marks, flag, out, out_marks, out_flags
+    )
+    return out[:count], out_marks[:count], out_flags[:count]
 
 
 def _weights(weights: Sequence[float] | None, count: int) -> list[float]:

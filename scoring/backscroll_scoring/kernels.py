@@ -8,7 +8,7 @@ time.
 from __future__ import annotations
 
 from .kernels_bounds import may_reach
-from .kernels_diversity import collapse, jaccard, shingles
+from .kernels_diversity import collapse, jaccard, shingles, unpack
 from .kernels_graph import tree_values
 from .kernels_replies import roots
 from .kernels_score import reply_path, score_rows
@@ -25,4 +25,5 @@ __all__ = [
     "survey",
     "top",
     "tree_values",
+    "unpack",
 ]

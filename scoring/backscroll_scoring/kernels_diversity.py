@@ -7,13 +7,15 @@ import numpy as np
 
 from .arrays import Float64, Int32, Int64
 from .compile import F64, I32, I64, READ_I32, READ_I64, helper, kernel
+from .intrinsics import bit_count
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 HASH_BITS = 31  # so that no product of hashes overflows
 HASHES = 2**HASH_BITS - 1
 BASE = 0x61C88647
 LAST_MARK = 4095
-SIGNATURE_BITS = 61
+SIGNATURE_SHIFT, SIGNATURE_MASK = HASH_BITS - 6, 63  # the first of a hash's bits say which bit of a word
+PACKED_HEAD = 3
 FULL_WIDTH, FULL_WIDTH_END, FULL_WIDTH_SHIFT = 0xFF01, 0xFF5E, 0xFEE0
 PUNCTUATION = (
     (0x00, 0x22), (0x27, 0x2A), (0x2C, 0x2C), (0x2E, 0x2E), (0x3A, 0x3B), (0x3F, 0x3F), (0x5B, 0x5D),
@@ -148,14 +150,18 @@ def _is_in(ids: Int32, wanted: int) -> bool:
 
 
 @helper
-def _differ_in_more(a: int, b: int, most: int) -> bool:
-    """Does a have more than so many bits that b has not?"""
-    bits = a & ~b
-    count = 0
-    while bits != 0 and count <= most:
-        bits &= bits - 1
-        count += 1
-    return count > most
+def _like_enough(size: int, threshold: float) -> tuple[int, int]:
+    """The least and the greatest size of a set that may be like one of `size`: smaller / larger reaches the threshold.
+
+    By the division that tells, so that no rounding comes in between.
+    """
+    least, most = int(threshold * size) + 2, int(size / threshold) - 2
+    while least > 1 and (least > size or (least - 1) / size >= threshold):
+        least -= 1
+    most = max(most, size)
+    while size / (most + 1) >= threshold:
+        most += 1
+    return least, most
 
 
 @helper
@@ -206,46 +212,66 @@ def collapse(
 ) -> int:
     """See `reference_diversity.collapse`. Nearly all pairs fall by facts, sizes or signatures.
 
-    A signature has a bit for each id modulo a prime. Every bit it has and another has not is a member the other
+    A signature has a bit for the first bits of each id. Every bit it has and another has not is a member the other
     lacks, and to be alike enough a set may have only few such.
     """
     if _bad(offsets, ids.shape[0]):
         return BAD_OFFSETS
     kept = np.empty(order.shape[0], np.int32)
-    n_kept = 0
-    signature = np.zeros(facts.shape[0], np.int64)
+    kept_facts, kept_sizes = np.empty(kept.shape[0], np.int64), np.empty(kept.shape[0], np.int64)
+    signatures, n_kept = np.empty(kept.shape[0], np.uint64), 0
     for i in range(order.shape[0]):
         place = order[i]
         if not 0 <= place < facts.shape[0]:
             return ROW_OUT_OF_RANGE
         first, last = offsets[place], offsets[place + 1]
-        bits = np.int64(0)
+        size, bits = last - first, np.uint64(0)
         for k in range(first, last):
-            bits |= np.int64(1) << np.int64(ids[k] % SIGNATURE_BITS)
-        signature[place] = bits
+            bits |= np.uint64(1) << np.uint64(ids[k] >> SIGNATURE_SHIFT & SIGNATURE_MASK)
         leaders[i] = -1
+        least, most = _like_enough(size, threshold) if size > 0 else (1, 0)
         for k in range(n_kept):
-            other = kept[k]
-            if facts[other] != facts[place]:
+            large, other = kept_sizes[k], kept[k]
+            if large < least or large > most or kept_facts[k] != facts[place]:
                 continue
-            start, stop = offsets[other], offsets[other + 1]
-            small = min(last - first, stop - start)
-            large = max(last - first, stop - start)
+            small, large = min(size, large), max(size, large)
             same = author[other] == author[place] and author[place] >= 0
-            if small == 0 or small / large < threshold or (not same and small < across_authors):
+            if not same and small < across_authors:
                 continue
             # common / (small + large - common) >= threshold allows so many beyond the common ones;
             # one more, lest rounding decide
             apart = int(small - threshold / (1.0 + threshold) * (small + large)) + 1
-            fewer = place if last - first == small else other
-            more = other if fewer == place else place
-            if _differ_in_more(signature[fewer], signature[more], apart):
+            lacking = bits & ~signatures[k] if small == size else signatures[k] & ~bits
+            if np.int64(bit_count(lacking)) > apart:
                 continue
-            common = _shared(ids, first, last, start, stop)
+            common = _shared(ids, first, last, offsets[other], offsets[other + 1])
             if common / (small + large - common) >= threshold:
                 leaders[i] = other
                 break
         if leaders[i] < 0:
-            kept[n_kept] = place
+            kept[n_kept], kept_facts[n_kept], kept_sizes[n_kept] = place, facts[place], size
+            signatures[n_kept] = bits
             n_kept += 1
     return OK
+
+
+@kernel(nb.intp(READ_I32, I64, I32, I64))
+def unpack(packed: Int32, offsets: Int64, ids: Int32, facts: Int64) -> int:
+    """See `reference_diversity.unpack`."""
+    at = count = 0
+    offsets[0] = 0
+    for i in range(facts.shape[0]):
+        if at + PACKED_HEAD > packed.shape[0]:
+            return BAD_OFFSETS
+        size = packed[at]
+        low, high = np.int64(packed[at + 1]), np.int64(packed[at + 2])
+        facts[i] = high << 32 | low & 0xFFFF_FFFF
+        at += PACKED_HEAD
+        if size < 0 or at + size > packed.shape[0] or count + size > ids.shape[0]:
+            return BAD_OFFSETS
+        for k in range(size):
+            ids[count + k] = packed[at + k]
+        at += size
+        count += size
+        offsets[i + 1] = count
+    return OK if at == packed.shape[0] else BAD_OFFSETS

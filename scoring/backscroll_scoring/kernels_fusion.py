@@ -51,9 +51,22 @@ def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first
     return count
 
 
-@kernel(nb.intp(READ_I32, READ_U32, READ_I32, nb.uint32, I32, U32))
+@kernel(
+    nb.intp(
+        *(READ_I32, READ_U32, READ_BOOL, READ_I32, READ_U32, nb.boolean),
+        *(I32, U32, BOOL),
+    )
+)
 def add_marked(
-    rows: Int32, marks: UInt32, more: Int32, mark: int, out: Int32, out_marks: UInt32
+    rows: Int32,
+    marks: UInt32,
+    flags: Bool,
+    more: Int32,
+    more_marks: UInt32,
+    flag: bool,
+    out: Int32,
+    out_marks: UInt32,
+    out_flags: Bool,
 ) -> int:
     """See `reference_fusion.add_marked`. One walk along both."""
     a = b = count = 0
@@ -63,7 +76,8 @@ def add_marked(
         out[count] = rows[a] if has_row else more[b]
         out_marks[count] = marks[a] if has_row else np.uint32(0)
         if has_more:
-            out_marks[count] |= np.uint32(mark)
+            out_marks[count] |= more_marks[b]
+        out_flags[count] = flags[a] if has_row else flag
         a += has_row
         b += has_more
         count += 1

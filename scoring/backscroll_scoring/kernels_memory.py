@@ -7,8 +7,9 @@ import numpy as np
 
 from .arrays import Float32, Float64, Int32, Int64, UInt8, UInt64
 from .compile import (
-    F32_2D,
     F64,
+    F64_2D,
+    I32,
     READ_F32,
     READ_I32,
     READ_I64,
@@ -27,6 +28,8 @@ DENSE_NEAR = np.float32(0.25)
 TENTH = np.float32(0.1)
 ZERO = np.float32(0.0)
 WORDS, PASSAGE, WIDE_PASSAGE, MEANING, DATE = range(5)
+FLOATS = 5  # parts that are numbers; as many are signs
+TILE = 64
 SPEAKER, QUESTION, ASKER, TIME_WORD, NUMBER = 1, 2, 4, 8, 16
 PAD = 4  # rows before the first and after the last one that belong to nothing: no test at the ends
 TABLE_TERMS = 10  # the sums of so many terms' weights are looked up, those of further terms added
@@ -87,10 +90,12 @@ def _words(
     s = _padded(scores)
     back2, back1, next1, next2 = s[PAD - 2 :], s[PAD - 1 :], s[PAD + 1 :], s[PAD + 2 :]
     j0, j1, j2, j3 = joined[PAD - 1 :], joined[PAD:], joined[PAD + 1 :], joined[PAD + 2 :]
+    for i in range(n):  # in three loops: one that reads more arrays does not become vector instructions
+        out[i] = scores[i] + NEAR * (j1[i] * back1[i] + j2[i] * next1[i])
     for i in range(n):
-        near = j1[i] * back1[i] + j2[i] * next1[i]
-        far = j1[i] * j0[i] * back2[i] + j2[i] * j3[i] * next2[i]
-        out[i] = factor * (scores[i] + NEAR * near + FAR * far + answers[i] * back1[i])
+        out[i] += FAR * (j1[i] * j0[i] * back2[i] + j2[i] * j3[i] * next2[i])
+    for i in range(n):
+        out[i] = factor * (out[i] + answers[i] * back1[i])
     return r / (r + np.float32(saturation))
 
 
@@ -181,11 +186,10 @@ def _meaning(dense: Float32, joined: Float32, eligible: UInt8, weight: float, ou
     n = eligible.shape[0]
     d = np.zeros(n + 2 * PAD, np.float32)
     here, before, after = d[PAD:], d[PAD - 1 :], d[PAD + 1 :]
-    missing = 0
+    missing = np.int32(0)
     for i in range(n):
-        is_known = dense[i] == dense[i]
-        here[i] = dense[i] if is_known else ZERO
-        missing += not is_known
+        missing += np.int32(dense[i] != dense[i])
+        here[i] = dense[i] if dense[i] == dense[i] else ZERO
     j1, j2 = joined[PAD:], joined[PAD + 1 :]
     for i in range(n):
         out[i] = here[i] + DENSE_NEAR * (j1[i] * before[i] + j2[i] * after[i])
@@ -214,15 +218,73 @@ def _flag_rows(marked: UInt8, flag: int, flags: UInt8) -> None:
         flags[i] |= np.uint8(flag) if marked[i] != 0 else np.uint8(0)
 
 
+@helper
+def _totals(parts: Float32, flags: UInt8, weights: Float32, eligible: UInt8) -> Float64:
+    """float64[n]: the sum of each row's parts and signs; minus infinity where it is not eligible."""
+    totals = np.empty(flags.shape[0], np.float64)
+    words, passage, wide, meaning, date = parts[0], parts[1], parts[2], parts[3], parts[4]
+    n, used = flags.shape[0], np.uint8(0)
+    for i in range(n):
+        used |= flags[i]
+    signs = np.zeros(n, np.float64)
+    for sign in range(FLOATS):
+        bit, weight = np.uint8(1 << sign), np.float64(weights[FLOATS + sign])
+        for i in range(n if used & bit else 0):
+            signs[i] += weight if flags[i] & bit else 0.0
+    for i in range(n):
+        total = np.float64(words[i]) + np.float64(passage[i]) + np.float64(wide[i])
+        total += np.float64(meaning[i]) + np.float64(date[i]) + signs[i]
+        totals[i] = total if eligible[i] != 0 else -np.inf
+    return totals
+
+
+@helper
+def _reached(totals: Float64, count: int) -> float:
+    """A bound that at least `count` totals reach: each of so many groups of `TILE` rows has one.
+
+    A group's rows lie as far apart as there are groups, so that neighbours are compared in SIMD.
+    """
+    groups = totals.shape[0] // TILE
+    if not 0 < count <= groups:
+        return -np.inf
+    most = totals[:groups].copy()
+    for first in range(groups, groups * TILE, groups):
+        others = totals[first : first + groups]
+        for i in range(groups):
+            most[i] = others[i] if others[i] > most[i] else most[i]
+    return np.partition(most, groups - count)[groups - count]
+
+
+@helper
+def _best(totals: Float64, rows: Int32) -> int:
+    """Write the rows with the highest totals, best first, of equal ones the later first; return how many."""
+    bound, count = _reached(totals, rows.shape[0]), 0
+    for row in range(totals.shape[0] - 1, -1, -1):
+        total = totals[row]
+        if total < bound or total == -np.inf:
+            continue
+        if count == rows.shape[0]:
+            if count == 0 or total <= totals[rows[count - 1]]:
+                continue
+            count -= 1
+        at = count
+        while at > 0 and totals[rows[at - 1]] < total:
+            rows[at] = rows[at - 1]
+            at -= 1
+        rows[at] = row
+        count += 1
+    return count
+
+
 @kernel(
-    nb.intp(
+    nb.types.UniTuple(nb.intp, 2)(
         *(READ_F32, READ_U64, READ_F32, READ_I64, READ_I32, READ_U8, READ_U8, READ_F32),
         *(READ_I32, nb.int32, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8),
-        *(READ_F32, nb.float64, nb.intp, F32_2D, U8, F64),
+        *(READ_F32, nb.float64, nb.intp, nb.boolean, I32, F64, F64_2D),
     ),
     nogil=True,
 )
-def memory_totals(
+def memory_scores(
     scores: Float32,
     cover: UInt64,
     idf: Float32,
@@ -241,23 +303,28 @@ def memory_totals(
     weights: Float32,
     saturation: float,
     sitting_ms: int,
-    parts: Float32,
-    flags: UInt8,
+    choose: bool,
+    rows: Int32,
     totals: Float64,
-) -> int:
-    """See `reference_memory.memory_totals`."""
-    n = eligible.shape[0]
+    shares: Float64,
+) -> tuple[int, int]:
+    """See `reference_memory.memory_scores`. The parts of all rows stay here: only those asked for are written out."""
+    n, m = eligible.shape[0], rows.shape[0]
     if scores.shape[0] != n or cover.shape[0] != n or time_ms.shape[0] < n or author.shape[0] < n:
-        return ROW_OUT_OF_RANGE
-    if asks.shape[0] < n or flags.shape[0] != n or totals.shape[0] != n or parts.shape[1] != n:
-        return ROW_OUT_OF_RANGE
+        return ROW_OUT_OF_RANGE, 0
+    if asks.shape[0] < n or totals.shape[0] != m or shares.shape[0] != m or shares.shape[1] != 10:
+        return ROW_OUT_OF_RANGE, 0
     for marked in (names_asker, has_time, has_number):
         if marked.shape[0] > n:
-            return ROW_OUT_OF_RANGE
+            return ROW_OUT_OF_RANGE, 0
     if date_spans.shape[0] != 2 * date_values.shape[0] or weights.shape[0] != 10:
-        return BAD_OFFSETS
+        return BAD_OFFSETS, 0
+    for i in range(0 if choose else m):
+        if not 0 <= rows[i] < n:
+            return ROW_OUT_OF_RANGE, 0
     joined = _sittings(time_ms, n, sitting_ms)
     answers = _answers(author, asks, joined, n)
+    parts = np.empty((FLOATS, n), np.float32)
     sure = _words(scores, joined, answers, weights[0], saturation, parts[WORDS])
     _passages(
         *(cover, idf, weights[1] * sure, weights[2] * sure),
@@ -272,7 +339,7 @@ def memory_totals(
     for d in range(date_values.shape[0]):
         for i in range(max(0, date_spans[2 * d]), min(n, date_spans[2 * d + 1])):
             parts[DATE, i] += weights[4] * date_values[d]
-    flags[:] = 0
+    flags = np.zeros(n, np.uint8)
     for user in speakers:
         _flag_authors(author, user, SPEAKER, flags)
     _flag_rows(asks[:n], QUESTION, flags)
@@ -281,33 +348,35 @@ def memory_totals(
     _flag_rows(names_asker, ASKER, flags)
     _flag_rows(has_time, TIME_WORD, flags)
     _flag_rows(has_number, NUMBER, flags)
-    words, passage, wide = parts[WORDS], parts[PASSAGE], parts[WIDE_PASSAGE]
-    speaker, question, by_asker, time_word, number = (
-        weights[5],
-        weights[6],
-        weights[7],
-        weights[8],
-        weights[9],
-    )
-    for i in range(n):
-        flag = flags[i]
-        signs = np.float64(flag & 1) * speaker + np.float64((flag >> 1) & 1) * question
-        signs += np.float64((flag >> 2) & 1) * by_asker
-        signs += np.float64((flag >> 3) & 1) * time_word
-        signs += np.float64((flag >> 4) & 1) * number
-        total = np.float64(words[i]) + np.float64(passage[i]) + np.float64(wide[i])
-        total += np.float64(meaning[i]) + np.float64(date[i]) + signs
-        totals[i] = total if eligible[i] != 0 else -np.inf
-    return OK
+    every = _totals(parts, flags, weights, eligible)
+    count = _best(every, rows) if choose else m
+    for i in range(count):
+        row = rows[i]
+        totals[i] = every[row]
+        for part in range(FLOATS):
+            shares[i, part] = parts[part, row]
+            shares[i, FLOATS + part] = np.float32((flags[row] >> part) & 1) * weights[FLOATS + part]
+    return OK, count
 
 
 @helper
-def _better(values: Float32, value: np.float32, row: int) -> int:
-    """How many are above a value, or equal and of a later row. NaN is above nothing."""
-    count = 0
-    for i in range(values.shape[0]):
-        count += (values[i] > value) | ((values[i] == value) & (i > row))
+def _above(values: Float32, value: np.float32, equals: bool) -> int:
+    """How many are above a value, or with `equals` not below it. NaN is neither."""
+    count = np.int32(0)
+    if equals:
+        for i in range(values.shape[0]):
+            count += np.int32(values[i] >= value)
+    else:
+        for i in range(values.shape[0]):
+            count += np.int32(values[i] > value)
     return count
+
+
+@helper
+def _better(values: Float32, row: int) -> int:
+    """How many rows come before a row: a higher value, or the same and later."""
+    value = values[row]
+    return _above(values[:row], value, False) + _above(values[row + 1 :], value, True)
 
 
 @kernel(nb.intp(READ_F32, READ_I32, nb.intp, U8), nogil=True)
@@ -335,7 +404,7 @@ def mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> int:
     while low < high:
         middle = (low + high) // 2
         row = rows[order[middle]]
-        if _better(values, values[row], row) < limit:
+        if _better(values, row) < limit:
             low = middle + 1
         else:
             high = middle

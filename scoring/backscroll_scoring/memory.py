@@ -40,10 +40,6 @@ SITTING_MS = 3_600_000
 
 _WEIGHTS = np.array(MEMORY_WEIGHTS, np.float32)
 _LEXICAL_WEIGHTS = np.array(LEXICAL_WEIGHTS, np.float32)
-_FLAGS = 5
-_FACTORS_OF = np.array(
-    [[flags >> bit & 1 for bit in range(_FLAGS)] for flags in range(1 << _FLAGS)], np.float32
-)
 _NONE_F32 = np.empty(0, np.float32)
 _NONE_I32 = np.empty(0, np.int32)
 _NONE_U8 = np.empty(0, np.uint8)
@@ -81,31 +77,23 @@ class MemoryCues:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryScores:
-    """Scores of n rows.
+    """Scores of m rows.
 
     Attributes
     ----------
-    totals : float64[n]
+    rows : int32[m]
+    totals : float64[m]
         The sum of a row's shares; minus infinity where the row is not eligible. Usual best scores lie between
         1 and 2.5, rows that have nothing to do with the question near 0.
-    parts : float32[5, n]
-        The first five shares.
-    flags : uint8[n]
-        Which of the other five factors are 1: bit i is factor 5 + i.
+    shares : float64[m, 10]
+        Weight times factor, in the order of `MEMORY_FACTORS`.
     weights : float32[10]
     """
 
+    rows: Int32
     totals: Float64
-    parts: Float32
-    flags: UInt8
+    shares: Float64
     weights: Float32
-
-    def shares(self, rows: Int32) -> Float64:
-        """float64[m, 10]: weight times factor of m rows, in the order of `MEMORY_FACTORS`."""
-        out = np.empty((len(rows), 2 * _FLAGS), np.float64)
-        out[:, :_FLAGS] = self.parts.take(rows, 1).T
-        out[:, _FLAGS:] = (_FACTORS_OF * self.weights[_FLAGS:]).take(self.flags.take(rows), 0)
-        return out
 
 
 def score_memory(
@@ -116,9 +104,11 @@ def score_memory(
     eligible: UInt8,
     cues: MemoryCues,
     *,
+    limit: int = 64,
+    rows: Int32 | None = None,
     kernels: ModuleType = kernels_memory,
 ) -> MemoryScores:
-    """Score all rows below ``len(eligible)``; see `reference_memory.memory_totals` for the formula.
+    """Score all rows below ``len(eligible)``; see `reference_memory.memory_scores` for the formula.
 
     Parameters
     ----------
@@ -126,29 +116,33 @@ def score_memory(
         As in `ChannelColumns`.
     asks : uint8[>= n]
         1 where the row is a question.
+    limit : int
+        The scores of so many rows at most: the best, best first; of equal scores the later row first.
+    rows : int32[m], optional
+        The scores of these rows instead, in their order.
 
     Raises
     ------
     TypeError, ValueError, IndexError
-        Arrays of other types, layouts or lengths.
+        Arrays of other types, layouts or lengths, rows outside, a negative limit.
     """
     n = len(require("eligible", eligible, np.uint8))
     dense = require("dense", cues.dense, np.float32)
     if len(dense) not in {0, n}:
         raise ValueError(f"dense must have one entry a row, or none: {n}")
+    if limit < 0:
+        raise ValueError(f"limit must not be negative: {limit}")
     weights = _WEIGHTS if len(dense) else _LEXICAL_WEIGHTS
-    out = MemoryScores(
-        np.empty(n, np.float64), np.empty((_FLAGS, n), np.float32), np.empty(n, np.uint8), weights
+    wanted = np.empty(min(n, limit), np.int32) if rows is None else require("rows", rows, np.int32)
+    totals, shares = np.empty(len(wanted)), np.empty((len(wanted), len(MEMORY_FACTORS)))
+    status, count = kernels.memory_scores(
+        *(matches.scores, matches.cover, matches.idf, time_ms, author, asks, eligible, dense),
+        *(cues.speakers, cues.asker, cues.names_asker, cues.date_spans, cues.date_values),
+        *(cues.has_time, cues.has_number, weights, SATURATION, SITTING_MS),
+        *(rows is None, wanted, totals, shares),
     )
-    check(
-        kernels.memory_totals(
-            *(matches.scores, matches.cover, matches.idf, time_ms, author, asks, eligible, dense),
-            *(cues.speakers, cues.asker, cues.names_asker, cues.date_spans, cues.date_values),
-            *(cues.has_time, cues.has_number, weights, SATURATION, SITTING_MS),
-            *(out.parts, out.flags, out.totals),
-        )
-    )
-    return out
+    check(status)
+    return MemoryScores(wanted[:count], totals[:count], shares[:count], weights)
 
 
 def among_nearest(

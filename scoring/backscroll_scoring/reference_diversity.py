@@ -115,3 +115,29 @@ def _sets(offsets: Int64, ids: Int32) -> list[set[int]] | None:
     if bounds[0] < 0 or bounds[-1] > len(ids) or any(a > b for a, b in pairwise(bounds)):
         return None
     return [set(ids[a:b].tolist()) for a, b in pairwise(bounds)]
+
+
+def unpack(packed: Int32, offsets: Int64, ids: Int32, facts: Int64) -> int:
+    """Take m sets apart that `texts.FeatureSets.packed` made: of each how many ids, the facts in two halves, the ids.
+
+    Parameters
+    ----------
+    offsets : int64[m + 1], ids : int32[], facts : int64[m], written
+        As in `FeatureSets`.
+
+    Returns
+    -------
+    int
+        OK, or BAD_OFFSETS when they are not m sets, or have more ids than there is room for.
+    """
+    left, count = packed.tolist(), 0
+    offsets[0] = 0
+    for i in range(len(facts)):
+        if len(left) < 3 or not 0 <= left[0] <= min(len(left) - 3, len(ids) - count):
+            return BAD_OFFSETS
+        (size, low, high), left = left[:3], left[3:]
+        facts[i] = high << 32 | low & 0xFFFF_FFFF
+        ids[count : count + size], left = left[:size], left[size:]
+        count += size
+        offsets[i + 1] = count
+    return BAD_OFFSETS if left else OK

@@ -36,19 +36,31 @@ def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first
 
 
 def add_marked(
-    rows: Int32, marks: UInt32, more: Int32, mark: int, out: Int32, out_marks: UInt32
+    rows: Int32,
+    marks: UInt32,
+    flags: Bool,
+    more: Int32,
+    more_marks: UInt32,
+    flag: bool,
+    out: Int32,
+    out_marks: UInt32,
+    out_flags: Bool,
 ) -> int:
     """Write the rows of two ascending lists, ascending, each once; return how many.
 
     Parameters
     ----------
-    marks : uint32[m]
-        Bits of the first list's rows; those of the second one have `mark`, those of both have both.
-    out : int32[>= m + k], out_marks : uint32[>= m + k], written
+    marks : uint32[m], more_marks : uint32[k]
+        Bits of each list's rows; those of both have both.
+    flags : bool[m]
+        Of the first list's rows; the others have `flag`.
+    out : int32[>= m + k], out_marks : uint32[>= m + k], out_flags : bool[>= m + k], written
     """
     bits = dict(zip(rows.tolist(), marks.tolist(), strict=True))
-    for row in more.tolist():
-        bits[row] = bits.get(row, 0) | int(mark)
+    own = dict(zip(rows.tolist(), flags.tolist(), strict=True))
+    for row, mark in zip(more.tolist(), more_marks.tolist(), strict=True):
+        bits[row] = bits.get(row, 0) | mark
     out[: len(bits)] = sorted(bits)
     out_marks[: len(bits)] = [bits[row] for row in sorted(bits)]
+    out_flags[: len(bits)] = [own.get(row, flag) for row in sorted(bits)]
     return len(bits)

@@ -75,7 +75,7 @@ def meaning(dense: Float32, time_ms: Int64, eligible: UInt8, sitting_ms: int) ->
     ]
 
 
-def memory_totals(
+def memory_scores(
     scores: Float32,
     cover: UInt64,
     idf: Float32,
@@ -94,11 +94,12 @@ def memory_totals(
     weights: Float32,
     saturation: float,
     sitting_ms: int,
-    parts: Float32,
-    flags: UInt8,
+    choose: bool,
+    rows: Int32,
     totals: Float64,
-) -> int:
-    """The score of n rows and what it is made of.
+    shares: Float64,
+) -> tuple[int, int]:
+    """The score of rows and what it is made of.
 
     With B = BM25 / 10 of a row, r the largest B, sure = r / (r + saturation):
 
@@ -118,23 +119,30 @@ def memory_totals(
     scores, cover, idf
         Of `lexical.Matches`. The rest: `memory.MemoryCues`, `memory.score_memory`.
     weights : float32[10]
-    parts : float32[5, n], flags : uint8[n], totals : float64[n], written
+    choose : bool
+        True: write the best rows, best first, of equal ones the later first; no row that is not eligible. False: they
+        are given.
+    rows : int32[m], totals : float64[m], shares : float64[m, 10], written
         See `memory.MemoryScores`.
 
     Returns
     -------
     int
         OK; ROW_OUT_OF_RANGE when an array is too short, BAD_OFFSETS when spans and values do not match.
+    int
+        How many rows have scores now.
     """
     n = len(eligible)
     if len(scores) != n or len(cover) != n or min(len(time_ms), len(author), len(asks)) < n:
-        return ROW_OUT_OF_RANGE
-    if parts.shape[1] != n or len(flags) != n or len(totals) != n:
-        return ROW_OUT_OF_RANGE
+        return ROW_OUT_OF_RANGE, 0
+    if len(totals) != len(rows) or shares.shape != (len(rows), len(weights)):
+        return ROW_OUT_OF_RANGE, 0
+    if not choose and any(not 0 <= row < n for row in rows.tolist()):
+        return ROW_OUT_OF_RANGE, 0
     if max(len(names_asker), len(has_time), len(has_number)) > n:
-        return ROW_OUT_OF_RANGE
+        return ROW_OUT_OF_RANGE, 0
     if len(date_spans) != 2 * len(date_values) or len(weights) != 10:
-        return BAD_OFFSETS
+        return BAD_OFFSETS, 0
     r = float(scores.max(initial=0)) / 10
     sure = r / (r + saturation)
     words = with_neighbours(scores.tolist(), time_ms, sitting_ms, (0.2, 0.1))
@@ -144,6 +152,7 @@ def memory_totals(
             words[row] += 0.3 * float(scores[row - 1])
     near, wide = passages(cover, 2, idf), passages(cover, 4, idf)
     similar = meaning(dense, time_ms, eligible, sitting_ms) if len(dense) == n else [0.0] * n
+    every = np.empty((n, len(weights)), np.float64)
     for row in range(n):
         spans = zip(date_spans[::2].tolist(), date_spans[1::2].tolist(), date_values, strict=True)
         by_asker = asker >= 0 and author[row] == asker
@@ -161,12 +170,15 @@ def memory_totals(
             has_time[row : row + 1].any(),
             has_number[row : row + 1].any(),
         )
-        parts[:, row] = np.array(values, np.float32) * weights[:5]
-        flags[row] = sum(bool(sign) << bit for bit, sign in enumerate(signs))
-        total = float(parts[:, row].astype(np.float64).sum())
-        total += sum(float(w) for w, sign in zip(weights[5:], signs, strict=True) if sign)
-        totals[row] = total if eligible[row] else -np.inf
-    return OK
+        every[row, :5] = np.array(values, np.float32) * weights[:5]
+        every[row, 5:] = np.array(signs, np.float32) * weights[5:]
+    sums = np.where(eligible != 0, [math.fsum(one) for one in every.tolist()], -np.inf)
+    if choose:
+        order = sorted(range(n), key=lambda row: (sums[row], row), reverse=True)
+        best = [row for row in order if sums[row] > -math.inf][: len(rows)]
+        rows[: len(best)], rows = best, rows[: len(best)]
+    totals[: len(rows)], shares[: len(rows)] = sums[rows], every[rows]
+    return OK, len(rows)
 
 
 def mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> int:

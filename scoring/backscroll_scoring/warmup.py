@@ -16,7 +16,7 @@ from .memory import MemoryCues, among_nearest, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
 from .strings import Packed, StringTable
-from .texts import shingle_sets
+from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
 from .weights import CLASSIC, ScoreParameters
 
@@ -51,13 +51,15 @@ def warm() -> None:
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     among_nearest(np.ones(2, np.float32), rows, 1)
     interleave(rows, rows, (True, False))
-    with_marked(rows, np.ones(2, np.uint32), rows, 2)
+    marks = np.ones(2, np.uint32)
+    with_marked(rows, marks, eligible.view(np.bool_), rows, marks, flag=True)
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])
     sets = shingle_sets(("one", "two"))
     near_duplicates(sets, rows)
     set_similarity(sets)(0)
+    FeatureSets.unpacked(sets.packed())
     strings = StringTable()
     strings.reserve([Packed.of(("one",))])
     strings.add(Packed.of(("one",)))

@@ -6,8 +6,6 @@ something, and one that repeats a better ranked line, of the conversation or not
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +21,7 @@ COMPARED_CHARS = 256
 characters, some 50 ns each."""
 SHINGLES = "shingles"
 """The style under which a channel keeps what a line was cut into: an edit drops it with the line as it was written."""
-SET_BYTES = 250
+SET_BYTES = 200
 """Of one line beside its shingles."""
 
 
@@ -38,20 +36,21 @@ def diversify(
 
     A cut of the new order anywhere is what a smaller maximum gives.
     """
-    if profile.diversity == "none" or not gathered.semantic.any():
+    if profile.diversity == "none" or not np.count_nonzero(gathered.semantic):
         return order, []
     members = gathered.rounds.members
-    semantic = gathered.semantic.tolist()
-    references = [
-        i for i, p in enumerate(order) if semantic[p] and p not in members
-    ]  # a tool round stays whole
-    if not references:
+    places = np.array(order, np.intp)
+    marks = gathered.semantic[places]
+    if members:  # a tool round stays whole
+        marks &= [place not in members for place in order]
+    if not marks.any():
         return order, []
     if profile.diversity == "collapse":
-        alike = _repeats(view, gathered, order, references, profile.max_context)
+        alike = _repeats(view, gathered, places, marks, profile.max_context)
         gone = set(alike)
-        return [place for place in order if place not in gone], alike
-    places = np.array([order[i] for i in references])
+        return [place for place in order if place not in gone] if gone else order, alike
+    references = np.flatnonzero(marks).tolist()
+    places = places[marks]
     rows = gathered.rows[places]
     sets = _shingles(view, rows)
     # What stands behind the last place keeps its order. (Rounds may be passed over, then any may move up.)
@@ -68,34 +67,34 @@ def diversify(
 def _repeats(
     view: ChannelView,
     gathered: Gathered,
-    order: list[int],
-    references: list[int],
+    places: NDArray[np.intp],
+    references: NDArray[np.bool_],
     maximum: int,
 ) -> list[int]:
-    """The references that repeat a better ranked candidate."""
-    # No more can move up than there are references: what stands behind needs no look. (Rounds may be passed over.)
-    head = order if gathered.rounds.members else order[: maximum + len(references)]
-    rows = gathered.rows[head]
-    sets = _shingles(view, rows)
-    places = np.arange(len(head), dtype=np.int32)
-    leaders = near_duplicates(sets, places, authors=view.columns.author[rows])
-    return [order[i] for i in references if i < len(head) and leaders[i] >= 0]
+    """The references, marked among the places in their order, that repeat a better ranked candidate."""
+    if not gathered.rounds.members:  # rounds may be passed over
+        # No more can move up than there are references: what stands behind needs no look.
+        most = maximum + np.count_nonzero(references)
+        places, references = places[:most], references[:most]
+    rows = gathered.rows[places]
+    leaders = near_duplicates(
+        _shingles(view, rows),
+        np.arange(len(rows), dtype=np.int32),
+        authors=view.columns.author[rows],
+    )
+    alike: list[int] = places[references & (leaders >= 0)].tolist()
+    return alike
 
 
 def _shingles(view: ChannelView, rows: NDArray[np.int32]) -> FeatureSets:
     """What the lines are cut into, each once as long as the channel keeps it."""
     seqs = view.seq[rows].tolist()
     found = list(map(view.written.of(SHINGLES).get, seqs))
-    missing = [i for i, one in enumerate(found) if one is None]
-    if missing:
+    if None in found:
+        missing = [i for i, one in enumerate(found) if one is None]
         lines = rows[missing].tolist()
         cut = shingle_sets([ends_of(view.texts[row], COMPARED_CHARS) for row in lines])
-        for i, fact, (start, end) in zip(
-            missing, cut.facts.tolist(), pairwise(cut.offsets.tolist()), strict=True
-        ):
-            found[i] = fact, cut.ids[start:end].tobytes()
-            view.written.keep(SHINGLES, seqs[i], found[i], SET_BYTES + 4 * (end - start))
-    facts, sets = zip(*found, strict=True)
-    ids = np.frombuffer(b"".join(sets), np.int32)
-    ends = np.fromiter(accumulate(map(len, sets), initial=0), np.int64, len(found) + 1)
-    return FeatureSets(ends // ids.itemsize, ids, np.array(facts, np.int64))
+        for i, packed in zip(missing, cut.packed(), strict=True):
+            found[i] = packed
+            view.written.keep(SHINGLES, seqs[i], packed, SET_BYTES + len(packed))
+    return FeatureSets.unpacked(found)

@@ -119,26 +119,53 @@ def places_of(rows: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.i
 
 
 def with_sources(
-    gathered: Gathered, found: Mapping[str, NDArray[np.int32]], *, reference: bool = False
+    gathered: Gathered,
+    rows: NDArray[np.int32],
+    marks: NDArray[np.uint8],
+    names: tuple[str, ...],
+    *,
+    reference: bool = False,
+    exhaustive: bool = True,
+    lost: tuple[Degradation, ...] = (),
 ) -> Gathered:
-    """The candidates with the ascending rows of more sources, by name; the same object where there are none.
+    """The candidates with ascending rows of more sources: bit i of a row's mark, `names[i]` proposed it.
 
-    With `reference`, rows that nobody else proposes are shown as references.
+    With `reference`, rows that nobody else proposes are shown as references. Sources without rows are left out.
     """
-    new = {name: rows for name, rows in found.items() if len(rows)}
-    if not new:
-        return gathered
-    first = len(gathered.sources)
-    rows, bits = gathered.rows, np.ascontiguousarray(gathered.source_bits)
-    for bit, more in enumerate(new.values(), first):
-        rows, bits = with_marked(rows, bits, more, 1 << bit)
-    semantic = np.zeros(len(rows), np.bool_)
-    if gathered.semantic.any():
-        semantic[rows.searchsorted(gathered.rows)] = gathered.semantic
-    if reference:
-        semantic |= bits >> first << first == bits  # nobody else
-    sources = (*gathered.sources, *new)
-    return replace(gathered, rows=rows, source_bits=bits, semantic=semantic, sources=sources)
+    sources, bits_of = _added(gathered.sources, names, int(np.bitwise_or.reduce(marks)))
+    united, bits, semantic = with_marked(
+        gathered.rows,
+        np.ascontiguousarray(gathered.source_bits),
+        np.ascontiguousarray(gathered.semantic),
+        rows,
+        bits_of[marks],
+        flag=reference,
+    )
+    return Gathered(
+        united,
+        bits,
+        semantic,
+        sources,
+        gathered.preferences,
+        gathered.degradations + lost,
+        gathered.rounds,
+        gathered.exhaustive and exhaustive,
+        gathered.proposed,
+    )
+
+
+@lru_cache(maxsize=256)
+def _added(
+    sources: tuple[str, ...], names: tuple[str, ...], present: int
+) -> tuple[tuple[str, ...], NDArray[np.uint32]]:
+    """The sources with those of `names` that are present, and the bits among them of every set of names."""
+    out, bits_of = sources, np.zeros(1 << len(names), np.uint32)
+    for i, name in enumerate(names):
+        if present >> i & 1:
+            having = np.arange(len(bits_of)) >> i & 1 != 0
+            bits_of[having] |= np.uint32(1 << len(out))
+            out += (name,)
+    return out, bits_of
 
 
 def with_older(

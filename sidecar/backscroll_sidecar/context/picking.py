@@ -45,6 +45,9 @@ log = structlog.get_logger(__name__)
 RANK_REPLIES_US = 300.0
 """What ranking by the reply model costs at most when its links are known: less time left, and it is skipped."""
 
+BY = np.array([4, 1, 2, 3], np.uint8)
+"""Whose a recalled row is: by neither words nor meaning, by words, by meaning, by both."""
+
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
 
 
@@ -240,8 +243,8 @@ def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gat
     asker = view.people.index.get(query.user_id, -1)
     if len(rows) and older.item(-1) >= rows.item(0):  # another source went as far back
         older = older[places_of(older, rows) < 0]
-        own = view.columns.author[older] == asker
-        return with_sources(gathered, {"asker": older[own], "mention": older[~own]})
+        marks = np.where(view.columns.author[older] == asker, np.uint8(1), np.uint8(2))
+        return with_sources(gathered, older, marks, ("asker", "mention"))
     own_rows = [author == asker for author in view.columns.author[older].tolist()]
     count = len(older) + len(rows)
     all_ranked = view.all_live and count == len(found.rows) < MOST_ROWS
@@ -251,20 +254,16 @@ def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gat
 
 def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:
     """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line."""
-    rows = np.sort(recalled.memory.rows)
-    beside = np.ones(len(rows), np.bool_)
-    beside[rows.searchsorted(recalled.by_words)] = False
-    beside[rows.searchsorted(recalled.by_meaning)] = False
-    found = {
-        "lexical": recalled.by_words,
-        "semantic": recalled.by_meaning,
-        "recall": rows[beside],
-    }
-    gathered = with_sources(gathered, found, reference=True)
-    return replace(
+    rows = recalled.memory.rows
+    order = rows.argsort()
+    return with_sources(
         gathered,
-        degradations=(*gathered.degradations, *recalled.degradations),
-        exhaustive=gathered.exhaustive and recalled.exhaustive,
+        rows[order],
+        BY[recalled.by_words.view(np.uint8) + 2 * recalled.by_meaning.view(np.uint8)][order],
+        ("lexical", "semantic", "recall"),
+        reference=True,
+        exhaustive=recalled.exhaustive,
+        lost=recalled.degradations,
     )
 
 

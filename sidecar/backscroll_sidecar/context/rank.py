@@ -183,14 +183,14 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
     Each candidate has the scores and shares of the list that gave it its place.
     """
     order = near.order if near.order is not None else top_order(near.scores, rows)
-    both = united(rows[order].astype(np.int32), memory.rows, reach)
-    places = rows.searchsorted(both.rows)
-    at_places = places[~both.by_first]
-    at_memory = np.empty(len(rows), np.intp)
-    at_memory[rows.searchsorted(memory.rows)] = np.arange(len(memory.rows))
-    far = at_memory[at_places]
+    places = rows.searchsorted(memory.rows)
+    both = united(order.astype(np.int32), places.astype(np.int32), reach)
+    at_places = both.rows[~both.by_first]
+    of_memory = np.empty(len(rows), np.intp)
+    of_memory[places] = np.arange(len(places))
+    far = of_memory[at_places]
     scores = near.scores.copy()
-    scores[at_places] = link(memory.scores[far])
+    scores[at_places] = link(memory.scores)[far]
     stages = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages.copy()
     stages[at_places] = MEMORY_STAGE
 
@@ -209,7 +209,7 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
         near.factors + memory.factors,
         near.weights + memory.weights,
         near.link,
-        places,
+        both.rows.astype(np.intp),
         stages,
         united=True,
     )

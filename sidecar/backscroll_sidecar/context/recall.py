@@ -58,13 +58,13 @@ class Recalled:
     Attributes
     ----------
     memory : Memory
-    by_words, by_meaning : int32[]
-        Those of its rows that share words with the question, and those that mean something similar; ascending.
+    by_words, by_meaning : bool[m]
+        Which of its rows share words with the question, and which mean something similar.
     """
 
     memory: Memory
-    by_words: NDArray[np.int32]
-    by_meaning: NDArray[np.int32]
+    by_words: NDArray[np.bool_]
+    by_meaning: NDArray[np.bool_]
     degradations: tuple[Degradation, ...] = ()
     exhaustive: bool = True
 
@@ -161,16 +161,17 @@ async def recall(
 
 def _best(
     query: StrategyQuery, sought: Sought, similar: Similarities | None
-) -> tuple[Memory, NDArray[np.int32], NDArray[np.int32]]:
-    """The best rows of the history, and those of them by words and by meaning, ascending."""
+) -> tuple[Memory, NDArray[np.bool_], NDArray[np.bool_]]:
+    """The best rows of the history, and which of them are by words, by meaning."""
     dense = None
-    if similar is not None and similar.known.any():
+    known = 0 if similar is None else np.count_nonzero(similar.known)
+    if similar is not None and known:
         dense = similar.values
-        if not similar.known.all():
+        if known < len(dense):
             dense = np.where(similar.known, dense, np.float32(np.nan))
     limit = query.recall_limit
     memory = rank_memory(query.view, sought, dense, limit=limit).positive()
-    rows = np.sort(memory.rows)
-    by_words = rows[sought.matches.scores[rows] > 0]
-    by_meaning = rows[:0] if dense is None else rows[among_nearest(dense, rows, limit)]
-    return memory, by_words, by_meaning
+    by_words = sought.matches.scores[memory.rows] > 0
+    if dense is None:
+        return memory, by_words, np.zeros_like(by_words)
+    return memory, by_words, among_nearest(dense, memory.rows, limit)

@@ -42,7 +42,7 @@ KERNELS = [
     *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
     *(kernels_lexical.bm25, kernels_lexical.best_bm25, kernels_lexical.bound_bm25),
     *(kernels_fusion.take_turns, kernels_fusion.add_marked),
-    *(kernels_memory.memory_totals, kernels_memory.mark_nearest),
+    *(kernels_memory.memory_scores, kernels_memory.mark_nearest),
     *(kernels_strings.find_string, kernels_strings.find_strings),
     *(kernels_strings.number_strings, kernels_strings.enter_slots),
     *(kernels_vectors.nearest, kernels_vectors.similarities),

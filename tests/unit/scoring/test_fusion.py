@@ -245,18 +245,37 @@ def test_interleaving_twins(first, second, pattern, limit):
 ascending = st.sets(st.integers(0, 30), max_size=12).map(sorted)
 
 
-@given(ascending, ascending, st.integers(0, 31))
-def test_marked_twins(first, more, bit):
-    """S5-15: kernel and reference give each row once, ascending, with all that proposed it."""
+@given(ascending, ascending, st.integers(0, 31), st.booleans())
+def test_marked_twins(first, more, bit, flag):
+    """S5-15: kernel and reference give each row once, ascending, with all that proposed it; new ones have the flag."""
     marks = np.array([1 << row % 4 for row in first], np.uint32)
-    (fast, bits), (plain, plain_bits) = (
-        with_marked(rows(*first), marks, rows(*more), 1 << bit, kernels=kernels)
+    flags = np.array([row % 3 == 0 for row in first], np.bool_)
+    more_marks = np.array([1 << (bit + row) % 32 for row in more], np.uint32)
+    fast, plain = (
+        with_marked(rows(*first), marks, flags, rows(*more), more_marks, flag=flag, kernels=kernels)
         for kernels in (kernels_fusion, reference_fusion)
     )
-    assert fast.tolist() == plain.tolist() == sorted({*first, *more})
-    assert bits.tolist() == plain_bits.tolist()
-    with pytest.raises(ValueError, match="marks"):
-        with_marked(rows(1), np.empty(0, np.uint32), rows(), 1)
+    assert fast[0].tolist() == sorted({*first, *more})
+    of_row = dict(zip(first, marks.tolist(), strict=True))
+    of_more = dict(zip(more, more_marks.tolist(), strict=True))
+    either = [of_row.get(row, 0) | of_more.get(row, 0) for row in fast[0].tolist()]
+    assert fast[1].tolist() == either
+    own = [row % 3 == 0 if row in first else flag for row in fast[0].tolist()]
+    assert fast[2].tolist() == own
+    for one, other in zip(fast, plain, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_marks_of_another_length_are_refused():
+    none, no_marks, no_flags = rows(), np.empty(0, np.uint32), np.empty(0, np.bool_)
+    one_mark, one_flag = np.ones(1, np.uint32), np.ones(1, np.bool_)
+    for wrong in (
+        (rows(1), no_marks, one_flag, none, no_marks),
+        (rows(1), one_mark, no_flags, none, no_marks),
+        (none, no_marks, no_flags, rows(1), no_marks),
+    ):
+        with pytest.raises(ValueError, match="marks"):
+            with_marked(*wrong, flag=True)
 
 
 @given(st.integers(0, 10), st.integers(1, 10), st.integers(0, 40))

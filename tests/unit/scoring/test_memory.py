@@ -13,6 +13,7 @@ from backscroll_scoring import (
     kernels_memory,
     reference_memory,
     score_memory,
+    top_order,
 )
 
 TWINS = settings(deadline=None, max_examples=150)
@@ -28,12 +29,17 @@ def score(
     matches = Matches(values, (values > 0).astype(np.uint64), np.ones(1, np.float32))
     asked = np.zeros(n, np.uint8)
     asked[list(asks)] = 1
-    rows = np.arange(n)
+    rows = np.arange(n, dtype=np.int32)
     return score_memory(
-        matches, rows * gap_ms, (rows % 2).astype(np.int32), asked,
+        matches, rows * np.int64(gap_ms), rows % 2, asked,
         np.ones(n, np.uint8) if eligible is None else np.array(eligible, np.uint8),
-        cues or MemoryCues(), kernels=kernels,
+        cues or MemoryCues(), rows=rows, kernels=kernels,
     )  # fmt: skip
+
+
+def part(scored, factor):
+    """The shares of one factor, row by row."""
+    return scored.shares[:, MEMORY_FACTORS.index(factor)]
 
 
 @st.composite
@@ -68,18 +74,63 @@ def asked(draw):
 
 
 @TWINS
-@given(asked())
-def test_twins(question):
-    """Kernel and reference give the same parts, flags and totals, and the shares of a row add up to its total."""
-    fast, plain = (score_memory(*question, kernels=k) for k in (kernels_memory, reference_memory))
-    np.testing.assert_allclose(fast.parts, plain.parts, rtol=2e-4, atol=2e-5)
-    np.testing.assert_array_equal(fast.flags, plain.flags)
-    np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
-    rows = np.flatnonzero(np.isfinite(fast.totals)).astype(np.int32)
-    shares = fast.shares(rows)
-    assert shares.shape == (len(rows), len(MEMORY_FACTORS))
-    np.testing.assert_allclose(shares.sum(1), fast.totals[rows], rtol=1e-12, atol=1e-12)
-    assert np.isneginf(fast.totals[question[4] == 0]).all()
+@given(asked(), st.data())
+def test_twins(question, data):
+    """Kernel and reference give the same shares and totals, and the shares of a row add up to its total."""
+    n, eligible = len(question[4]), question[4]
+    rows = data.draw(st.lists(st.integers(0, n - 1), max_size=n) if n else st.just([]))
+    for wanted in (np.arange(n, dtype=np.int32), np.array(rows, np.int32)):
+        fast, plain = (
+            score_memory(*question, rows=wanted, kernels=k)
+            for k in (kernels_memory, reference_memory)
+        )
+        assert fast.shares.shape == (len(wanted), len(MEMORY_FACTORS))
+        np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
+        np.testing.assert_array_equal(fast.shares[:, 5:], plain.shares[:, 5:])
+        np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
+        live = np.isfinite(fast.totals)
+        np.testing.assert_array_equal(live, eligible[wanted] != 0)
+        np.testing.assert_allclose(fast.shares.sum(1)[live], fast.totals[live], 1e-12, 1e-12)
+
+
+@TWINS
+@given(asked(), st.integers(0, 45))
+def test_the_best(question, limit):
+    """The best rows are those that a look at all of them finds, in the order of `top_order`."""
+    every = np.arange(len(question[4]), dtype=np.int32)
+    for kernels in (kernels_memory, reference_memory):
+        totals = score_memory(*question, rows=every, kernels=kernels).totals
+        best = score_memory(*question, limit=limit, kernels=kernels)
+        order = top_order(totals, every, limit=limit)
+        order = order[np.isfinite(totals[order])]
+        np.testing.assert_array_equal(best.rows, order)
+        np.testing.assert_array_equal(best.totals, totals[order])
+        again = score_memory(*question, rows=order, kernels=kernels)
+        np.testing.assert_array_equal(best.shares, again.shares)
+
+
+def long_history(n, levels):
+    """Similarities of `n` rows, of few different values: many are as good as each other."""
+    dense = np.random.default_rng(5).integers(0, levels, n).astype(np.float32)
+    none = np.zeros(n, np.float32), np.zeros(n, np.uint64), np.ones(1, np.float32)
+    eligible = (np.arange(n) % 7 > 0).astype(np.uint8)
+    rows = np.arange(n, dtype=np.int32)
+    return (
+        Matches(*none), rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), eligible,
+        MemoryCues(dense=dense),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "levels"), [(63, 3), (64, 90), (700, 3), (1_500, 900)])
+@pytest.mark.parametrize("limit", [1, 10, 23, 64])
+def test_the_best_of_many(n, levels, limit):
+    """Most rows are passed over by a bound that enough rows reach: the best are the same."""
+    question = long_history(n, levels)
+    every = np.arange(n, dtype=np.int32)
+    totals = score_memory(*question, rows=every).totals
+    order = top_order(totals, every, limit=limit)
+    best = score_memory(*question, limit=limit)
+    np.testing.assert_array_equal(best.rows, order[np.isfinite(totals[order])])
 
 
 @TWINS
@@ -104,15 +155,15 @@ def test_nearest_twins(data):
 class TestFactors:
     def test_neighbours_within_a_sitting(self, kernels):
         """A hit lifts the lines around it, not those of another day."""
-        words = score(7, kernels, scores=[0, 0, 0, 8]).parts[0]
+        words = part(score(7, kernels, scores=[0, 0, 0, 8]), "words")
         assert words[3] > words[2] == words[4] > words[1] == words[5] > words[0] == words[6] == 0
-        apart = score(7, kernels, scores=[0, 0, 0, 8], gap_ms=HOUR).parts[0]
+        apart = part(score(7, kernels, scores=[0, 0, 0, 8], gap_ms=HOUR), "words")
         assert np.flatnonzero(apart).tolist() == [3]
 
     def test_what_follows_a_matching_question(self, kernels):
         """The answer repeats no word of the question it answers."""
         statement, question = (
-            score(3, kernels, scores=[8], asks=a).parts[0, 1] for a in ((), (0,))
+            part(score(3, kernels, scores=[8], asks=a), "words")[1] for a in ((), (0,))
         )
         assert question == pytest.approx(2.5 * statement)
 
@@ -123,12 +174,14 @@ class TestFactors:
 
     def test_the_words_carry_more_without_an_embedder(self, kernels):
         dense = MemoryCues(dense=np.zeros(3, np.float32))
-        alone, beside = (score(3, kernels, cues, scores=[9]).parts[0, 0] for cues in (None, dense))
+        alone, beside = (
+            part(score(3, kernels, cues, scores=[9]), "words")[0] for cues in (None, dense)
+        )
         assert alone == pytest.approx(1.6 * beside)
 
     def test_rows_without_a_vector_get_the_mean(self, kernels):
         cues = MemoryCues(dense=np.array([0.0, np.nan, 1.0], np.float32))
-        meaning = score(3, kernels, cues, gap_ms=HOUR).parts[3]
+        meaning = part(score(3, kernels, cues, gap_ms=HOUR), "meaning")
         assert meaning.tolist() == pytest.approx([0.0, 0.3, 0.6])
 
     def test_questions_are_no_answers(self, kernels):
@@ -144,9 +197,7 @@ class TestFactors:
             has_time=np.array([0, 0, 0, 0, 0, 1], np.uint8),
         )
         scored = score(6, kernels, cues)
-        shares = dict(
-            zip(MEMORY_FACTORS, scored.shares(np.arange(6, dtype=np.int32)).T.tolist(), strict=True)
-        )
+        shares = dict(zip(MEMORY_FACTORS, scored.shares.T.tolist(), strict=True))
         assert shares["speaker"] == [0, 0.25, 0, 0.25, 0, 0.25]
         assert shares["date"] == [0, 0, 0.25, 0.5, 0.25, 0.25]
         assert np.flatnonzero(shares["asker"]).tolist() == [0]
@@ -161,3 +212,8 @@ class TestFactors:
             among_nearest(np.ones(2, np.float32), np.array([2], np.int32), 1, kernels=kernels)
         with pytest.raises(IndexError):
             score(3, kernels, MemoryCues(has_time=np.zeros(4, np.uint8)))
+        with pytest.raises(ValueError, match="limit"):
+            score_memory(*long_history(3, 2), limit=-1, kernels=kernels)
+        for row in (-1, 3):
+            with pytest.raises(IndexError):
+                score_memory(*long_history(3, 2), rows=np.array([row], np.int32), kernels=kernels)

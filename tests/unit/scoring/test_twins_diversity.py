@@ -1,6 +1,7 @@
 """Shingles and their comparison in both engines, on whatever hypothesis finds. Also run with NUMBA_DISABLE_JIT=1."""
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -31,10 +32,29 @@ def sets(draw):
     drawn = draw(st.lists(st.sets(st.integers(0, 9), max_size=8), max_size=8))
     m = len(drawn)
     facts = draw(st.lists(st.integers(0, 1), min_size=m, max_size=m))
-    ids = np.array([i for one in drawn for i in sorted(one)], np.int32)
+    step = draw(st.sampled_from([1, (2**31 - 1) // 9]))  # alike in their first bits, or in none
+    ids = np.array([i * step for one in drawn for i in sorted(one)], np.int32)
     offsets = np.cumsum([0] + [len(one) for one in drawn]).astype(np.int64)
     ids.flags.writeable = offsets.flags.writeable = draw(st.booleans())
     return FeatureSets(offsets, ids, np.array(facts, np.int64))
+
+
+@TWINS
+@given(sets(), st.data())
+def test_sets_come_back_from_bytes(made, data):
+    """P-05: sets and facts are what they were, in whatever order they are put together again; other bytes are refused."""
+    facts = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=len(made), max_size=len(made)))
+    made = FeatureSets(made.offsets, made.ids, np.array(facts, np.int64))
+    packed, order = made.packed(), data.draw(st.permutations(range(len(made))))
+    for engine in ENGINES:
+        back = FeatureSets.unpacked([packed[i] for i in order], engine=engine)
+        assert back.facts.tolist() == [facts[i] for i in order]
+        for place, i in enumerate(order):
+            ids = back.ids[back.offsets[place] : back.offsets[place + 1]]
+            assert ids.tolist() == made.ids[made.offsets[i] : made.offsets[i + 1]].tolist()
+        for wrong in ([*packed, b"\x01\0\0\0"], [*packed, bytes(8)], [b"", *packed], [*packed, b"\xff" * 12]):
+            with pytest.raises(ValueError, match="offsets"):
+                FeatureSets.unpacked(wrong, engine=engine)
 
 
 @TWINS
