@@ -154,7 +154,8 @@ def _select_reaching(
         (lambda: unseen(gathered.rows)[1], Fate.VISIBILITY, Fate.VISIBILITY.value),
         (lambda: unseen(gathered.rows)[0], Fate.RECALLED, Fate.RECALLED.value),
     ]
-    out = _either(*unseen(gathered.rows[places]))
+    all_seen = view.all_live and not membership_only
+    out = None if all_seen else _either(*unseen(gathered.rows[places]))
     seen, scores = (places, scores) if out is None else (places[~out], scores[~out])
     order: list[int] = seen[top_order(scores)].tolist()
     order = _thinned(view, gathered, ranked, order, profile, rejected)
