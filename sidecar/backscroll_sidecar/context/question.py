@@ -91,7 +91,7 @@ class Question:
         return _known_or_negative(self.numbers(view))
 
     def excluded(self, view: ChannelView, thread_id: str | None) -> tuple[int, ...] | None:
-        """The rows before `end` that may not be candidates, ascending; None: not only the question's, see `eligible`."""
+        """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
         if thread_id is not None or not view.all_live:
             return None
         if self.trigger_row < 0 and self.own_row < 0:

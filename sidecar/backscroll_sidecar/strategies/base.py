@@ -29,7 +29,7 @@ class StrategyQuery:
     end : int
         Rows before it were there when the question was asked; the trigger itself is not among them.
     excluded : tuple of int, or None
-        The rows before `end` that may not be proposed, ascending, where they are a few known ones; None: see `eligible`.
+        The rows before `end` that may not be proposed, ascending, where they are known to be few; None: see `eligible`.
     make_eligible : makes `eligible` when a strategy first asks for it.
     question : str
         Trimmed text of the question.
