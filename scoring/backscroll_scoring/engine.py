@@ -57,6 +57,31 @@ class Engine(Protocol):
         places: Int32,
     ) -> int: ...
 
+    def score_reaching(
+        self,
+        time_ms: Int64,
+        author: Int32,
+        parent: Int32,
+        keyword_offsets: Int64,
+        keyword_ids: Int32,
+        mention_offsets: Int64,
+        mention_ids: Int32,
+        rows: Int32,
+        query_time: int,
+        query_author: int,
+        query_parent: int,
+        query_keywords: Int32,
+        query_mentions: Int32,
+        weights: Weights,
+        constants: Constants,
+        max_chain_depth: int,
+        logistic: bool,
+        at_least: float,
+        in_order: bool,
+        places: Int32,
+        scores: Float64,
+    ) -> int: ...
+
     def reply_path(self, parent: Int32, start: int, out: Int32) -> int: ...
 
     def roots(self, parent: Int32, out: Int32) -> None: ...

@@ -7,11 +7,10 @@ time.
 
 from __future__ import annotations
 
-from .kernels_bounds import may_reach
 from .kernels_diversity import collapse, jaccard, shingles, unpack
 from .kernels_graph import tree_values
 from .kernels_replies import roots
-from .kernels_score import reply_path, score_rows
+from .kernels_score import may_reach, reply_path, score_reaching, score_rows
 from .kernels_top import survey, top
 
 __all__ = [
@@ -20,6 +19,7 @@ __all__ = [
     "may_reach",
     "reply_path",
     "roots",
+    "score_reaching",
     "score_rows",
     "shingles",
     "survey",

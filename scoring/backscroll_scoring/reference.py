@@ -32,6 +32,7 @@ __all__ = [
     "may_reach",
     "reply_path",
     "roots",
+    "score_reaching",
     "score_rows",
     "shingles",
     "survey",
@@ -246,6 +247,68 @@ def may_reach(
             places[count] = i
             count += 1
     return count
+
+
+def score_reaching(
+    time_ms: Int64,
+    author: Int32,
+    parent: Int32,
+    keyword_offsets: Int64,
+    keyword_ids: Int32,
+    mention_offsets: Int64,
+    mention_ids: Int32,
+    rows: Int32,
+    query_time: int,
+    query_author: int,
+    query_parent: int,
+    query_keywords: Int32,
+    query_mentions: Int32,
+    weights: Weights,
+    constants: Constants,
+    max_chain_depth: int,
+    logistic: bool,
+    at_least: float,
+    in_order: bool,
+    places: Int32,
+    scores: Float64,
+) -> int:
+    """Write the positions in ``rows`` of those that reach a score, ascending, and their scores; return how many.
+
+    The arguments are those of `may_reach`, which passes over rows that cannot, and of `score_rows`. With ``logistic``
+    all are scored.
+
+    Parameters
+    ----------
+    places : int32[m], written
+    scores : float64[m], written
+        Those of ``places``; what stands behind them is undefined.
+
+    Returns
+    -------
+    int
+        How many reach it; or -ROW_OUT_OF_RANGE, -QUERY_NOT_SORTED, -BAD_OFFSETS.
+    """
+    count = len(rows)
+    places[:] = np.arange(count)
+    if not logistic:
+        count = may_reach(
+            time_ms, author, parent, mention_offsets, mention_ids, rows, query_time, query_author, query_parent,
+            query_mentions, weights, constants, max_chain_depth, at_least, in_order, places,
+        )  # fmt: skip
+        if count < 0:
+            return count
+    no_table, no_column = np.empty((0, 5), np.float64), np.empty(0, np.float64)
+    status = score_rows(
+        time_ms, author, parent, keyword_offsets, keyword_ids, mention_offsets, mention_ids, rows[places[:count]],
+        query_time, query_author, query_parent, query_keywords, query_mentions, weights, constants, max_chain_depth,
+        logistic, no_table, no_table, no_column, scores,
+    )  # fmt: skip
+    if status != OK:
+        return -status
+    (reached,) = (scores[:count] >= at_least).nonzero()
+    places[: len(reached)] = places[reached]
+    scores[: len(reached)] = scores[reached]
+    return len(reached)
 
 
 def reply_path(parent: Int32, start: int, out: Int32) -> int:

@@ -112,53 +112,39 @@ def score_reaching(
         The caller knows that ``rows`` ascend without repeats and that times never fall from row to row: of consecutive
         rows those too old are not even read.
     """
-    rows, engine = _checked(rows), resolve(engine)
-    if parameters.link == "identity":
-        places = _may_reach(columns, query, rows, parameters, at_least, in_order, engine)
-    else:
-        places = np.arange(len(rows), dtype=np.int32)
-    scores, some = np.empty(len(places), np.float64), rows[places]
-    _run(columns, query, some, parameters, engine, _NO_TABLE, _NO_TABLE, _NO_COLUMN, scores)
-    reached = (scores >= at_least).nonzero()[0]
-    return places[reached], scores[reached]
-
-
-def _checked(rows: Int32) -> Int32:
-    """The rows as the engines take them; a strided array is copied."""
-    return require("rows", np.ascontiguousarray(rows), np.int32)
-
-
-def _may_reach(
-    columns: ChannelColumns,
-    query: QueryFeatures,
-    rows: Int32,
-    parameters: ScoreParameters,
-    at_least: float,
-    in_order: bool,
-    engine: Engine,
-) -> Int32:
-    places = np.empty(len(rows), np.int32)
-    count = engine.may_reach(
+    rows = _checked(rows)
+    places, scores = np.empty(len(rows), np.int32), np.empty(len(rows), np.float64)
+    count = resolve(engine).score_reaching(
         columns.time_ms,
         columns.author,
         columns.parent,
+        columns.keyword_offsets,
+        columns.keyword_ids,
         columns.mention_offsets,
         columns.mention_ids,
         rows,
         query.time_ms,
         query.author,
         query.parent,
+        query.keyword_ids,
         query.mention_ids,
         parameters.weights,
         parameters.constants,
         parameters.max_chain_depth,
+        parameters.link == "logistic",
         at_least,
         in_order,
         places,
+        scores,
     )
     if count < 0:
         check(-count)
-    return places[:count]
+    return places[:count], scores[:count]
+
+
+def _checked(rows: Int32) -> Int32:
+    """The rows as the engines take them; a strided array is copied."""
+    return require("rows", np.ascontiguousarray(rows), np.int32)
 
 
 def _run(

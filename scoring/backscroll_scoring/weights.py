@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .features import CLASSIC_FACTORS
@@ -35,6 +35,8 @@ class ScoreParameters:
     link : "identity" or "logistic"
         identity: the weighted sum clipped to [0, 1], for weights set by hand. logistic: 1 / (1 +
         exp(-sum)), for fitted ones.
+    constants : 4 floats, not given
+        For the engines: decay per hour, window in ms, chain decay, sibling score.
     """
 
     weights: Weights = (0.4, 0.15, 0.2, 0.15, 0.1)
@@ -44,6 +46,7 @@ class ScoreParameters:
     sibling_score: float = 0.6
     max_chain_depth: int = 15
     link: Link = "identity"
+    constants: Constants = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.weights) != len(CLASSIC_FACTORS):
@@ -67,16 +70,13 @@ class ScoreParameters:
             raise ValueError(f"max_chain_depth must not be negative: {self.max_chain_depth}")
         if self.link not in ("identity", "logistic"):
             raise ValueError(f"link must be 'identity' or 'logistic', not {self.link!r}")
-
-    @property
-    def constants(self) -> Constants:
-        """For the engines: decay per hour, window in ms, chain decay, sibling score."""
-        return (
+        constants = (
             float(self.decay_per_hour),
             float(self.continuity_window_ms),
             float(self.chain_decay),
             float(self.sibling_score),
         )
+        object.__setattr__(self, "constants", constants)
 
 
 CLASSIC = ScoreParameters()

@@ -97,7 +97,7 @@ def is_addressed(
     """Whether a message speaks to the bot: it mentions one of the bot's ids, or replies to its message (S2-18)."""
     return bool(
         (reply_parent_author_id and reply_parent_author_id in self_ids)
-        or any(user_id in self_ids for user_id in analysis_mention_ids)
+        or not self_ids.isdisjoint(analysis_mention_ids)
     )
 
 

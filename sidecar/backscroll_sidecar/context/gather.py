@@ -287,12 +287,15 @@ def _proposed(
 
 
 def _eligible_between(query: StrategyQuery, first: int, last: int) -> NDArray[np.int32]:
-    """Of the rows from `first` to before `last` those that may be candidates: read-only where all may."""
+    """Of the rows from `first` to before `last` those that may be candidates: read-only where they are a run."""
     first, last = max(first, 0), max(first, 0, min(last, query.end))
-    eligible = query.eligible[first:last]
-    if np.count_nonzero(eligible) == last - first:
-        return _counted(last.bit_length())[first:last]
-    return np.flatnonzero(eligible).astype(np.int32) + np.int32(first)
+    if query.excluded is None:
+        return np.flatnonzero(query.eligible[first:last]).astype(np.int32) + np.int32(first)
+    while last > first and last - 1 in query.excluded:  # most often the question itself
+        last -= 1
+    rows = _counted(last.bit_length())[first:last]
+    within = [row - first for row in query.excluded if first <= row < last]
+    return np.delete(rows, within) if within else rows
 
 
 @lru_cache(maxsize=4)

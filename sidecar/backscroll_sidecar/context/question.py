@@ -90,6 +90,14 @@ class Question:
         """Its keywords in the channel's numbers, ascending; unknown ones get negative ones of their own."""
         return _known_or_negative(self.numbers(view))
 
+    def excluded(self, view: ChannelView, thread_id: str | None) -> tuple[int, ...] | None:
+        """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
+        if thread_id is not None or not view.all_live:
+            return None
+        if self.trigger_row < 0 and self.own_row < 0:
+            return ()
+        return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
+
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
         """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread.
 

@@ -95,12 +95,12 @@ def select(
     below = _below(ranked, profile, unseen)
     weak = below if kept_anyway is None else below & ~kept_anyway
     out = weak = _all_of_round(weak, rounds)
-    rejected: list[Rejected] = [(weak, Fate.THRESHOLD, Fate.THRESHOLD.value)]
+    rejected: list[Rejected] = [(weak, Fate.THRESHOLD, Fate.THRESHOLD)]
     if unseen is not None:
         out = weak | unseen
         for marks, fate in ((hidden, Fate.VISIBILITY), (recalled, Fate.RECALLED)):
             if marks is not None:
-                rejected.append((marks, fate, fate.value))
+                rejected.append((marks, fate, fate))
     if rounds.members:
         parted = _any_of_round(out, rounds) & ~out
         rejected.append((parted, Fate.VISIBILITY, "round"))
@@ -150,11 +150,12 @@ def _select_reaching(
 
     places, scores = ranked.places, ranked.scores
     rejected: list[Rejected] = [
-        (weak, Fate.THRESHOLD, Fate.THRESHOLD.value),
-        (lambda: unseen(gathered.rows)[1], Fate.VISIBILITY, Fate.VISIBILITY.value),
-        (lambda: unseen(gathered.rows)[0], Fate.RECALLED, Fate.RECALLED.value),
+        (weak, Fate.THRESHOLD, Fate.THRESHOLD),
+        (lambda: unseen(gathered.rows)[1], Fate.VISIBILITY, Fate.VISIBILITY),
+        (lambda: unseen(gathered.rows)[0], Fate.RECALLED, Fate.RECALLED),
     ]
-    out = _either(*unseen(gathered.rows[places]))
+    all_seen = view.all_live and not membership_only
+    out = None if all_seen else _either(*unseen(gathered.rows[places]))
     seen, scores = (places, scores) if out is None else (places[~out], scores[~out])
     order: list[int] = seen[top_order(scores)].tolist()
     order = _thinned(view, gathered, ranked, order, profile, rejected)
@@ -172,9 +173,9 @@ def _thinned(
     """The order without copies and, as far as the profile wants it, without what says nothing new."""
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, gathered, order)
-        rejected.append((copies, Fate.DUPLICATE, Fate.DUPLICATE.value))
+        rejected.append((copies, Fate.DUPLICATE, Fate.DUPLICATE))
     order, alike = diversify(view, gathered, ranked, order, profile)
-    rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY.value))
+    rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY))
     return order
 
 

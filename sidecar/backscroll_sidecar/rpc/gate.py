@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
 
 from backscroll_sidecar.errors import Overloaded
 from backscroll_sidecar.rpc.limits import GateLimits
@@ -16,12 +18,14 @@ class Gate:
 
     def __init__(self, limits: GateLimits) -> None:
         self._limits = limits
-        self._room = asyncio.Semaphore(limits.running)
-        self._waiting = 0
+        self._free = limits.running
+        self._line: deque[asyncio.Future[None]] = deque()
         self._bytes = 0
 
-    async def enter(self, request_bytes: int, time_left_s: float | None) -> None:
+    async def enter(self, request_bytes: int, deadline_s: float | None) -> None:
         """Take a place; give it back with `leave`. A request larger than the bound comes in when no other is there.
+
+        `deadline_s` is the caller's, on the clock of `time.monotonic`.
 
         Raises
         ------
@@ -31,11 +35,11 @@ class Gate:
         if self._bytes and self._bytes + request_bytes > self._limits.max_bytes:
             raise Overloaded("calls of this method hold too many bytes")
         self._bytes += request_bytes
+        if self._free:
+            self._free -= 1
+            return
         try:
-            if self._room.locked():
-                await self._wait_for_place(time_left_s)
-            else:
-                await self._room.acquire()
+            await self._wait_for_place(deadline_s)
         except BaseException:
             self._bytes -= request_bytes
             raise
@@ -43,17 +47,33 @@ class Gate:
     def leave(self, request_bytes: int) -> None:
         """Give the place to the next."""
         self._bytes -= request_bytes
-        self._room.release()
+        self._pass_on()
 
-    async def _wait_for_place(self, time_left_s: float | None) -> None:
-        if self._waiting >= self._limits.waiting:
+    def _pass_on(self) -> None:
+        """To the first in line who still waits; with nobody in line the place is free."""
+        while self._line:
+            place = self._line.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1
+
+    async def _wait_for_place(self, deadline_s: float | None) -> None:
+        if len(self._line) >= self._limits.waiting:
             raise Overloaded("too many calls of this method are waiting")
         wait_s = self._limits.wait_s
-        self._waiting += 1
+        if deadline_s is not None:
+            wait_s = min(wait_s, max(deadline_s - time.monotonic(), 0.0))
+        place = asyncio.get_running_loop().create_future()
+        self._line.append(place)
         try:
-            async with asyncio.timeout(wait_s if time_left_s is None else min(wait_s, time_left_s)):
-                await self._room.acquire()
-        except TimeoutError:
-            raise Overloaded("too many calls of this method are running") from None
-        finally:
-            self._waiting -= 1
+            async with asyncio.timeout(wait_s):
+                await place
+        except BaseException as error:
+            if place in self._line:
+                self._line.remove(place)
+            elif not place.cancelled():  # it came just then
+                self._pass_on()
+            if isinstance(error, TimeoutError):
+                raise Overloaded("too many calls of this method are running") from None
+            raise

@@ -154,7 +154,7 @@ class Guard:
             watch = _Watch(self, method, request)
             try:
                 call = self._admit(context, watch)
-                await gate.enter(watch.request_bytes, call.time_left_s)
+                await gate.enter(watch.request_bytes, call.deadline_s)
                 try:
                     body = _serialised(await method.answer(read(request), call))
                 finally:
@@ -177,7 +177,7 @@ class Guard:
             watch = _Watch(self, method, request)
             try:
                 call = self._admit(context, watch)
-                await gate.enter(watch.request_bytes, call.time_left_s)
+                await gate.enter(watch.request_bytes, call.deadline_s)
                 try:
                     async with aclosing(method.answer(read(request), call)) as answers:
                         async for one in answers:

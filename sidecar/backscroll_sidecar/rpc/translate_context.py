@@ -59,8 +59,8 @@ def build_request(
     """
     given: dict[str, Any] = {}
     for field, value in request.ListFields():
-        name = field.name
-        given[name] = _READERS[name](value, name)
+        name, read = _READER_OF[field]
+        given[name] = read(value, name)
     key = ChannelKey(tenant, given.pop("channel", ""))
     if not given.get("trigger_message_id") and not given.get("question", "").strip():
         raise InvalidRequest(
@@ -262,3 +262,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "include_names": _as_sent,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""
+_READER_OF = {
+    field: (field.name, _READERS[field.name]) for field in pb.BuildContextRequest.DESCRIPTOR.fields
+}

@@ -165,11 +165,16 @@ def _lenient_embedding(embedding: pb.Embedding) -> Embedding:
 
 def checked_author(author: pb.Author, field: str) -> Author:
     """Translate an author whose id must be set."""
-    required_id(author.id, f"{field}.id")
-    check_text(author.name, f"{field}.name", MAX_NAME_BYTES)
-    return Author(
-        author.id, author.name, enum_value(AUTHOR_KIND_WORDS, author.kind, f"{field}.kind")
-    )
+    user_id, name, kind = author.id, author.name, author.kind
+    make = _known_checked if len(user_id) + len(name) <= KNOWN_CHARS else _known_checked.__wrapped__
+    return make(user_id, name, kind, field)
+
+
+@lru_cache(maxsize=KNOWN_PEOPLE)
+def _known_checked(user_id: str, name: str, kind: int, field: str) -> Author:
+    required_id(user_id, f"{field}.id")
+    check_text(name, f"{field}.name", MAX_NAME_BYTES)
+    return Author(user_id, name, enum_value(AUTHOR_KIND_WORDS, kind, f"{field}.kind"))
 
 
 def checked_reply(reply: pb.Reply) -> Reply:

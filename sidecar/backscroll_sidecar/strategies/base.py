@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -28,8 +28,9 @@ class StrategyQuery:
         The channel in memory; a strategy may propose rows below `end` only.
     end : int
         Rows before it were there when the question was asked; the trigger itself is not among them.
-    eligible : bool[end]
-        Rows that may be proposed at all: of the wanted thread, not the trigger, no partial reply outside the chain.
+    excluded : tuple of int, or None
+        The rows before `end` that may not be proposed, ascending, where they are known to be few; None: see `eligible`.
+    make_eligible : makes `eligible` when a strategy first asks for it.
     question : str
         Trimmed text of the question.
     parent_row : int
@@ -48,7 +49,8 @@ class StrategyQuery:
     key: ChannelKey
     view: ChannelView
     end: int
-    eligible: NDArray[np.bool_]
+    excluded: tuple[int, ...] | None
+    make_eligible: Callable[[], NDArray[np.bool_]]
     user_id: str
     question: str
     asked_at_ms: int
@@ -65,6 +67,16 @@ class StrategyQuery:
     trigger_row: int = -1
     self_ids: tuple[str, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
+    _eligible: list[NDArray[np.bool_]] = field(init=False, repr=False, default_factory=list)
+
+    @property
+    def eligible(self) -> NDArray[np.bool_]:
+        """bool[end]: rows that may be proposed at all: of the wanted thread, not the trigger, no partial reply outside
+        the chain. As long as the channel: made once, for who asks.
+        """
+        if not self._eligible:
+            self._eligible.append(self.make_eligible())
+        return self._eligible[0]
 
     @property
     def parents(self) -> NDArray[np.int32]:
@@ -78,7 +90,6 @@ class Empty:
     """Nothing to add."""
 
 
-@quick
 @quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Messages:

@@ -30,11 +30,15 @@ class Recent:
 
     def gather(self, query: StrategyQuery) -> StrategyResult:
         """The last `recent_limit` eligible rows."""
-        first = max(0, query.end - query.recent_limit)
-        live = query.eligible[first:] if query.view.all_live else ()
-        if 0 < len(live) == np.count_nonzero(live):  # nearly always
-            return Messages(Category.RECENT, range(first, query.end))
-        return _messages(_last(query, query.recent_limit))
+        limit, excluded = query.recent_limit, query.excluded
+        if excluded is None:
+            return _messages(_last(query, limit))
+        if limit <= 0 or query.end <= len(excluded):
+            return Empty()
+        first = query.end - limit
+        for row in reversed(excluded):
+            first -= row >= first
+        return Messages(Category.RECENT, range(max(0, first), query.end))
 
 
 class Window:
