@@ -110,7 +110,7 @@ def unpack(segment: Segment) -> Batch:
             number=arrays["number"],
             target=arrays["target"],
             keywords=Runs(arrays["keywords.offsets"], arrays["keywords.values"]),
-            terms=_block(arrays["terms.counts"], arrays["terms.block"]),
+            terms=Block(None, arrays["terms.counts"], arrays["terms.block"]),
             words=Packed(arrays["words.data"], arrays["words.ends"]),
             starts_with_digit=arrays["starts_with_digit"],
             mentions=Runs(arrays["mentions.offsets"], arrays["mentions.values"]),
@@ -225,10 +225,6 @@ def _runs_of(offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArra
     ends = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
     return Runs(ends, values[np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)])
-
-
-def _block(counts: NDArray[np.int32], block: NDArray[np.int32]) -> Block:
-    return Block(np.arange(len(counts), dtype=np.int32), counts, block)
 
 
 def _united(
