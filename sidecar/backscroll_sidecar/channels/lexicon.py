@@ -140,14 +140,14 @@ class Lexicon:
 
     def append(self, rows: NDArray[np.int32], terms: Terms) -> None:
         """Add these rows, given by the numbers of their terms."""
-        if isinstance(terms, Block) and terms.words is None:
-            self._postings.begin(rows, terms.counts, terms.block)
-            return
-        self._postings.reserve_terms(len(self._words))
-        if isinstance(terms, Block):
-            self._postings.append_block(rows, terms.words, terms.counts, terms.block)
-        else:
+        if not isinstance(terms, Block):
+            self._postings.reserve_terms(len(self._words))
             self._postings.append(rows, terms.words, terms.rows)
+        elif terms.words is None:
+            self._postings.begin(rows, terms.counts, terms.block)
+        else:
+            self._postings.reserve_terms(len(self._words))
+            self._postings.append_block(rows, terms.words, terms.counts, terms.block)
 
     def replace(self, rows: NDArray[np.int32], terms: Terms) -> None:
         """Other terms for these rows, in the place of those that were there."""
