@@ -42,7 +42,7 @@ from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, among_nearest, sco
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
-from .strings import Packed, StringsView, StringTable
+from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
 from .warmup import warm
@@ -73,6 +73,7 @@ __all__ = [
     "ScoreParameters",
     "Scored",
     "Similarity",
+    "Slots",
     "StringTable",
     "StringsView",
     "among_nearest",

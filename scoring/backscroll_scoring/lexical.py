@@ -64,6 +64,10 @@ class Postings:
         self._rows = np.full(_MIN_CAPACITY, GONE, np.int32)
         self._entered = np.zeros(1, np.int64)
 
+    def __len__(self) -> int:
+        """Rows that were added, edited ones each time."""
+        return self._entered.item(0)
+
     @property
     def nbytes(self) -> int:
         """Bytes held, spare capacity included."""
@@ -146,11 +150,33 @@ class Postings:
     def trim(self, terms: int) -> None:
         """Give spare capacity back, but for `terms` terms: for what is loaded once and grows slowly."""
         for name in ("_tail", "_room", "_size", "_counts"):
-            setattr(self, name, getattr(self, name)[:terms].copy())
+            if terms < len(getattr(self, name)):
+                setattr(self, name, getattr(self, name)[:terms].copy())
         used = self._used.item(0)
         if len(self._pool) > used + _MIN_POOL:
             self._pool = _grown(self._pool[:used], used + _MIN_POOL, 0)
-        self._rows = self._rows[: self._entered.item(0)].copy()
+        entered = self._entered.item(0)
+        if entered < len(self._rows):
+            self._rows = self._rows[:entered].copy()
+
+    def begin(self, rows: Int32, counts: Int32, block: Int32) -> None:
+        """`append_block` of all terms, 0, 1, …, into an empty index: nothing is looked up, no array is longer than it.
+
+        Raises
+        ------
+        ValueError
+            The index is not empty.
+        """
+        if len(self):
+            raise ValueError("there are rows already")
+        self._rows, self._entered = rows.copy(), np.array([len(rows)], np.int64)
+        self._pool = np.zeros(len(block) + _MIN_POOL, np.int32)
+        self._pool[: len(block)] = block
+        self._used[0] = len(block)
+        self._counts, self._room = counts.copy(), np.zeros_like(counts)
+        self._size = np.minimum(counts, kernels_lexical.LARGEST_CHUNK)
+        ends = np.cumsum(counts + (counts > 0), dtype=np.int32)
+        self._tail = np.where(counts > 0, ends - 1, np.int32(-1))
 
     def append_block(self, rows: Int32, terms: Int32, counts: Int32, block: Int32) -> None:
         """Add rows whose postings stand term by term already: one chunk a term, no look at any posting.
@@ -335,6 +361,7 @@ def in_use(
 
 
 def _grown(old: Int32, capacity: int, fill: int) -> Int32:
-    out = np.full(capacity, fill, np.int32)
+    out = np.empty(capacity, np.int32)
     out[: len(old)] = old
+    out[len(old) :] = fill
     return out

@@ -19,6 +19,33 @@ _BETWEEN = bytes([BETWEEN])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Slots:
+    """Where strings stand in the hash table of a `StringTable` that holds these alone: to work it out takes a while.
+
+    Attributes
+    ----------
+    table : int32[2^b]
+        See `reference_strings`.
+    seed : int
+        What the hash begins with, 0 to 2^32 - 1.
+    """
+
+    table: Int32
+    seed: int
+
+    def fit(self, count: int) -> bool:
+        """Whether they could be those of `count` strings: nobody who looks for one finds another or never stops."""
+        size = len(self.table)
+        return (
+            size == _slots_for(count)
+            and self.table.min() >= EMPTY
+            and self.table.max() < count
+            and np.count_nonzero(self.table >= 0) == count
+            and 0 <= self.seed < 1 << 32
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Packed:
     """k strings as UTF-8: string i is ``data[ends[i] : ends[i + 1]]``.
 
@@ -27,10 +54,13 @@ class Packed:
     data : uint8[]
     ends : int32[k + 1]
         Ascending from 0.
+    slots : Slots, optional
+        Of these strings, none of which comes twice.
     """
 
     data: UInt8
     ends: Int32
+    slots: Slots | None = None
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> Packed:
@@ -38,6 +68,14 @@ class Packed:
         encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
         ends = np.array([0, *accumulate(map(len, encoded))], np.int32)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), ends)
+
+    def with_slots(self) -> Packed:
+        """The same strings, all different, with their slots."""
+        table = StringTable()
+        table.reserve([self])
+        table.add(self, distinct=True)
+        view = table.view()
+        return Packed(self.data, self.ends, Slots(view.slots, view.seed))
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -123,7 +161,8 @@ class StringTable:
     ) -> Int32:
         """int32[k]: the numbers of these strings; new ones get the next. Amortised O(bytes).
 
-        An empty table takes `distinct` strings, of which none comes twice, as they are: a quarter of the time.
+        An empty table takes `distinct` strings, of which none comes twice, as they are: a quarter of the time, and
+        less when their slots are known and as many as its own.
 
         Raises
         ------
@@ -149,7 +188,10 @@ class StringTable:
             self._move(count, size, kernels)
         self._data[:size] = given.data[:size]
         self._ends[: count + 1] = given.ends
-        kernels.enter_slots(self._data, self._ends, self._slots, count, self._seed)
+        if given.slots is not None and len(given.slots.table) == len(self._slots):
+            self._slots, self._seed = given.slots.table.copy(), given.slots.seed
+        else:
+            kernels.enter_slots(self._data, self._ends, self._slots, count, self._seed)
         self._used[0] = count
         return np.arange(count, dtype=np.int32)
 
@@ -181,7 +223,7 @@ class StringTable:
         data, ends = np.zeros(size, np.uint8), np.zeros(strings + 1, np.int32)
         data[: self._bytes] = self._data[: self._bytes]
         ends[: count + 1] = self._ends[: count + 1]
-        room = 1 << (3 * strings // 2).bit_length()
+        room = _slots_for(strings)
         if room == len(self._slots):
             slots = self._slots.copy()  # the same strings at the same places
         else:
@@ -190,4 +232,8 @@ class StringTable:
         self._data, self._ends, self._slots = data, ends, slots
 
 
-__all__ = ["UNKNOWN", "Packed", "StringTable", "StringsView"]
+def _slots_for(strings: int) -> int:
+    return 1 << (3 * strings // 2).bit_length()
+
+
+__all__ = ["UNKNOWN", "Packed", "Slots", "StringTable", "StringsView"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import logging
 import time
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
+from backscroll_sidecar.background import make_room
 from backscroll_sidecar.channels import Channels, Packer
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
@@ -89,6 +91,7 @@ class App:
         started = time.perf_counter()
         analyze.warm()
         backscroll_scoring.warm()
+        await asyncio.to_thread(make_room)
         async with AsyncExitStack() as stack:
             plain = self.settings.model_copy(update={"strategies": (), "embedder": "none"})
             app = await _assemble(plain, self.clock, MemoryStore(), stack, EchoModel())

@@ -58,9 +58,9 @@ class Runs:
     def __iter__(self) -> Iterator[NDArray[np.int32]]:
         return (self.values[start:end] for start, end in pairwise(self.offsets.tolist()))
 
-    def numbered(self, numbers: NDArray[np.int32]) -> Runs:
-        """Value v becomes ``numbers[v]``."""
-        return Runs(self.offsets, numbers[self.values])
+    def numbered(self, numbers: NDArray[np.int32] | None) -> Runs:
+        """Value v becomes ``numbers[v]``; None: stays."""
+        return self if numbers is None else Runs(self.offsets, numbers[self.values])
 
     def ascending(self) -> Runs:
         """Each run in ascending order. Values are not negative."""
@@ -89,9 +89,9 @@ class Pairs:
         rows = np.arange(len(runs.offsets) - 1, dtype=np.int32)
         return cls(runs.values, np.repeat(rows, np.diff(runs.offsets)))
 
-    def numbered(self, numbers: NDArray[np.int32]) -> Pairs:
-        """Word w becomes ``numbers[w]``."""
-        return Pairs(numbers[self.words], self.rows)
+    def numbered(self, numbers: NDArray[np.int32] | None) -> Pairs:
+        """Word w becomes ``numbers[w]``; None: stays."""
+        return self if numbers is None else Pairs(numbers[self.words], self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,13 +100,15 @@ class Block:
 
     Attributes
     ----------
-    words, counts : int32[m]
-        Words, each once, and how many rows each has.
+    words : int32[m]
+        Words, each once; None: the batch's own, 0, 1, …
+    counts : int32[m]
+        How many rows each has.
     block : int32[]
         For each word that has any, -1 and then its rows, ascending.
     """
 
-    words: NDArray[np.int32]
+    words: NDArray[np.int32] | None
     counts: NDArray[np.int32]
     block: NDArray[np.int32]
 
@@ -117,11 +119,11 @@ class Block:
         lengths = counts[counts > 0]
         heads = np.cumsum(lengths) - lengths
         rows = pairs.rows[np.argsort(pairs.words, kind="stable")]
-        return cls(np.arange(count, dtype=np.int32), counts, np.insert(rows, heads, -1))
+        return cls(None, counts, np.insert(rows, heads, -1))
 
-    def numbered(self, numbers: NDArray[np.int32]) -> Block:
-        """Word w becomes ``numbers[w]``."""
-        return Block(numbers[self.words], self.counts, self.block)
+    def numbered(self, numbers: NDArray[np.int32] | None) -> Block:
+        """The batch's own word w becomes ``numbers[w]``; None: stays."""
+        return self if numbers is None else Block(numbers, self.counts, self.block)
 
 
 Terms = Pairs | Block

@@ -231,7 +231,12 @@ class HotChannel:
         authors = np.array([self._author_number(who) for who in batch.authors], np.int32)
         users = np.array([self.people.index[user] for user, _ in batch.authors], np.int32)
         threads = np.array([self._thread_number(thread) for thread in batch.threads], np.int32)
+        is_first = not len(self._ids)
         numbers = self._ids.add(batch.ids, distinct=True)
+        number, target = batch.number, batch.target
+        if not is_first:  # else the ids have the numbers of their places
+            number = numbers[number]
+            target = np.where(target != NONE, numbers[target], np.int32(NONE))
         self.revised.update(batch.revised.tolist())
         no_parent = np.full(len(batch), NO_PARENT, np.int32)
         return {
@@ -239,8 +244,8 @@ class HotChannel:
             "author": users[batch.author],
             "name": authors[batch.author],
             "thread": threads[batch.thread],
-            "number": numbers[batch.number],
-            "target": np.where(batch.target != NONE, numbers[batch.target], np.int32(NONE)),
+            "number": number,
+            "target": target,
             "start": self._bodies.add(batch.bodies) + batch.body_ends[:-1],
             "parent": no_parent,
             "explicit_parent": no_parent,
@@ -270,13 +275,15 @@ class HotChannel:
         numbers = self._columns["number"].raw()[first:]
         self._id_rows.extend(np.full(len(self._ids) - len(self._id_rows), NO_ROW, np.int32))
         self._id_rows.raw()[numbers] = rows
-        waiting = self._edges().waiting_for(numbers[numbers < ids_before])
-        waiting = waiting[waiting < first]
-        if len(waiting):
-            for name in ("parent", "explicit_parent"):
-                self._columns[name] = self._columns[name].copy()
-            self._changed(int(waiting.min()))
-        self._link(np.concatenate([waiting, rows]))
+        if ids_before:
+            waiting = self._edges().waiting_for(numbers[numbers < ids_before])
+            waiting = waiting[waiting < first]
+            if len(waiting):
+                for name in ("parent", "explicit_parent"):
+                    self._columns[name] = self._columns[name].copy()
+                self._changed(int(waiting.min()))
+                rows = np.concatenate([waiting, rows])
+        self._link(rows)
 
     def _link(self, rows: NDArray[np.intp]) -> None:
         parent = self._columns["parent"].raw()

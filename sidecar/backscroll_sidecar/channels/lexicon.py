@@ -112,24 +112,35 @@ class Lexicon:
         """Make room for these words, as if all of them were new: growing costs more than what `trim` gives back."""
         self._words.reserve(words)
 
-    def number(self, words: Packed, starts_with_digit: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """int32[k]: the numbers of these words, all different; new ones get the next."""
+    def number(
+        self, words: Packed, starts_with_digit: NDArray[np.bool_]
+    ) -> NDArray[np.int32] | None:
+        """int32[k]: the numbers of these words, all different; new ones get the next.
+
+        None: they are the first, and the places they have are their numbers.
+        """
         before = len(self._words)
         numbers = self._words.add(words, distinct=True)
+        if not len(self._postings):
+            self._digits.extend(starts_with_digit)
+            return None
         if len(self._words) > before:
             is_new = numbers >= before
             self._digits.extend(
                 starts_with_digit[is_new]
             )  # words are distinct: in the order of their numbers
-            self._postings.reserve_terms(len(self._words))
         return numbers
 
     def append(self, rows: NDArray[np.int32], terms: Terms) -> None:
         """Add these rows, given by the numbers of their terms."""
-        if isinstance(terms, Block):
-            self._postings.append_block(rows, terms.words, terms.counts, terms.block)
-        else:
+        if not isinstance(terms, Block):
+            self._postings.reserve_terms(len(self._words))
             self._postings.append(rows, terms.words, terms.rows)
+        elif terms.words is None:
+            self._postings.begin(rows, terms.counts, terms.block)
+        else:
+            self._postings.reserve_terms(len(self._words))
+            self._postings.append_block(rows, terms.words, terms.counts, terms.block)
 
     def replace(self, rows: NDArray[np.int32], terms: Terms) -> None:
         """Other terms for these rows, in the place of those that were there."""

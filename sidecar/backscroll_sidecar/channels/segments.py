@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from backscroll_scoring import Packed
+from backscroll_scoring import Packed, Slots
 from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.batch import NONE, SENT, Batch, Block, Pairs, Runs, terms_of
 from backscroll_sidecar.channels.tool_rounds import ToolIds
@@ -22,7 +22,7 @@ from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 4
+FORMAT = 5
 """Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
@@ -36,6 +36,8 @@ ARRAYS: Mapping[str, type[np.generic]] = {
     "body_ends": np.int64,
     **{f"{name}.data": np.uint8 for name in ("ids", "words")},
     **{f"{name}.ends": np.int32 for name in ("ids", "words")},
+    **{f"{name}.slots": np.int32 for name in ("ids", "words")},
+    **{f"{name}.seed": np.int64 for name in ("ids", "words")},
     **{f"{name}.offsets": np.int64 for name in ("keywords", "mentions")},
     **{f"{name}.values": np.int32 for name in ("keywords", "mentions")},
     "terms.counts": np.int32,
@@ -74,8 +76,7 @@ def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment
         **links,
     }
     for name in ("ids", "words"):
-        strings: Packed = getattr(batch, name)
-        arrays |= {f"{name}.data": strings.data, f"{name}.ends": strings.ends}
+        arrays |= _string_arrays(name, getattr(batch, name))
     for name in ("keywords", "mentions"):
         runs: Runs = getattr(batch, name)
         arrays |= {f"{name}.offsets": runs.offsets, f"{name}.values": runs.values}
@@ -106,12 +107,12 @@ def unpack(segment: Segment) -> Batch:
             authors=[(user_id, name) for user_id, name in header["authors"]],
             thread=arrays["thread"],
             threads=header["threads"],
-            ids=Packed(arrays["ids.data"], arrays["ids.ends"]),
+            ids=_strings(arrays, "ids"),
             number=arrays["number"],
             target=arrays["target"],
             keywords=Runs(arrays["keywords.offsets"], arrays["keywords.values"]),
-            terms=_block(arrays["terms.counts"], arrays["terms.block"]),
-            words=Packed(arrays["words.data"], arrays["words.ends"]),
+            terms=Block(None, arrays["terms.counts"], arrays["terms.block"]),
+            words=_strings(arrays, "words"),
             starts_with_digit=arrays["starts_with_digit"],
             mentions=Runs(arrays["mentions.offsets"], arrays["mentions.values"]),
             users=header["users"],
@@ -227,8 +228,20 @@ def _runs_of(offsets: NDArray[np.int64], values: NDArray[np.int32], rows: NDArra
     return Runs(ends, values[np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)])
 
 
-def _block(counts: NDArray[np.int32], block: NDArray[np.int32]) -> Block:
-    return Block(np.arange(len(counts), dtype=np.int32), counts, block)
+def _string_arrays(name: str, strings: Packed) -> dict[str, NDArray[Any]]:
+    slots = strings.with_slots().slots
+    assert slots is not None
+    return {
+        f"{name}.data": strings.data,
+        f"{name}.ends": strings.ends,
+        f"{name}.slots": slots.table,
+        f"{name}.seed": np.array([slots.seed]),
+    }
+
+
+def _strings(arrays: Mapping[str, NDArray[Any]], name: str) -> Packed:
+    slots = Slots(arrays[f"{name}.slots"], arrays[f"{name}.seed"].item())
+    return Packed(arrays[f"{name}.data"], arrays[f"{name}.ends"], slots)
 
 
 def _united(
@@ -297,7 +310,7 @@ def _fits(batch: Batch, segment: Segment) -> bool:
         and _are_places(batch.thread, len(batch.threads))
         and _are_places(batch.number, len(batch.ids))
         and _are_places(batch.target, len(batch.ids), least=NONE)
-        and all(_ascend(s.ends, len(s.data)) for s in (batch.ids, batch.words))
+        and all(_are_strings(strings) for strings in (batch.ids, batch.words))
         and _are_runs(batch.keywords, k, words)
         and isinstance(batch.terms, Block)
         and _is_block(batch.terms, k, words)
@@ -306,6 +319,14 @@ def _fits(batch: Batch, segment: Segment) -> bool:
         and _ascend(batch.body_ends, len(batch.bodies))
         and bool((sent["text_at"] >= 0).all() and (text_end <= records).all())
         and bool((sent["fragment_size"] >= 0).all() and (sent["fragment_size"] <= records).all())
+    )
+
+
+def _are_strings(strings: Packed) -> bool:
+    return (
+        _ascend(strings.ends, len(strings.data))
+        and strings.slots is not None
+        and strings.slots.fit(len(strings))
     )
 
 

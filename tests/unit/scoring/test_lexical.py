@@ -108,6 +108,13 @@ def test_bm25_twins(rows, terms, data):
     assert used == [[term in has for term in terms]] * 2
 
 
+def as_block(rows):
+    """Rows' terms as `Postings.append_block` takes them: how many postings each term has, and their places."""
+    lists = inverted(rows)
+    counts = np.array([len(lists[term]) for term in range(TERMS)], np.int32)
+    return counts, np.array([n for one in lists.values() if one for n in (-1, *one)], np.int32)
+
+
 @TWINS
 @given(st.lists(run, max_size=200), st.integers(1, 7))
 def test_append_twins(rows, batch):
@@ -130,17 +137,29 @@ def test_append_twins(rows, batch):
 
 
 @TWINS
+@given(block=runs, behind=runs)
+def test_an_index_that_begins_with_a_block_is_what_its_rows_one_by_one_are(block, behind):
+    """Its words are 0, 1, …; rows behind it may have more words. Only an empty index can begin."""
+    postings, together = Postings(), filled(block)
+    postings.begin(np.arange(len(block), dtype=np.int32), *as_block(block))
+    assert len(postings) == len(block)
+    for one in (postings, together):
+        add(one, len(block), behind)
+    n = len(block) + len(behind)
+    assert lists_of(postings, n) == lists_of(together, n) == inverted(block + behind)
+    assert (postings.view().counts[:TERMS] == together.view().counts[:TERMS]).all()
+    if n:
+        with pytest.raises(ValueError, match="already"):
+            postings.begin(np.arange(1, dtype=np.int32), *as_block([[0]]))
+
+
+@TWINS
 @given(before=runs, block=runs, behind=runs)
 def test_a_block_is_what_its_rows_one_by_one_are(before, block, behind):
     """Behind other rows, before other rows, and when a word of the block comes again."""
     postings, together = filled(before), filled(before)
-    lists = inverted(block)
-    postings.append_block(
-        np.arange(len(before), len(before) + len(block), dtype=np.int32),
-        np.arange(TERMS, dtype=np.int32),
-        np.array([len(lists[term]) for term in range(TERMS)], np.int32),
-        np.array([n for rows in lists.values() if rows for n in (-1, *rows)], np.int32),
-    )
+    rows = np.arange(len(before), len(before) + len(block), dtype=np.int32)
+    postings.append_block(rows, np.arange(TERMS, dtype=np.int32), *as_block(block))
     add(together, len(before), block)
     for one in (postings, together):
         add(one, len(before) + len(block), behind)

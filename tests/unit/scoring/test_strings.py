@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import Packed, StringTable, kernels_strings, reference_strings
+from backscroll_scoring import Packed, Slots, StringTable, kernels_strings, reference_strings
 
 TWINS = settings(deadline=None, max_examples=60)
 BOTH = (kernels_strings, reference_strings)
@@ -74,6 +74,37 @@ def test_packed_strings_are_taken_by_number():
     assert list(packed.take(np.array([3, 0, 2, 3], np.int32))) == ["猫", "one", "", "猫"]
     assert list(packed.take(np.array([], np.int32))) == []
     assert Packed.of(["\ud800"]).data.tobytes() == b"\xed\xa0\x80"
+
+
+@TWINS
+@given(st.lists(words, unique=True), st.lists(words))
+def test_a_table_goes_on_from_kept_slots(kept, more):
+    """It knows the same strings as one that entered them itself, also in tables with more room, and takes new ones."""
+    packed, known = Packed.of(kept).with_slots(), list(dict.fromkeys([*kept, *more]))
+    assert packed.slots.fit(len(kept))
+    for room in ([packed], [packed, Packed.of(known)]):
+        table = StringTable()
+        table.reserve(room)
+        assert table.add(packed, distinct=True).tolist() == list(range(len(kept)))
+        taken = table.view().seed == packed.slots.seed
+        assert taken or len(table.view().slots) > len(packed.slots.table)
+        assert table.view().numbers(kept).tolist() == list(range(len(kept)))
+        assert table.add(Packed.of(more)).tolist() == [known.index(word) for word in more]
+        assert list(table.view().packed()) == known
+
+
+def test_slots_of_other_strings_do_not_fit():
+    """Law 2: what could lead past the end, or round for ever, is not taken."""
+    slots = Packed.of([f"w{n}" for n in range(40)]).with_slots().slots
+    assert slots.fit(40)
+    full, outside, before = slots.table.copy(), slots.table.copy(), slots.table.copy()
+    full[full < 0] = 0
+    outside[outside == 7] = 40
+    before[before == 7] = -2
+    for table in (full, outside, before, slots.table[:-1], slots.table[:0]):
+        assert not Slots(table, slots.seed).fit(40)
+    assert not Slots(slots.table, -1).fit(40)
+    assert not slots.fit(41)
 
 
 @pytest.mark.parametrize("kernels", BOTH)

@@ -90,8 +90,13 @@ def encode_person(person: Person) -> Row:
 
 def decode_person(row: Row) -> Person:
     """The inverse of `encode_person`."""
-    user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names = row
-    member = Member(
+    return Person(decode_member(row), row[3])
+
+
+def decode_member(row: Row) -> Member:
+    """The same without what only the store wants to know: a load reads all members of a channel."""
+    user_id, name, kind, _, joined_at_ms, left_at_ms, aliases, former_names = row
+    return Member(
         user_id,
         name,
         tuple(orjson.loads(aliases)) if aliases else (),
@@ -100,7 +105,6 @@ def decode_person(row: Row) -> Person:
         left_at_ms,
         tuple(orjson.loads(former_names)) if former_names else (),
     )
-    return Person(member, named_at_ms)
 
 
 def encode_event(event: Event) -> Row:

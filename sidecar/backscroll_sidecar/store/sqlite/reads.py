@@ -21,7 +21,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
-from backscroll_sidecar.store.sqlite.encoding import Row, decode_event, decode_person
+from backscroll_sidecar.store.sqlite.encoding import Row, decode_event, decode_member
 from backscroll_sidecar.store.sqlite.group import wanted
 
 EXPORT_PAGE_ROWS = 1_000
@@ -141,8 +141,8 @@ def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo
 
 def members(connection: sqlite3.Connection, key: ChannelKey) -> list[Member]:
     """By user id."""
-    rows = connection.execute(sql.MEMBERS, (key.tenant, key.channel))
-    return [decode_person(row).member for row in rows]
+    rows = connection.execute(sql.MEMBERS, (key.tenant, key.channel)).fetchall()
+    return [decode_member(row) for row in rows]
 
 
 def last_message_ids(connection: sqlite3.Connection, key: ChannelKey) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from backscroll_sidecar.background import make_room
 from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
 from backscroll_sidecar.ports import (
     AppendChange,
@@ -79,7 +80,7 @@ class SqliteStore:
         store = cls(path, lock, writer, reader)
         try:
             await writer.run(lambda _: None)
-            await reader.run(lambda _: None)
+            await reader.run(lambda _: make_room())
         except BaseException:
             await store.close()
             raise
