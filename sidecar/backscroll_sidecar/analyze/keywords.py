@@ -67,16 +67,12 @@ _stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
 def keywords(text: str) -> tuple[str, ...]:
     """The distinct keywords of `text` in order of appearance. O(n); never raises for a `str`."""
     if text.isascii():
-        text = text.lower()
-        pattern = _ASCII_TOKEN if "/" in text or "www." in text else _ASCII_WORDS
+        found = map(_words_of, text.lower().split())
     else:
         text = unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'")
         pattern = _TOKEN if "/" in text or "www." in text else _WORDS
-    expanded = [
-        _cached_expand(token) if len(token) <= _CACHED_TOKEN_CHARS else _expand(token)
-        for token in pattern.findall(text)
-    ]
-    return tuple(dict.fromkeys(chain.from_iterable(expanded)))
+        found = map(_known_or_expanded, pattern.findall(text))
+    return tuple(dict.fromkeys(chain.from_iterable(found)))
 
 
 def segmenter_name() -> str:
@@ -101,6 +97,30 @@ def _expand(token: str) -> tuple[str, ...]:
 
 _cached_expand = lru_cache(maxsize=_CACHED_TOKENS)(_expand)
 """Chat repeats its words: the memo turns stemming and segmenting into one look-up. About 10 MB when full."""
+
+
+def _known_or_expanded(token: str) -> tuple[str, ...]:
+    return _cached_expand(token) if len(token) <= _CACHED_TOKEN_CHARS else _expand(token)
+
+
+class _Spaced(dict[str, tuple[str, ...]]):
+    """The keywords of what stood between white space in lower-cased ASCII texts lately; no token spans white space.
+
+    One look-up a word instead of a search through every text. Begins anew when it is full. Safe from any thread: each
+    step is one of the interpreter.
+    """
+
+    def __missing__(self, spaced: str) -> tuple[str, ...]:
+        pattern = _ASCII_TOKEN if "/" in spaced or "www." in spaced else _ASCII_WORDS
+        words = tuple(chain.from_iterable(map(_known_or_expanded, pattern.findall(spaced))))
+        if len(spaced) <= _CACHED_TOKEN_CHARS:
+            if len(self) >= _CACHED_TOKENS:
+                self.clear()
+            self[spaced] = words
+        return words
+
+
+_words_of = _Spaced().__getitem__
 
 
 def _word(token: str) -> str:

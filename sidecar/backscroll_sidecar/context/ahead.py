@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 QUIET_S = 0.5
 """A channel is due when nothing came for so long: in the middle of an import all of it would be in vain."""
+FAST_ROWS = 500
+"""While so many come in `QUIET_S`, to whatever channels, all of it waits: they need the processor it would take."""
 LEAST_ROWS, MOST_ROWS = 64, 4_096
 """A new channel with fewer rows is loaded fast enough when somebody asks; one with more is being imported."""
 CLOSE_S = 5.0
@@ -51,6 +53,7 @@ class Ahead:
         self._channels = channels
         self._due: OrderedDict[ChannelKey, _Due] = OrderedDict()
         self._came = asyncio.Event()
+        self._rows, self._since_s, self._fast_until_s = 0, 0.0, 0.0
         self._task: asyncio.Task[None] | None = None
         self._work: asyncio.Future[None] | None = None
 
@@ -59,6 +62,8 @@ class Ahead:
         if applied.is_erasure:
             self._due.pop(key, None)
         elif applied.stored:
+            now_s = time.monotonic()
+            self._count(len(applied.stored), now_s)
             due = self._due.get(key)
             if due is None:
                 first = applied.stored[0]
@@ -68,9 +73,17 @@ class Ahead:
                 if len(self._due) > MOST_DUE:
                     self._due.popitem(last=False)
             due.rows += len(applied.stored)
-            due.last_s = time.monotonic()
+            due.last_s = now_s
             self._due.move_to_end(key)
             self._came.set()
+
+    def _count(self, rows: int, now_s: float) -> None:
+        """See whether messages come in fast."""
+        if now_s - self._since_s >= QUIET_S:
+            self._rows, self._since_s = 0, now_s
+        self._rows += rows
+        if self._rows >= FAST_ROWS:
+            self._fast_until_s = now_s + QUIET_S
 
     async def start(self) -> None:
         """Start the task, once."""
@@ -90,7 +103,8 @@ class Ahead:
             self._came.clear()
             while self._due:
                 key, due = next(iter(self._due.items()))
-                if (rest_s := due.last_s + QUIET_S - time.monotonic()) > 0:
+                ready_s = max(due.last_s + QUIET_S, self._fast_until_s)
+                if (rest_s := ready_s - time.monotonic()) > 0:
                     await asyncio.sleep(rest_s)
                     continue
                 del self._due[key]

@@ -18,7 +18,7 @@ from backscroll_sidecar.domain import (
     MessageType,
     RefusalCode,
 )
-from backscroll_sidecar.history.lane import Lane
+from backscroll_sidecar.history.lane import Lane, LoopSlices
 from backscroll_sidecar.history.requests import check_batch_bytes
 from backscroll_sidecar.history.rosters import BatchRoster, ChannelRoster, Roster, Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused, check_message
@@ -97,17 +97,16 @@ class Ingest:
         """
         checked: list[Accepted | Refused] = []
         size = 0
-        with self._lane.turn() as turn:
-            for message in messages:
-                answer = check_message(key, message, received_at_ms)
-                if message.embeddings:
-                    answer = self._check_sizes(answer)
-                checked.append(answer)
-                size += answer.bytes
-                check_batch_bytes(size)
-                cost_us = CHECK_US + CHECK_US_PER_BYTE * answer.bytes
-                if not turn.takes(cost_us):
-                    await turn.pause(cost_us)
+        slices = LoopSlices()
+        for message in messages:
+            answer = check_message(key, message, received_at_ms)
+            if message.embeddings:
+                answer = self._check_sizes(answer)
+            checked.append(answer)
+            size += answer.bytes
+            check_batch_bytes(size)
+            if not slices.takes(CHECK_US + CHECK_US_PER_BYTE * answer.bytes):
+                await asyncio.sleep(0)
         return checked
 
     async def analyse(self, key: ChannelKey, accepted: Sequence[Accepted]) -> list[Analysis]:

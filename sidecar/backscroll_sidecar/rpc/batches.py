@@ -114,7 +114,8 @@ async def _translate(batch: Batch) -> list[Message | AppendResult]:
     slices = LoopSlices()
     items: list[Message | AppendResult] = []
     cost_us = ITEM_US
-    for item in batch.items:
+    # A copy: protobuf ends an iteration with an IndexError, which costs more than a message.
+    for item in batch.items[:]:
         if isinstance(item, AppendResult):
             items.append(item)
             continue

@@ -68,7 +68,7 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
     if len(parts) > MAX_PARTS or len(mentions) > MAX_MENTIONS or len(embeddings) > MAX_EMBEDDINGS:
         raise _crowded(message)
     number = message.role
-    role = enum_value(ROLE_WORDS, number, "role")
+    role = Role.USER if not number else enum_value(ROLE_WORDS, number, "role")
     content: tuple[Part, ...]
     # Asking for a text that is not set costs less than asking which part is set.
     if len(parts) == 1 and (text := parts[0].text.text):
@@ -77,11 +77,10 @@ def message_from_proto(message: pb.Message, channel: str) -> Message:
         content = parts_from_proto(parts)
         if not number and ToolResultPart in map(type, content):
             role = Role.TOOL
-    author = message.author
     return Message(
         message.id,
         message.channel or channel,
-        _author(author.id, author.name, author.kind),
+        author_from_proto(message.author),
         content,
         message.sent_at_ms,
         role,
@@ -105,12 +104,10 @@ def _crowded(message: pb.Message) -> InvalidRequest:
 
 def author_from_proto(author: pb.Author) -> Author:
     """Translate an author, unchecked but for its kind."""
-    return _author(author.id, author.name, author.kind)
-
-
-def _author(user_id: str, name: str, kind: int) -> Author:
-    make = _known_author if len(user_id) + len(name) <= KNOWN_CHARS else _known_author.__wrapped__
-    return make(user_id, name, kind)
+    user_id, name = author.id, author.name
+    if len(user_id) + len(name) <= KNOWN_CHARS:
+        return _known_author(user_id, name, author.kind)
+    return _known_author.__wrapped__(user_id, name, author.kind)
 
 
 @lru_cache(maxsize=KNOWN_PEOPLE)

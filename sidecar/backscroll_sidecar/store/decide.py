@@ -11,7 +11,6 @@ from dataclasses import replace
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AppendResult,
-    Author,
     Event,
     Member,
     Message,
@@ -36,7 +35,6 @@ from backscroll_sidecar.ports import (
     TurnChange,
     VectorsChange,
 )
-from backscroll_sidecar.store import people
 from backscroll_sidecar.store.facts import (
     Facts,
     Holder,
@@ -49,6 +47,7 @@ from backscroll_sidecar.store.facts import (
     float32_bytes,
     place,
 )
+from backscroll_sidecar.store.people import seen_writing, upserted
 from backscroll_sidecar.store.replies import ReplyWatch
 from backscroll_sidecar.store.revisions import emptied, is_known_edit, judge_known
 
@@ -123,7 +122,7 @@ class _Run:
     def _append(self, change: AppendChange) -> Applied:
         tenant, channel = here = place(change.key)
         records, erased, inserted = self._records, self._facts.erased, self.plan.inserted
-        replies, received_at_ms = self._replies, change.received_at_ms
+        people, replies, received_at_ms = self._people, self._replies, change.received_at_ms
         results: list[AppendResult] = []
         stored: list[StoredMessage] = []
         changed: dict[str, Member] = {}
@@ -155,9 +154,13 @@ class _Run:
             results.append(
                 AppendResult(message_id, AppendOutcome.STORED, warnings, None, "", "", seq)
             )
-            member = self._see(here, message.author, rank_time_ms)
-            if member is not None:
-                changed[member.user_id] = member
+            who = (tenant, channel, message.author.id)
+            person = people.get(who)
+            after = seen_writing(person, message.author, rank_time_ms)
+            if after is not person:
+                people[who] = self.plan.people[who] = after
+                if person is None or person.member is not after.member:
+                    changed[who[2]] = after.member
         if stored:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
         return Applied(
@@ -281,19 +284,10 @@ class _Run:
         changed: dict[str, Member] = {}
         for given in change.members:
             person = self._people.get((*here, given.user_id))
-            member = self._put(here, person, people.upserted(person, given, change.at_ms))
+            member = self._put(here, person, upserted(person, given, change.at_ms))
             if member is not None:
                 changed[member.user_id] = member
         return Applied(members=tuple(changed.values()))
-
-    def _see(self, here: Place, author: Author, at_ms: int) -> Member | None:
-        named = (*here, author.id)
-        person = self._people.get(named)
-        after = people.seen_writing(person, author, at_ms)
-        if after is person:
-            return None
-        self._people[named] = self.plan.people[named] = after
-        return None if person is not None and person.member is after.member else after.member
 
     def _put(self, here: Place, before: Person | None, after: Person) -> Member | None:
         """Keep the person; return the member if others can see a difference."""

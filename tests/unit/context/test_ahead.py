@@ -76,6 +76,19 @@ async def test_a_new_channel_is_loaded_and_linked_before_anybody_asks():
         assert place.reader.loads == 1
 
 
+async def test_it_waits_while_messages_come_in_fast(monkeypatch: pytest.MonkeyPatch):
+    """An import into one channel does not share the processor with what may come later for another."""
+    monkeypatch.setattr(ahead, "FAST_ROWS", 100)
+    async with opened(Place()) as place:
+        monkeypatch.setattr(ahead, "QUIET_S", 60)
+        place.publish(OLD, Applied(stored=tuple(rows(OLD, 101))[1:]))
+        monkeypatch.setattr(ahead, "QUIET_S", 0.01)
+        monkeypatch.setattr(ahead, "FAST_ROWS", 1_000)
+        place.publish(NEW, Applied(stored=tuple(rows(NEW))))
+        await asyncio.sleep(0.1)
+        assert place.reader.loads == 0
+
+
 async def test_it_finds_what_who_asks_would_have_found():
     """Law 2."""
     async with opened(Place()) as place:
