@@ -46,7 +46,8 @@ def _sittings(time_ms: Int64, n: int, sitting_ms: int) -> Float32:
 @helper
 def _padded(values: Float32) -> Float32:
     out = np.zeros(values.shape[0] + 2 * PAD, np.float32)
-    out[PAD : PAD + values.shape[0]] = values
+    for i in range(values.shape[0]):
+        out[PAD + i] = values[i]
     return out
 
 
@@ -126,7 +127,8 @@ def _passages(
 ) -> None:
     n = cover.shape[0]
     c = np.zeros(n + 2 * PAD, np.uint64)
-    c[PAD : PAD + n] = cover
+    for i in range(n):
+        c[PAD + i] = cover[i]
     five = np.empty(n + PAD, np.uint64)  # of rows -2 to n + 1
     c1, c2, c3, c4 = c[1:], c[2:], c[3:], c[4:]
     for i in range(n + PAD):

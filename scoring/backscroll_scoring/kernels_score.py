@@ -384,6 +384,7 @@ def score_rows(
                     factors[base + j, f] = value[j]
                     shares[base + j, f] = value[j] * weight
         if explain:
-            linear[base : base + m] = total[:m]
+            for j in range(m):
+                linear[base + j] = total[j]
         _link(total[:m], logistic, scores[base : base + m])
     return OK
