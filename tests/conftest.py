@@ -4,6 +4,9 @@ import importlib
 import importlib.util
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -18,14 +21,47 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("backscroll")
 
+# What `config.cache.mkdir("kernels")` makes. Numba reads it when first imported: the conftest.py of a directory that is
+# named on the command line does so before `pytest_configure`.
+KERNELS = Path(__file__).parents[1] / ".pytest_cache" / "d" / "kernels"
+os.environ.setdefault("NUMBA_CACHE_DIR", str(KERNELS))
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels once, before workers and the servers of tests would each do it: 45 s and a time limit."""
+    """Compile the kernels once, before workers and the servers of tests would each do it: 40 s and a time limit."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a script
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(config.cache.mkdir("kernels")))
     if not hasattr(config, "workerinput") and importlib.util.find_spec("numba"):
-        importlib.import_module("backscroll_scoring")
+        if any(Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.nbi")):
+            importlib.import_module("backscroll_scoring")
+        else:
+            _compile_with_two_processes()
+
+
+HALF = ("kernels_links", "kernels_conversations", "kernels_vectors")
+"""Modules of kernels that the package imports last; compiling them takes about as long as compiling the others."""
+
+COMPILE = """
+import importlib, sys, types
+package = types.ModuleType("backscroll_scoring")  # a stand-in, so that nothing but these modules is imported
+package.__path__ = [sys.argv[1]]
+sys.modules[package.__name__] = package
+for module in sys.argv[2:]:
+    importlib.import_module(f"{package.__name__}.{module}")
+"""
+
+
+def _compile_with_two_processes() -> None:
+    """A second process compiles half of the kernels into the cache; should it fail, this one compiles all."""
+    package = importlib.util.find_spec("backscroll_scoring")
+    assert package is not None
+    assert package.origin is not None
+    directory = str(Path(package.origin).parent)
+    with subprocess.Popen([sys.executable, "-c", COMPILE, directory, *HALF]) as beside:
+        try:
+            importlib.import_module("backscroll_scoring")
+        finally:
+            beside.terminate()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -49,7 +49,8 @@ def _sittings(time_ms: Int64, n: int, sitting_ms: int) -> Float32:
 @helper
 def _padded(values: Float32) -> Float32:
     out = np.zeros(values.shape[0] + 2 * PAD, np.float32)
-    out[PAD : PAD + values.shape[0]] = values
+    for i in range(values.shape[0]):
+        out[PAD + i] = values[i]
     return out
 
 
@@ -70,7 +71,9 @@ def _largest(values: Float32) -> np.float32:
     bits, best = values.view(np.int32), np.int32(0)
     for i in range(bits.shape[0]):
         best = max(best, bits[i])
-    return np.array([best], np.int32).view(np.float32)[0]
+    found = np.empty(1, np.int32)
+    found[0] = best
+    return found.view(np.float32)[0]
 
 
 @helper
@@ -83,11 +86,10 @@ def _words(
     out: Float32,
 ) -> np.float32:
     """Part WORDS. Returns r / (r + saturation)."""
-    n = scores.shape[0]
-    best = _largest(scores)
+    n, s = scores.shape[0], _padded(scores)
+    best = _largest(s)
     r = best * TENTH
     factor = np.float32(weight) * TENTH / (r + np.float32(saturation))
-    s = _padded(scores)
     back2, back1, next1, next2 = s[PAD - 2 :], s[PAD - 1 :], s[PAD + 1 :], s[PAD + 2 :]
     j0, j1, j2, j3 = joined[PAD - 1 :], joined[PAD:], joined[PAD + 1 :], joined[PAD + 2 :]
     for i in range(n):  # in three loops: one that reads more arrays does not become vector instructions
@@ -131,7 +133,8 @@ def _passages(
 ) -> None:
     n = cover.shape[0]
     c = np.zeros(n + 2 * PAD, np.uint64)
-    c[PAD : PAD + n] = cover
+    for i in range(n):
+        c[PAD + i] = cover[i]
     five = np.empty(n + PAD, np.uint64)  # of rows -2 to n + 1
     c1, c2, c3, c4 = c[1:], c[2:], c[3:], c[4:]
     for i in range(n + PAD):
@@ -163,7 +166,8 @@ def _span(values: Float32, dense: Float32, eligible: UInt8) -> tuple[np.float32,
         most = max(most, high[i])
     if most < least:
         return np.float32(np.inf), np.float32(-np.inf)
-    ends = np.array([least, most], np.int32)
+    ends = np.empty(2, np.int32)
+    ends[0], ends[1] = least, most
     for i in range(2):
         ends[i] = ends[i] if ends[i] >= 0 else ends[i] ^ HIGHEST
     found = ends.view(np.float32)

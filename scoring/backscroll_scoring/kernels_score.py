@@ -102,11 +102,11 @@ def _ascends(ids: Int32) -> bool:
 
 @helper
 def _known(wanted: Int32) -> Int32:
-    """Those that can match: negative ids are nobody's."""
+    """Those that can match: negative ids are nobody's. A copy, so that all are of one type to the compiler."""
     first = 0
     while first < wanted.shape[0] and wanted[first] < 0:
         first += 1
-    return wanted[first:]
+    return wanted[first:].copy()
 
 
 @helper
@@ -320,7 +320,8 @@ def score_rows(
     if not (_ascends(query_keywords) and _ascends(query_mentions)):
         return QUERY_NOT_SORTED
     words, users = _known(query_keywords), _known(query_mentions)
-    asker = _known(np.full(1, query_author, np.int32))
+    asker = np.empty(1 if query_author >= 0 else 0, np.int32)
+    asker[:] = query_author
     word_digits, user_digits, asker_digits = _digits(words), _digits(users), _digits(asker)
     chain = np.empty(min(max_chain_depth, n), np.int32)
     chain = chain[: reply_path(parent, query_parent, chain)]
@@ -390,7 +391,8 @@ def score_rows(
                     factors[base + j, f] = value[j]
                     shares[base + j, f] = value[j] * weight
         if explain:
-            linear[base : base + m] = total[:m]
+            for j in range(m):
+                linear[base + j] = total[j]
         _link(total[:m], logistic, scores[base : base + m])
     return OK
 

@@ -150,7 +150,7 @@ def serve(
     settings = _usable(loaded)
     _leave_on_interrupt()
     try:
-        _say_if_compiling(prepare_process(settings))
+        _say_when_compiling(prepare_process(settings))
         # Before the loop runs: an interrupt that meets an import inside gRPC's loop ends in tracebacks.
         importlib.import_module("backscroll_sidecar.server")
         importlib.import_module("backscroll_sidecar.wiring")
@@ -188,13 +188,11 @@ def _leave_on_interrupt() -> None:
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
 
 
-def _say_if_compiling(kernels: Path) -> None:
+def _say_when_compiling(kernels: Path) -> None:
     """Compiling takes so long that somebody would think it hangs, and begins with the next import."""
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") == "0" and not any(kernels.rglob("*.nbi")):
-        log.info(
-            "compiling kernels, this once: a minute or more, then it serves",
-            extra={"directory": str(kernels)},
-        )
+    from backscroll_sidecar.cli.compiling import say_when_compiling
+
+    say_when_compiling(kernels)
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:

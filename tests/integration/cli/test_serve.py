@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -97,6 +98,17 @@ def test_the_first_start_says_that_it_compiles(shell):
     assert said["event"].startswith("compiling kernels")
     assert said["directory"] == str(shell.directory / "new")
     with shell.serving() as process:
+        assert "compiling" not in process.log.read_text()
+
+
+def test_a_start_after_an_upgrade_says_that_it_compiles(shell, kernels):
+    """One kernel is another than the one in the cache."""
+    cache = shutil.copytree(kernels, shell.directory / "before")
+    for index in cache.rglob("kernels_score.reply_path-*.nbi"):
+        index.unlink()
+    with shell.serving(NUMBA_CACHE_DIR=str(cache)) as process:
+        assert process.log.read_text().count("compiling kernels") == 1
+    with shell.serving(NUMBA_CACHE_DIR=str(cache)) as process:
         assert "compiling" not in process.log.read_text()
 
 
