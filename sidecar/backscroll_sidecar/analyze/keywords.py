@@ -106,8 +106,8 @@ def _known_or_expanded(token: str) -> tuple[str, ...]:
 class _Spaced(dict[str, tuple[str, ...]]):
     """The keywords of what stood between white space in lower-cased ASCII texts lately; no token spans white space.
 
-    One look-up a word instead of a search through every text. Begins anew when it is full. Safe from any thread: each
-    step is one of the interpreter.
+    One look-up a word instead of a search through every text. Some 10 MB when full; then it begins anew. Safe from any
+    thread: each step is one of the interpreter.
     """
 
     def __missing__(self, spaced: str) -> tuple[str, ...]:
