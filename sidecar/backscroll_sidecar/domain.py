@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import NamedTuple
 
 from backscroll_sidecar.values import quick
 
@@ -73,8 +72,10 @@ class MessageState(IntEnum):
     PARTIAL = 2
 
 
-class ChannelKey(NamedTuple):
-    """Names one channel of one tenant: part of every key, cache key, index and statement (law 6). Hashed in C."""
+@quick
+@dataclass(frozen=True, slots=True)
+class ChannelKey:
+    """Names one channel of one tenant: part of every key, cache key, index and statement (law 6)."""
 
     tenant: str
     channel: str
