@@ -305,13 +305,13 @@ def _parents(
 
 def _newest_of(user: int, author: NDArray[np.int32]) -> int:
     """The user's last row, -1 without one: looked for in the last rows, then in ever more of those before."""
-    first, size = len(author), 256
+    first, size = len(author), 2_048
     while first > 0:
         last, first = first, max(0, first - size)
         (theirs,) = (author[first:last] == user).nonzero()
         if len(theirs):
             return first + int(theirs[-1])
-        size *= 4
+        size *= 8
     return NO_ROW
 
 
