@@ -323,5 +323,6 @@ def _known_or_negative(numbers: Sequence[int]) -> NDArray[np.int32]:
     """Ascending; each unknown one, -1, gets a negative number of its own. The known ones are all different."""
     if not numbers:
         return _NONE
-    ids = [n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)]
-    return np.array(sorted(ids), np.int32)
+    if min(numbers) < 0:
+        numbers = [n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)]
+    return np.array(sorted(numbers), np.int32)
