@@ -86,9 +86,9 @@ def mark_terms(
     n = eligible.shape[0]
     for i in range(terms.shape[0]):
         out[i] = 0
-        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+        if terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
-        place: int = tail[terms[i]]
+        place: int = tail[terms[i]] if terms[i] >= 0 else 0
         while out[i] == 0 and 0 < place < pool.shape[0]:
             row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
@@ -121,64 +121,8 @@ def _weight(
     return np.float32(math.log(1.0 + (total - count + 0.5) / (count + 0.5))) * boost
 
 
-@kernel(
-    nb.intp(
-        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
-        *(nb.intp, nb.float64, nb.float64, nb.intp, F32),
-    ),
-    nogil=True,
-)
-def best_bm25(
-    pool: Int32,
-    tail: Int32,
-    rows: Int32,
-    offsets: Int64,
-    terms: Int32,
-    boosts: Float32,
-    eligible: UInt8,
-    total: int,
-    k1: float,
-    b: float,
-    cut: int,
-    best: Float32,
-) -> int:
-    """See `reference_lexical.best_bm25`."""
-    n = eligible.shape[0]
-    best[0] = 0.0
-    best[1] = 0.0
-    if n == 0 or offsets.shape[0] <= n:
-        return OK if n == 0 else BAD_POSTINGS
-    scores = np.empty(
-        n, np.float32
-    )  # only what is counted below is ever looked at: nothing here is O(n)
-    weights = np.empty(terms.shape[0], np.float32)
-    for i in range(terms.shape[0]):
-        if terms[i] < 0 or terms[i] >= tail.shape[0]:
-            return BAD_POSTINGS
-        weights[i] = _weight(pool, rows, tail[terms[i]], eligible, total, boosts[i], scores)
-    flat = np.float32(1.0 + k1 * (1.0 - b))
-    steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
-    one = np.float32(1.0)
-    for i in range(terms.shape[0]):
-        place: int = tail[terms[i]]
-        while 0 < place < pool.shape[0]:
-            row = _row(rows, pool[place])
-            if 0 <= row < n and eligible[row] != 0:
-                words = np.float32(offsets[row + 1] - offsets[row])
-                scores[row] += weights[i] * (one / (flat + steep * words))
-                side = 0 if row < cut else 1
-                best[side] = max(best[side], scores[row])
-            place = _before(pool, place)
-    return OK
-
-
-@kernel(
-    nb.intp(
-        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
-        *(nb.intp, nb.float64, nb.float64, nb.intp, READ_I32, nb.intp, F32),
-    )
-)
-def bound_bm25(
+@helper
+def _bound(
     pool: Int32,
     tail: Int32,
     rows: Int32,
@@ -192,22 +136,16 @@ def bound_bm25(
     cut: int,
     counts: Int32,
     elsewhere: int,
-    bounds: Float32,
-) -> int:
+    best: Float32,
+) -> None:
     """See `reference_lexical.bound_bm25`."""
     n = eligible.shape[0]
-    bounds[0] = 0.0
-    bounds[1] = 0.0
-    if n == 0 or offsets.shape[0] <= n or counts.shape[0] != terms.shape[0]:
-        return OK if n == 0 else BAD_POSTINGS
     cut = min(max(0, cut), n)
     after = np.zeros(n - cut, np.float64)
     flat = 1.0 + k1 * (1.0 - b)
     steep = k1 * b * n / max(1.0, float(offsets[n]))
     most = 0.0
     for i in range(terms.shape[0]):
-        if terms[i] < 0 or terms[i] >= tail.shape[0]:
-            return BAD_POSTINGS
         fewest = min(max(1, counts[i] - elsewhere), total)
         most += boosts[i] * math.log(1.0 + (total - fewest + 0.5) / (fewest + 0.5))
         often = min(int(counts[i]), total)
@@ -225,8 +163,81 @@ def bound_bm25(
     least = 0.0
     for i in range(after.shape[0]):
         least = max(least, after[i])
-    bounds[0] = (1.0 + ROUNDING) * most / flat
-    bounds[1] = (1.0 - ROUNDING) * least
+    best[0] = (1.0 + ROUNDING) * most / flat
+    best[1] = (1.0 - ROUNDING) * least
+
+
+@kernel(
+    nb.intp(
+        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
+        *(
+            nb.intp,
+            nb.float64,
+            nb.float64,
+            nb.intp,
+            READ_I32,
+            nb.intp,
+            nb.float64,
+            nb.float64,
+            nb.float64,
+            F32,
+        ),
+    ),
+    nogil=True,
+)
+def best_bm25(
+    pool: Int32,
+    tail: Int32,
+    rows: Int32,
+    offsets: Int64,
+    terms: Int32,
+    boosts: Float32,
+    eligible: UInt8,
+    total: int,
+    k1: float,
+    b: float,
+    cut: int,
+    counts: Int32,
+    elsewhere: int,
+    cap: float,
+    slope: float,
+    least: float,
+    best: Float32,
+) -> int:
+    """See `reference_lexical.best_bm25`."""
+    n = eligible.shape[0]
+    best[0] = 0.0
+    best[1] = 0.0
+    if n == 0 or offsets.shape[0] <= n or counts.shape[0] != terms.shape[0]:
+        return OK if n == 0 else BAD_POSTINGS
+    for i in range(terms.shape[0]):
+        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+    _bound(
+        pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, cut, counts, elsewhere, best
+    )  # fmt: skip
+    if min(cap, float(best[0])) - slope * best[1] < least:
+        return OK
+    best[0] = 0.0
+    best[1] = 0.0
+    # Only what is counted below is ever looked at: nothing here is O(n).
+    scores = np.empty(n, np.float32)
+    weights = np.empty(terms.shape[0], np.float32)
+    for i in range(terms.shape[0]):
+        weights[i] = _weight(pool, rows, tail[terms[i]], eligible, total, boosts[i], scores)
+    flat = np.float32(1.0 + k1 * (1.0 - b))
+    steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
+    one = np.float32(1.0)
+    for i in range(terms.shape[0]):
+        place: int = tail[terms[i]]
+        while 0 < place < pool.shape[0]:
+            row = _row(rows, pool[place])
+            if 0 <= row < n and eligible[row] != 0:
+                words = np.float32(offsets[row + 1] - offsets[row])
+                scores[row] += weights[i] * (one / (flat + steep * words))
+                side = 0 if row < cut else 1
+                best[side] = max(best[side], scores[row])
+            place = _before(pool, place)
     return OK
 
 

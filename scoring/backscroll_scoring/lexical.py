@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -231,6 +233,17 @@ class Matches:
     idf: Float32
 
 
+class Worth(NamedTuple):
+    """What the best scores before and after a cut must come to: ``min(cap, before) - slope * after >= least``."""
+
+    cap: float
+    slope: float
+    least: float
+
+
+_ANY = Worth(0.0, 0.0, -math.inf)
+
+
 def bm25(
     postings: PostingsView,
     offsets: Int64,
@@ -261,50 +274,27 @@ def best_bm25(
     boosts: Float32,
     eligible: UInt8,
     cut: int,
+    worth: Worth | None = None,
     *,
     kernels: ModuleType = kernels_lexical,
 ) -> tuple[float, float]:
     """The highest scores of `bm25` among the rows below `cut` and among the others, 0 where none match.
 
-    Raises
-    ------
-    ValueError
-        As `bm25`.
-    """
-    best = np.zeros(2, np.float32)
-    check(kernels.best_bm25(*_sought(postings, offsets, terms, boosts, eligible), K1, B, cut, best))
-    before, after = best.tolist()
-    return before, after
-
-
-def bound_bm25(
-    postings: PostingsView,
-    offsets: Int64,
-    terms: Int32,
-    boosts: Float32,
-    eligible: UInt8,
-    cut: int,
-    *,
-    kernels: ModuleType = kernels_lexical,
-) -> tuple[float, float]:
-    """Not less than the first of `best_bm25`, and not more than its second: told by how often the terms were said.
-
-    Only postings behind `cut` are read. Every row below ``len(eligible)`` was appended.
+    Every row below ``len(eligible)`` was appended. Where it is plain that the two are not `worth` it, they are a number
+    that is not less than the first and one that is not more than the second, and no posting before `cut` is read.
 
     Raises
     ------
     ValueError
         As `bm25`.
-    IndexError
-        A term outside the postings.
     """
     sought = _sought(postings, offsets, terms, boosts, eligible)
-    counts = postings.counts[terms]
+    counts = postings.counts.take(terms, mode="clip")  # the kernel refuses what is out of range
     elsewhere = postings.entered.item(0) - sought[-1]
-    bounds = np.zeros(2, np.float32)
-    check(kernels.bound_bm25(*sought, K1, B, cut, counts, elsewhere, bounds))
-    most, least = bounds.tolist()
-    return most, least
+    best = np.zeros(2, np.float32)
+    check(kernels.best_bm25(*sought, K1, B, cut, counts, elsewhere, *(worth or _ANY), best))
+    before, after = best.tolist()
+    return before, after
 
 
 def _sought(
@@ -346,7 +336,7 @@ def in_use(
     *,
     kernels: ModuleType = kernels_lexical,
 ) -> Bool:
-    """bool[k]: which of the terms an eligible row has. Cheap for those that newer rows have.
+    """bool[k]: which of the terms an eligible row has, -1 being none. Cheap for those that newer rows have.
 
     Raises
     ------

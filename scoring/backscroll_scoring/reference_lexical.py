@@ -93,12 +93,15 @@ def mark_rows(
 def mark_terms(
     pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
 ) -> int:
-    """Set ``out[i]``, uint8[k], to 1 where an eligible row below ``len(eligible)`` has ``terms[i]``, else to 0."""
+    """Set ``out[i]``, uint8[k], to 1 where an eligible row below ``len(eligible)`` has ``terms[i]``, else to 0.
+
+    No row has a negative term.
+    """
     for i, term in enumerate(terms.tolist()):
         out[i] = 0
-        if not 0 <= term < len(tail):
+        if term >= len(tail):
             return BAD_POSTINGS
-        for row in rows_of(pool, tail, rows, term):
+        for row in rows_of(pool, tail, rows, term) if term >= 0 else ():
             if 0 <= row < len(eligible) and eligible[row]:
                 out[i] = 1
     return OK
@@ -116,10 +119,24 @@ def best_bm25(
     k1: float,
     b: float,
     cut: int,
+    counts: Int32,
+    elsewhere: int,
+    cap: float,
+    slope: float,
+    least: float,
     best: Float32,
 ) -> int:
-    """``best``, float32[2]: the highest score of `bm25` among the rows below `cut`, and among the others; 0 of none."""
+    """``best``, float32[2]: the highest score of `bm25` among the rows below `cut`, and among the others; 0 of none.
+
+    Where ``min(cap, first) - slope * second`` of `bound_bm25` is below `least`, those two instead: then that of the
+    scores is, too. It takes `counts` and `elsewhere`.
+    """
     n = len(eligible)
+    status = bound_bm25(
+        pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, cut, counts, elsewhere, best
+    )  # fmt: skip
+    if status != OK or min(cap, float(best[0])) - slope * float(best[1]) < least:
+        return status
     idf, scores = np.empty(len(terms), np.float32), np.empty(n, np.float32)
     status = bm25(
         pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, idf, scores, np.empty(n, np.uint64)

@@ -9,7 +9,7 @@ from .features import ChannelColumns, QueryFeatures
 from .fusion import interleave, with_marked
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
-from .lexical import Postings, best_bm25, bm25, bound_bm25, in_use, rows_with
+from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, among_nearest, score_memory
@@ -47,7 +47,6 @@ def warm() -> None:
     in_use(postings.view(), ids[:1], eligible)
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
     best_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
-    bound_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     among_nearest(np.ones(2, np.float32), rows, 1)
     interleave(rows, rows, (True, False))

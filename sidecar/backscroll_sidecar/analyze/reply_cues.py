@@ -183,7 +183,7 @@ def names_called(
     """
     line = text[:MAX_CHARS].casefold()
     called = _CALL.match(line)
-    addressee = _who(called.group(1), names.users, author) if called else NOBODY
+    addressee = _who(called.group(1), names, author) if called else NOBODY
     body = line[called.end() :] if called and addressee >= 0 else line
     by_head = names.by_head
     tokens = {token for token in _TOKEN.findall(body) if token[:3] in by_head} - STOP_WORDS
@@ -200,25 +200,24 @@ def names_called(
     return addressee, NOBODY
 
 
-def _who(word: str, names: Mapping[str, int], author: int) -> int:
+def _who(word: str, names: NamesLately, author: int) -> int:
     """The user a calling word means: by name, by its core, by a prefix of three letters, by one typo."""
-    user = names.get(word, author)
+    users, by_head = names.users, names.by_head
+    user = users.get(word, author)
     if user != author:
         return user
     core = _OUTER.sub("", word) or word
     if len(core) < 3 or core in STOP_WORDS:
         return NOBODY
-    others = [
-        (known, user)
-        for known, user in zip(map(_core, names), names.values(), strict=True)
-        if known[:1] == core[0] and user != author
-    ]
-    for name, user in others:
-        if len(name) >= 3 and (name.startswith(core) or core.startswith(name)):
-            return user
-    for name, user in others:
-        if len(core) >= 5 and _is_one_edit(core, name):
-            return user
+    for _, name in by_head.get(core[:3], ()):
+        known = _core(name)
+        if users[name] != author and (known.startswith(core) or core.startswith(known)):
+            return users[name]
+    if len(core) >= 5:
+        alike = [both for head, some in by_head.items() if head[:1] == core[0] for both in some]
+        for _, name in sorted(alike):
+            if users[name] != author and _is_one_edit(core, _core(name)):
+                return users[name]
     return NOBODY
 
 

@@ -69,18 +69,13 @@ class LexiconView:
         found = self.ids.numbers([*dict.fromkeys(words)])
         return np.array([number for number in found if number != UNKNOWN], np.int32)
 
-    def in_use(self, ids: Sequence[int], eligible: NDArray[np.uint8]) -> list[int]:
-        """These ids of words, `UNKNOWN` for each that no row of `eligible` (uint8[n]) has.
+    def in_use(self, ids: NDArray[np.int32], eligible: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """bool[k]: which of these ids of words, some `UNKNOWN`, a row of `eligible` (uint8[n]) has.
 
         Ids stay when the last row with a word is edited away, and come before a view knows their rows; a loaded
         channel has neither (law 2).
         """
-        known = np.array([one for one in ids if one != UNKNOWN], np.int32)
-        used = in_use(self.postings, known, eligible)
-        if len(known) == len(ids) and used.all():
-            return [*ids]
-        lost = {UNKNOWN, *known[~used].tolist()}
-        return [UNKNOWN if one in lost else one for one in ids]
+        return in_use(self.postings, ids, eligible)
 
 
 class Lexicon:

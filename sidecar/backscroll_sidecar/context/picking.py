@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -24,7 +23,7 @@ from backscroll_sidecar.context.gather import (
     with_sources,
 )
 from backscroll_sidecar.context.profiles import Profile, plain
-from backscroll_sidecar.context.question import INLINE_US, Question
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import (
     Ranked,
     rank,
@@ -32,7 +31,7 @@ from backscroll_sidecar.context.rank import (
     rank_by_replies,
     rank_united,
 )
-from backscroll_sidecar.context.recall import Meaning, Recalled, look_up, look_up_us, recall
+from backscroll_sidecar.context.recall import Meaning, Recalled, look_up, recall
 from backscroll_sidecar.context.replies import catch_up, linked_already, rank_replies
 from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select, select_nothing
@@ -193,11 +192,7 @@ class Picker:
         recalled: Recalled | None = None
         answers = question.explicit_parent_row >= 0
         if profile.memory_sources and question.text and not answers:
-            if look_up_us(query, question) > INLINE_US:
-                looking = asyncio.to_thread(look_up, query, question, replies.starts_new)
-                far, sought = await deadline.bound(looking)
-            else:
-                far, sought = look_up(query, question, replies.starts_new)
+            far, sought = await look_up(query, question, replies.starts_new, deadline)
             if sought is not None and far is not Reach.NEAR:
                 recalled = await recall(query, sought, self._meaning(profile), deadline)
                 gathered = _with_recalled(gathered, recalled)

@@ -305,13 +305,13 @@ def _parents(
 
 def _newest_of(user: int, author: NDArray[np.int32]) -> int:
     """The user's last row, -1 without one: looked for in the last rows, then in ever more of those before."""
-    first, size = len(author), 256
+    first, size = len(author), 2_048
     while first > 0:
         last, first = first, max(0, first - size)
         (theirs,) = (author[first:last] == user).nonzero()
         if len(theirs):
             return first + int(theirs[-1])
-        size *= 4
+        size *= 8
     return NO_ROW
 
 
@@ -323,5 +323,6 @@ def _known_or_negative(numbers: Sequence[int]) -> NDArray[np.int32]:
     """Ascending; each unknown one, -1, gets a negative number of its own. The known ones are all different."""
     if not numbers:
         return _NONE
-    ids = [n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)]
-    return np.array(sorted(ids), np.int32)
+    if min(numbers) < 0:
+        numbers = [n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)]
+    return np.array(sorted(numbers), np.int32)

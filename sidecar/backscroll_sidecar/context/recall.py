@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
@@ -69,13 +70,31 @@ class Recalled:
     exhaustive: bool = True
 
 
-def look_up(
-    query: StrategyQuery, question: Question, starts_new: float
+async def look_up(
+    query: StrategyQuery, question: Question, starts_new: float, deadline: Deadline
 ) -> tuple[Reach, Sought | None]:
     """How far the question reaches and, unless that is near, its words in the history.
 
-    Nothing is looked up that could not change it. `starts_new` is the reply model's word (`gate.reach`).
+    `starts_new` is the reply model's word (`gate.reach`). What is predicted to take long is done in a thread, unless it
+    is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
+    if look_up_us(query, question) <= INLINE_US:
+        far, sought = _look_up(query, question, starts_new)
+    else:
+        far, sought = None, None
+        if _read_us(question) <= INLINE_US:
+            far, sought = _look_up(query, question, starts_new, old_rows=False)
+        if far is None:
+            looking = asyncio.to_thread(_look_up, query, question, starts_new)
+            far, sought = await deadline.bound(looking)
+    assert far is not None
+    return far, sought
+
+
+def _look_up(
+    query: StrategyQuery, question: Question, starts_new: float, *, old_rows: bool = True
+) -> tuple[Reach | None, Sought | None]:
+    """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
     view, asked = query.view, _asked(query.view, question)
     named = named_in(asked.text, view.people.by_name_part)
     most = most_long_ago(view, asked, named, query.eligible)
@@ -84,7 +103,10 @@ def look_up(
         return far, None
     sought = seek(view, asked, query.eligible, named)
     if far is None:
-        far = reach(starts_new, long_ago(most, sought, decisive_score(most)))
+        score = decisive_score(most)
+        sounds = long_ago(most, sought, score if old_rows else math.inf)
+        if old_rows or sounds.score < score:
+            far = reach(starts_new, sounds)
     return far, sought
 
 
@@ -103,8 +125,12 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
         parts = [part for word in missing if not word.isascii() for part in word]
         numbers += ids.numbers(parts)  # what the channel does not have is sought by its characters
     said = _said(counts, numbers)
-    text = SEEK_TEXT * text_us(question.text)
-    return SEEK_US + text + SEEK_US_PER_ROW * query.end + SEEK_US_PER_POSTING * said
+    return _read_us(question) + SEEK_US_PER_ROW * query.end + SEEK_US_PER_POSTING * said
+
+
+def _read_us(question: Question) -> float:
+    """What reading the question itself takes of that."""
+    return SEEK_US + SEEK_TEXT * text_us(question.text)
 
 
 def _said(counts: NDArray[np.int32], numbers: Sequence[int]) -> int:

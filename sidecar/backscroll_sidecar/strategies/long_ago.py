@@ -6,12 +6,14 @@ who asks about long ago pauses for nobody.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_scoring import Worth
 from backscroll_sidecar.analyze import RecallSigns, recall_signs
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import MessageState
@@ -21,6 +23,9 @@ from backscroll_sidecar.values import quick
 
 NEAR_ROWS = 30
 """The last lines: what a question in the middle of a talk is usually about."""
+
+BM25_AS_ONE, NEAR_SHARE, WHOLE = 10.0, 0.7, 1.2
+"""Of the score: the BM25 that counts as 1, what the last lines' takes away, and what all is divided by."""
 
 NO_PAUSE = -1
 PAUSE_MS = 30 * 60_000
@@ -68,11 +73,19 @@ class LongAgo:
         (far - .7 near + .3 question mark + .2 opens + .3 two words of asking or of the past + .3 speaks of somebody
         - .3 points here) / 1.2, where `far` counts up to 1: more rarity says nothing more.
         """
+        return min(1.0, max(0.0, self._sum() / WHOLE))
+
+    def worth(self, score: float) -> Worth:
+        """What the best BM25 must come to for that score, a little less for the sake of rounding."""
+        said = self._sum() - min(1.0, self.far) + NEAR_SHARE * self.near
+        return Worth(BM25_AS_ONE, NEAR_SHARE, BM25_AS_ONE * (WHOLE * score - said) - 1e-4)
+
+    def _sum(self) -> float:
         signs = self.signs
-        value = min(1.0, self.far) - 0.7 * self.near
+        value = min(1.0, self.far) - NEAR_SHARE * self.near
         value += 0.3 * signs.has_mark + 0.2 * signs.opens + 0.3 * (signs.words >= 2)
         value += 0.3 * self.speaks_of - 0.3 * signs.points_here
-        return min(1.0, max(0.0, value / 1.2))
+        return value
 
 
 def most_long_ago(
@@ -89,14 +102,13 @@ def most_long_ago(
     return LongAgo(1.0, 0.0, signs, named.speaks_of, pause_ms, scattered)
 
 
-def long_ago(most: LongAgo, sought: Sought, score: float = 0.0) -> LongAgo:
+def long_ago(most: LongAgo, sought: Sought, score: float = -math.inf) -> LongAgo:
     """What the rows make of a question, `most` being what they could.
 
-    Where it is plain that it cannot have that score, the old rows are not read: `far` and `near` are bounds.
+    Where it is plain that it cannot have that score the old rows are not read, and `far` and `near` are bounds.
     """
     cut = max(0, len(sought.eligible) - NEAR_ROWS)
-    at_most = most.but(*sought.bounds_before(cut))
-    return at_most if at_most.score < score else most.but(*sought.best_before(cut))
+    return most.but(*sought.best_before(cut, most.worth(score)))
 
 
 def _last_rows(view: ChannelView, eligible: NDArray[np.bool_], count: int) -> list[int]:

@@ -16,9 +16,9 @@ from backscroll_scoring import (
     Matches,
     MemoryCues,
     PostingsView,
+    Worth,
     best_bm25,
     bm25,
-    bound_bm25,
     rows_with,
     score_memory,
     top_order,
@@ -34,7 +34,6 @@ from backscroll_sidecar.analyze import (
     speaks_of_self,
 )
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.channels.lexicon import UNKNOWN
 from backscroll_sidecar.domain import MessageState, MessageType
 from backscroll_sidecar.scripts import is_unspaced
 from backscroll_sidecar.strategies.names import Named, named_in
@@ -96,13 +95,11 @@ class Sought:
         """How the rows match the words; looked for when first asked for."""
         return bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible)
 
-    def best_before(self, row: int) -> tuple[float, float]:
-        """The best BM25 of the rows before `row` and of those from it on. Cheaper than `matches`."""
-        return best_bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible, row)
-
-    def bounds_before(self, row: int) -> tuple[float, float]:
-        """Not less than the first of `best_before`, not more than its second: only the rows from `row` on are read."""
-        return bound_bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible, row)
+    def best_before(self, row: int, worth: Worth) -> tuple[float, float]:
+        """The best BM25 of the rows before `row` and of those from it on; bounds of them if not `worth` more."""
+        return best_bm25(
+            self.postings, self.offsets, self.terms, self.boosts, self.eligible, row, worth
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,17 +217,19 @@ def _terms(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The ids of the words the rows have; of a word without spaces that no row has, those of its characters."""
     lexicon = view.lexicon
-    ids = lexicon.in_use(lexicon.ids.numbers(words) if numbers is None else numbers, eligible)
-    terms = [one for one in ids if one != UNKNOWN]
-    whole = len(terms)
-    if whole < len(ids):
-        lost = [word for word, one in zip(words, ids, strict=True) if one == UNKNOWN]
-        if parts := _characters(lost, frozenset(words)):
-            used = lexicon.in_use(lexicon.ids.numbers(parts), eligible)
-            terms += [one for one in used if one != UNKNOWN]
-    boosts = np.ones(min(len(terms), MAX_QUERY_TERMS), np.float32)
-    boosts[whole:] = CHARACTER_BOOST
-    return np.array(terms[:MAX_QUERY_TERMS], np.int32), boosts
+    ids = np.array(lexicon.ids.numbers(words) if numbers is None else numbers, np.int32)
+    used = lexicon.in_use(ids, eligible)
+    if used.all():
+        return ids[:MAX_QUERY_TERMS], np.ones(min(len(ids), MAX_QUERY_TERMS), np.float32)
+    terms = ids[used]
+    lost = [word for word, has in zip(words, used.tolist(), strict=True) if not has]
+    boosts = np.ones(len(terms), np.float32)
+    if parts := _characters(lost, frozenset(words)):
+        ids = np.array(lexicon.ids.numbers(parts), np.int32)
+        ids = ids[lexicon.in_use(ids, eligible)]
+        terms = np.concatenate((terms, ids))
+        boosts = np.append(boosts, np.full(len(ids), CHARACTER_BOOST, np.float32))
+    return terms[:MAX_QUERY_TERMS], boosts[:MAX_QUERY_TERMS]
 
 
 def _characters(lost: Sequence[str], words: frozenset[str]) -> list[str]:

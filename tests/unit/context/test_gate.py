@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll_sidecar.analyze import recall_signs
-from backscroll_sidecar.context.gate import SOUNDS_LONG_AGO, Reach, reach, united
+from backscroll_sidecar.context.gate import (
+    SOUNDS_LONG_AGO,
+    Reach,
+    decisive_score,
+    reach,
+    settled,
+    united,
+)
 from backscroll_sidecar.strategies.long_ago import PAUSE_MS, LongAgo
 
 
@@ -41,6 +48,33 @@ def sounds(
 def test_four_signs(starts_new: float, sign: LongAgo, expected: Reach):
     """No sign alone gives the history most places but the model's."""
     assert reach(starts_new, sign) is expected
+
+
+@given(
+    st.floats(0, 1),
+    st.sampled_from(["ok", "you?", "when did we first meet?", "什么时候说过？", "谢谢你"]),
+    st.booleans(),
+    st.sampled_from([-1, 5_000, PAUSE_MS]),
+    st.booleans(),
+    st.floats(0, 30),
+    st.floats(0, 30),
+)
+def test_nothing_is_looked_up_that_could_change_it(
+    starts_new: float,
+    text: str,
+    speaks_of: bool,
+    pause_ms: int,
+    scattered: bool,
+    far: float,
+    near: float,
+) -> None:
+    """What is settled by the most that rows can say is what any rows say; what is not worth it misses the score."""
+    most = LongAgo(1.0, 0.0, recall_signs(text), speaks_of, pause_ms, scattered)
+    found = most.but(far, near)
+    assert settled(starts_new, most) in {None, reach(starts_new, found)}
+    cap, slope, least = most.worth(decisive_score(most))
+    if min(cap, far) - slope * near < least:
+        assert found.score < decisive_score(most)
 
 
 lists = st.lists(st.integers(0, 40), unique=True, max_size=30).map(lambda x: np.array(x, np.int32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from backscroll_sidecar.context import builder, diversity, recall
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import INLINE_US, resolve_question
 from backscroll_sidecar.context.writing import Drafts
+from backscroll_sidecar.strategies.memory import Sought
 from backscroll_sidecar.strategies.names import named_in
 from tests.kit.chats import ANN, BEN, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
 from tests.kit.rooms import Room
@@ -146,17 +148,30 @@ async def test_a_trigger_counts_like_a_question(monkeypatch):
 
 
 async def test_words_that_all_say_leave_the_loop(monkeypatch):
-    """What many postings cost is predicted: a word of every row in a thread, a rare one at once, whatever the rows."""
-    rows = stored_in_order(LINES[:1])
+    """What many postings cost is predicted: a word of every row is counted in a thread, a rare one at once, whatever
+    the rows; and it is not counted at all where it cannot matter.
+    """
+    rows = stored_in_order([say("a", ANN, "zebra crossing quagga", 9_000), LINES[0]])
     many = [
-        replace(rows[0], message=replace(rows[0].message, id=f"m{n}"), seq=n + 1, rank_time_ms=n)
-        for n in range(9_000)
+        replace(row, message=replace(row.message, id=f"m{n}"), seq=n + 1, rank_time_ms=n)
+        for n, row in enumerate([rows[0], *[rows[1]] * 9_000])
     ]
-    seeking = watched(monkeypatch, recall, "seek")
+    whole, bounds = [], []
+    real = Sought.best_before
+
+    def noted(self, row, worth):
+        inline = threading.current_thread() is threading.main_thread()
+        (bounds if worth.least == math.inf else whole).append(inline)
+        return real(self, row, worth)
+
+    monkeypatch.setattr(Sought, "best_before", noted)
     room = Room(many)
     await room.build("zebra crossing?")
+    assert (whole, bounds) == ([True], [])
     await room.build("cat")
-    assert seeking == [True, False]
+    assert (whole, bounds) == ([True], [True])
+    await room.build("zebra crossing quagga cat?")
+    assert (whole, bounds) == ([True, False], [True, True])
 
 
 def test_postings_of_unknown_words_are_predicted():

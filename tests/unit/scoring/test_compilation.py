@@ -40,7 +40,7 @@ TWIN_TESTS = (
 KERNELS = [
     *(getattr(kernels, name) for name in kernels.__all__),
     *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
-    *(kernels_lexical.bm25, kernels_lexical.best_bm25, kernels_lexical.bound_bm25),
+    *(kernels_lexical.bm25, kernels_lexical.best_bm25),
     *(kernels_fusion.take_turns, kernels_fusion.add_marked),
     *(kernels_memory.memory_scores, kernels_memory.mark_nearest),
     *(kernels_strings.find_string, kernels_strings.find_strings),

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from backscroll_scoring import (
     GONE,
     Postings,
+    Worth,
     best_bm25,
     bm25,
-    bound_bm25,
     in_use,
     kernels_lexical,
     reference_lexical,
@@ -91,15 +91,6 @@ def test_bm25_twins(rows, terms, data):
         )
         halves = plain.scores[:cut], plain.scores[cut:]
         assert best == pytest.approx([half.max(initial=0.0) for half in halves], rel=1e-5)
-    bounds = [
-        bound_bm25(
-            view, offsets_of(rows), np.array(terms, np.int32), boosts, eligible, cut, kernels=k
-        )
-        for k in (kernels_lexical, reference_lexical)
-    ]
-    assert bounds[0] == pytest.approx(bounds[1], rel=1e-5)
-    assert bounds[0][0] >= best[0]
-    assert bounds[0][1] <= best[1]
     used = [
         in_use(view, np.array(terms, np.int32), eligible, kernels=k).tolist()
         for k in (kernels_lexical, reference_lexical)
@@ -113,6 +104,41 @@ def as_block(rows):
     lists = inverted(rows)
     counts = np.array([len(lists[term]) for term in range(TERMS)], np.int32)
     return counts, np.array([n for one in lists.values() if one for n in (-1, *one)], np.int32)
+
+
+@TWINS
+@given(runs, st.lists(st.integers(0, 20), unique=True), run, st.data())
+def test_best_bm25_that_is_not_worth_it(rows, edited, terms, data):
+    """What is given in its place bounds it, whatever was edited or moved; what is worth it is given as it is."""
+    postings, texts = filled(rows), list(rows)
+    for row in [row for row in edited if row < len(rows)]:
+        texts[row] = data.draw(run)
+        postings.remove(np.array([row], np.int32))
+        add(postings, row, [texts[row]])
+    if data.draw(st.booleans()):
+        postings.renumber(np.arange(len(rows), dtype=np.int32)[::-1].copy())
+        texts.reverse()
+    n = data.draw(st.integers(0, len(rows)))
+    eligible = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), np.uint8)
+    ids, boosts = np.array(terms, np.int32), np.linspace(0.5, 1, len(terms)).astype(np.float32)
+    cut = data.draw(st.integers(0, n))
+
+    def best(kernels, *worth):
+        return best_bm25(
+            postings.view(), offsets_of(texts), ids, boosts, eligible, cut, *worth, kernels=kernels
+        )
+
+    exact = best(kernels_lexical)
+    bounds = [best(k, Worth(1e9, 0.7, 1e9)) for k in (kernels_lexical, reference_lexical)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-5)
+    assert bounds[0][0] >= exact[0]
+    assert bounds[0][1] <= exact[1]
+    worth = Worth(3.0, 0.7, data.draw(st.floats(-2, 4)))
+    for kernels in (kernels_lexical, reference_lexical):
+        before, after = best(kernels, worth)
+        is_worth = min(worth.cap, exact[0]) - worth.slope * exact[1] >= worth.least
+        assert (before, after) == pytest.approx(exact, rel=1e-5) or not is_worth
+        assert not is_worth or min(worth.cap, before) - worth.slope * after >= worth.least - 1e-5
 
 
 @TWINS

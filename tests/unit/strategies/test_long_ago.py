@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,22 @@ def test_long_ago(text):
 def test_about_the_last_lines(text):
     """Talk about what is before everybody's eyes scores below the middle."""
     assert signs(text).score < 0.5
+
+
+@pytest.mark.parametrize("score", [0.2, 0.5, 0.65, 0.9])
+@pytest.mark.parametrize(
+    "text", ["which step fails?", "the trip to Lisbon", "小狗叫什么？", "thanks", "build puppy"]
+)
+def test_what_misses_a_score_is_told_without_the_old_rows(text, score):
+    """Whether or not the old rows are read, the score is reached or missed alike."""
+    view = view_of()
+    eligible = np.ones(view.count, np.bool_)
+    sought = seek(view, MemoryQuestion(text, NOON_MS, ANN.id, ANN.name), eligible)
+    most = most_long_ago(view, sought.question, sought.named, eligible)
+    exact, bound = long_ago(most, sought), long_ago(most, sought, math.inf)
+    assert (long_ago(most, sought, score).score >= score) == (exact.score >= score)
+    assert bound.far >= exact.far
+    assert bound.near <= exact.near
 
 
 def test_near_words_pull_down():
