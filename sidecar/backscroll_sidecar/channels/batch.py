@@ -231,9 +231,12 @@ def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
         target.append(ids[reply.message_id] if reply and reply.message_id else NONE)
         author.append(authors.setdefault((message.author.id, message.author.name), len(authors)))
         thread.append(threads[message.thread_id])
-        keywords.append([words[word] for word in dict.fromkeys(analysis.keywords)])
-        found = dict.fromkeys(terms_of(analysis.text, analysis.keywords))
-        terms.append([words[word] for word in found])
+        numbers = [words[word] for word in dict.fromkeys(analysis.keywords)]
+        keywords.append(numbers)
+        found = terms_of(analysis.text, analysis.keywords)
+        if found is not analysis.keywords:
+            numbers = [words[word] for word in dict.fromkeys(found)]
+        terms.append(numbers)
         mentions.append([users[user] for user in dict.fromkeys(analysis.mention_ids)])
         if item.revision:
             revised.append((item.seq, item.revision))

@@ -90,6 +90,11 @@ class ToolRounds:
 
 def tool_ids(seq: int, parts: Iterable[Part]) -> ToolIds | None:
     """What a message calls and answers; None for one that does neither."""
-    calls = {part.id: part.name for part in parts if isinstance(part, ToolCallPart)}
-    results = frozenset(part.call_id for part in parts if isinstance(part, ToolResultPart))
-    return ToolIds(seq, calls, results) if calls or results else None
+    calls: dict[str, str] = {}
+    results: list[str] = []
+    for part in parts:
+        if isinstance(part, ToolCallPart):
+            calls[part.id] = part.name
+        elif isinstance(part, ToolResultPart):
+            results.append(part.call_id)
+    return ToolIds(seq, calls, frozenset(results)) if calls or results else None
