@@ -92,11 +92,7 @@ class Question:
 
     def excluded(self, view: ChannelView, thread_id: str | None) -> tuple[int, ...] | None:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
-        if thread_id is not None or not view.all_live:
-            return None
-        if self.trigger_row < 0 and self.own_row < 0:
-            return ()
-        return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
+        return None if thread_id is not None or not view.all_live else self._own_rows()
 
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
         """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread.
@@ -107,15 +103,18 @@ class Question:
             out = np.ones(self.end, np.bool_)
         else:
             out = view.thread[: self.end] == view.thread_ids.get(thread_id, NO_ROW)
-        if 0 <= self.trigger_row < self.end:
-            out[self.trigger_row] = False
-        if 0 <= self.own_row < self.end:
-            out[self.own_row] = False
+        out[list(self._own_rows())] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
             partial[[row for row in self._chain(view) if row < self.end]] = False
             out &= ~partial
         return out
+
+    def _own_rows(self) -> tuple[int, ...]:
+        """The rows before `end` that hold the question, ascending; mostly none."""
+        if self.trigger_row < 0 and self.own_row < 0:
+            return ()
+        return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
 
     def _chain(self, view: ChannelView) -> list[int]:
         """The rows the question answers, by any edge."""

@@ -117,6 +117,25 @@ def test_what_a_strategy_is_asked():
     assert query.parents is query.view.explicit_columns.parent
 
 
+@pytest.mark.parametrize("trigger", [0, 3, 29])
+def test_the_trigger_takes_no_place(trigger):
+    """S2-04, S2-10: wherever the stored question stands among the newest lines, it is passed over: in a range that
+    holds it, in the last so many, and in what a strategy is told of eligible rows.
+    """
+    others = [f"m{n:02}" for n in range(30) if n != trigger]
+    now_ms = say("now", ANN, "", 0).sent_at_ms
+    asked = {"question": "", "trigger_message_id": f"m{trigger:02}", "asked_at_ms": now_ms}
+    overrides = {"recent_limit": 5, "max_context": 500}
+    recent = Room(LINES).build_now(profile="room", overrides=overrides, **asked)
+    assert ids(recent) == others[-5:]
+    own = Fixed("mine", Messages(Category.RECENT, range(-3, 99)))
+    overrides["sources"] = ("mine",)
+    everything = Room(LINES, own=[own]).build_now(profile="room", overrides=overrides, **asked)
+    assert ids(everything) == others
+    (query,) = own.queries
+    assert np.flatnonzero(~query.eligible).tolist() == list(query.excluded) == [trigger]
+
+
 def test_three_kinds_of_results_in_their_places():
     """S2-13, S2-23, S1-10: Empty adds nothing, Preferences go to their line in the order of the sources, Messages to
     their section."""
