@@ -282,7 +282,7 @@ def question_scores(
     link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int,
     weights: Float64, means: Float64, constants: Float64, linear: Float64, order: Int64,
 ) -> None:  # fmt: skip
-    """See `reference_links.question_ranking`; ``linear`` comes with the sums over `COLUMNS`."""
+    """See `reference_ranking.question_ranking`; ``linear`` comes with the sums over `COLUMNS`."""
     m = rows.shape[0]
     more = np.empty((weights.shape[1], m), np.float64)
     sums = np.empty(m, np.float64)

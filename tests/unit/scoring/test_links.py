@@ -28,6 +28,7 @@ from backscroll_scoring.links import (
     reply_order,
     search_from,
 )  # fmt: skip
+from backscroll_scoring.reference_ranking import question_ranking
 
 
 def csr(lists):
@@ -245,7 +246,7 @@ def test_the_ranking_of_a_question_is_that_of_the_twin(seed):
     found = rank(
         arrays, links, question, n, allowed[search_from(n) :], model, more=more, parent=told
     )
-    rows, by_link, by_tail, starts_new, order = plain.question_ranking(
+    rows, by_link, by_tail, starts_new, order = question_ranking(
         arrays, question, n, lambda row: bool(allowed[row]), more.tolist(), told, model,
         listed, links.starts.tolist(), first, MOST_ROWS, FIRST_LINKS,
     )  # fmt: skip
