@@ -5,6 +5,7 @@ Slow on purpose. Its parts are those of `reference_links`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from .link_columns import COLUMNS, CONVERSATION
@@ -58,3 +59,21 @@ def question_ranking(
     by_link, by_tail = (scores(one, ordered, around) for one in (model.second, model.tail))
     parent = rows.index(told) if told in rows else -1
     return rows, by_link, by_tail, starts_new, reply_order(by_link, by_tail, parent, first_links)
+
+
+def question_chances(
+    by_link: Sequence[float], by_tail: Sequence[float], starts_new: float, parent: int, order: Sequence[int],
+    first: int,
+) -> tuple[list[float], list[float], list[float], list[int]]:  # fmt: skip
+    """What the scores of `question_ranking` are the chances of: that each candidate is answered (softmax, unless the
+    parent is known), that it belongs to the conversation (logistic); the one that gave it its place, and which it was.
+    """
+    every = range(len(order))
+    mass = [math.exp(by_link[j] - max(by_link)) for j in every]
+    link = [one / sum(mass) * (1.0 - starts_new) for one in mass]
+    if parent >= 0:
+        link = [float(j == parent) for j in every]
+    together = [1.0 / (1.0 + math.exp(-by_tail[j])) for j in every]
+    stages = [2 if j == parent else int(j in order[:first]) for j in every]
+    scores = [link[j] if j in order[:first] else together[j] for j in every]
+    return link, together, scores, stages
