@@ -10,8 +10,20 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .arrays import Float64, Int32, Int64
-from .compile import F64, F64_2D, I64, READ_F64, READ_F64_2D, READ_I32, READ_I32_2D, helper, kernel
+from .arrays import Float64, Int32, Int64, UInt8
+from .compile import (
+    F64,
+    F64_2D,
+    I64,
+    READ_F64,
+    READ_F64_2D,
+    READ_I32,
+    READ_I32_2D,
+    READ_I64,
+    U8,
+    helper,
+    kernel,
+)
 from .link_columns import TOP, WINDOW
 
 LEAST = 1e-4
@@ -272,7 +284,7 @@ def reply_order(
     nb.void(
         READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp, nb.intp, nb.intp,
         READ_I32_2D, READ_F64_2D, READ_F64, READ_F64_2D, nb.intp,
-        READ_F64_2D, READ_F64_2D, READ_F64, F64_2D, I64,
+        READ_F64_2D, READ_F64_2D, READ_F64, F64_2D, I64, F64_2D,
     ),
     nogil=True,
 )  # fmt: skip
@@ -281,8 +293,12 @@ def question_scores(
     newest_naming_me: int, parent: int, first: int,
     link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int,
     weights: Float64, means: Float64, constants: Float64, linear: Float64, order: Int64,
+    powers: Float64,
 ) -> None:  # fmt: skip
-    """See `reference_links.question_ranking`; ``linear`` comes with the sums over `COLUMNS`."""
+    """See `reference_ranking.question_ranking`; ``linear`` comes with the sums over `COLUMNS`.
+
+    ``powers`` are what `question_chances` wants to have raised: the links' scores below the best, the tail's negated.
+    """
     m = rows.shape[0]
     more = np.empty((weights.shape[1], m), np.float64)
     sums = np.empty(m, np.float64)
@@ -300,3 +316,25 @@ def question_scores(
         for j in range(m):
             linear[model, j] = linear[model, j] + sums[j] + constants[model]
     reply_order(linear[0], linear[1], parent, first, order)
+    for j in range(m):
+        powers[0, j] = linear[0, j] - linear[0, order[0]]
+        powers[1, j] = -linear[1, j]
+
+
+@kernel(nb.void(F64_2D, nb.float64, nb.float64, READ_F64, nb.intp, READ_I64, nb.intp, F64, U8))
+def question_chances(
+    raised: Float64, total: float, starts_new: float, p: Float64, parent: int, order: Int64, first: int,
+    scores: Float64, stages: UInt8,
+) -> None:  # fmt: skip
+    """See `reference_ranking.question_chances`; ``raised`` come as e to the `powers` and leave as both chances."""
+    m = order.shape[0]
+    for j in range(m):
+        raised[0, j] = raised[0, j] / total * (1.0 - starts_new) if parent < 0 else p[j]
+        raised[1, j] = 1.0 / (raised[1, j] + 1.0)
+        scores[j] = raised[1, j]
+        stages[j] = 0
+    for k in range(min(first, m)):
+        scores[order[k]] = raised[0, order[k]]
+        stages[order[k]] = 1
+    if parent >= 0:
+        stages[parent] = 2

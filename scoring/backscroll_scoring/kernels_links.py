@@ -737,7 +737,7 @@ def question_links(
     weights: Float64, means: Float64, constant: float, family: Int32, start_weights: Float64,
     rows: Int32, older: Int32, p: Float64, linear: Float64,
 ) -> tuple[int, int, int, int, int, float, float]:  # fmt: skip
-    """See `reference_links.question_ranking`.
+    """See `reference_ranking.question_ranking`.
 
     Returns m, how many stand before the window, how many of those were looked for, the places of ``told`` and of the
     newest that names the asker, the chance that nothing is answered, how quiet it is about names.
@@ -747,17 +747,8 @@ def question_links(
     named[q_names.shape[0]] = q_shortened
     found = np.empty(WINDOW + MAX_EXTRA, np.int32)
     count, n_older = _candidates(
-        end,
-        author,
-        parent,
-        mention_offsets,
-        mention_ids,
-        allowed,
-        allowed_from,
-        q_author,
-        named,
-        found,
-    )
+        end, author, parent, mention_offsets, mention_ids, allowed, allowed_from, q_author, named, found,
+    )  # fmt: skip
     older[:n_older] = found[:n_older]
     m = _with_more(found[:count], more, rows)
     n_extra = m

@@ -142,6 +142,10 @@ class Ranking:
         Probability that the row belongs to the question's conversation.
     starts_new : float
         Probability that the question answers nothing of this.
+    scores : float64[m]
+        Each candidate's chance by what gave it its place in the order: `link` or `together`.
+    stages : uint8[m]
+        What that was: 0 the conversation, 1 the link, 2 it is the parent.
     """
 
     rows: Int32
@@ -153,6 +157,8 @@ class Ranking:
     tail_linear: Float64
     together: Float64
     starts_new: float
+    scores: Float64
+    stages: UInt8
     asked: Asked
 
     @cached_property
@@ -299,23 +305,21 @@ def rank(
         rows, older, p, linear,
     )  # fmt: skip
     rows, p, order = rows[:m], p[:m], np.empty(m, np.int64)
+    chances, scores, stages = np.empty((2, m)), np.empty(m), np.empty(m, np.uint8)
     kernels_conversations.question_scores(
         rows, n_extra, p, starts_new, quiet, arrays.author, question.author, newest_naming_me, place, FIRST_LINKS,
         links.rows, links.chances, links.starts, links.together, links.first,
-        *model.of_conversations, linear, order,
+        *model.of_conversations, linear, order, chances,
     )  # fmt: skip
-    link_linear, tail_linear = linear[0, :m], linear[1, :m]
-    link = p
-    if place < 0 < m:
-        link = np.exp(link_linear - link_linear.item(order.item(0)))
-        link /= np.add.reduce(link)
-        link *= 1.0 - starts_new
-    together = np.exp(-tail_linear)
-    together += 1.0
-    np.divide(1.0, together, together)
+    np.exp(chances, chances)  # with the library's own last digits, and so the sum
+    link, together = chances
+    kernels_conversations.question_chances(
+        chances, np.add.reduce(link), starts_new, p, place, order, FIRST_LINKS, scores, stages
+    )
     asked = Asked(arrays, links, question, model, n_extra, p, quiet)
     return Ranking(
-        rows, older[:n_older], place, order, link_linear, link, tail_linear, together, starts_new, asked
+        rows, older[:n_older], place, order, linear[0, :m], link, linear[1, :m], together, starts_new, scores, stages,
+        asked,
     )  # fmt: skip
 
 

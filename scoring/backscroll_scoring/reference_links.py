@@ -1,7 +1,8 @@
 """The specification of the reply model: its kernels in plain Python, one candidate at a time, by column names.
 
-Slow on purpose. Rows, offsets and ids are those of `links.LinkArrays`. "Me" is the author of the message that may
-answer something (the question); a row "names" whom it mentions, calls first, or answers by a platform's own edge.
+`reference_ranking` puts them together. Slow on purpose. Rows, offsets and ids are those of `links.LinkArrays`. "Me" is
+the author of the message that may answer something (the question); a row "names" whom it mentions, calls first, or
+answers by a platform's own edge.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from functools import cache
 
 from .link_columns import (
     BASE,
-    COLUMNS,
     CONVERSATION,
     MAX_EXTRA,
     MAX_NAMED,
@@ -23,7 +23,6 @@ from .link_columns import (
     TOP,
     WINDOW,
 )
-from .link_model import Linear, LinkModel
 from .links import LinkArrays, LinkQuestion
 
 QUESTION_TYPE, ANSWER_TYPE, CASUAL_TYPE = 1, 2, 5
@@ -361,46 +360,6 @@ def family_shares(
     for value, weight, mean, at in zip(x, weights, means, family, strict=True):
         out[at] += weight * (value - mean)
     return [*out, constant]
-
-
-def question_ranking(
-    a: LinkArrays, q: LinkQuestion, end: int, allowed: Callable[[int], bool], more: Sequence[int], told: int,
-    model: LinkModel,
-    links: Sequence[Sequence[tuple[int, float]]], starts: Sequence[float], first: int, most: int, first_links: int,
-) -> tuple[list[int], list[float], list[float], float, list[int]]:  # fmt: skip
-    """A question's candidates, their scores by both models, the chance that it answers none, and their order.
-
-    ``question_links`` is the first half, up to that chance; ``question_scores`` the other.
-    """
-    found, n_older = candidates(a, end, allowed, q)
-    rows = sorted({*found, *more})[-most:]
-    window = found[n_older] if n_older < len(found) else end
-    n_extra = sum(row < window for row in rows)
-    if not rows:
-        return [], [], [], 1.0, []
-    columns, start = link_columns(a, q, rows, n_extra)
-
-    def scores(linear: Linear, *parts: Sequence[Columns]) -> list[float]:
-        values = [[v for part in parts for v in part[j].values()] for j in range(len(rows))]
-        return [
-            sum(weight * (v - mean) for v, weight, mean in zip(one, linear.weights, linear.means, strict=True))
-            + linear.constant
-            for one in values
-        ]  # fmt: skip
-
-    ordered = [{name: c[name] for name in COLUMNS} for c in columns]
-    weights = model.start.with_intercept.tolist()
-    p, starts_new = link_chances(scores(model.first, ordered), weights, start)
-    if told in rows:
-        p, starts_new = [float(row == told) for row in rows], 0.0
-    naming = [j for j, c in enumerate(columns) if c["newest_naming_me"]]
-    around = conversation_columns(
-        a, q, rows, n_extra, p, starts_new, start["quiet"], links, starts, first, naming[-1] if naming else -1
-    )  # fmt: skip
-    around = [{name: c[name] for name in CONVERSATION} for c in around]
-    by_link, by_tail = (scores(one, ordered, around) for one in (model.second, model.tail))
-    parent = rows.index(told) if told in rows else -1
-    return rows, by_link, by_tail, starts_new, reply_order(by_link, by_tail, parent, first_links)
 
 
 def top_links(p: Sequence[float], rows: Sequence[int], starts: float) -> list[tuple[int, float]]:

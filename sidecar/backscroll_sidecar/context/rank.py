@@ -26,7 +26,12 @@ from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
 LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
-STAGES = (CONVERSATION, LINK, CHAIN, MEMORY)
+STAGES = (
+    CONVERSATION,
+    LINK,
+    CHAIN,
+    MEMORY,
+)  # the first three as `links.Ranking.stages` counts them
 LINK_STAGE, CHAIN_STAGE, MEMORY_STAGE = map(STAGES.index, (LINK, CHAIN, MEMORY))
 ONES = (1.0,) * len(SHARES)
 THRESHOLD_TOLERANCE = 1e-6
@@ -142,26 +147,23 @@ def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
 
     Candidates the model did not look at (recalled, partial, far too many) score 0.
     """
-    best, order = found.order, found.order
+    best, order, scores, stages = found.order, found.order, found.scores, found.stages
     if rows is not found.rows and not np.array_equal(rows, found.rows):
         best, order = _among(rows, found)
-    head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
-    stages = np.zeros(len(rows), np.uint8)
-    stages[first] = LINK_STAGE
-    if found.parent >= 0:
-        stages[order[best == found.parent]] = CHAIN_STAGE
-
-    def filled(rest: NDArray[np.float64], of_first: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.zeros((len(rows), *rest.shape[1:]))
-        out[order], out[first] = rest[best], of_first[head]
-        return out
+        head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
+        scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
+        scores[order], scores[first] = found.together[best], found.link[head]
+        stages[first] = LINK_STAGE
+        if found.parent >= 0:
+            stages[order[best == found.parent]] = CHAIN_STAGE
 
     def contributions() -> Contributions:
-        return filled(found.tail_shares, found.link_shares), filled(
-            found.tail_linear, found.link_linear
-        )
+        head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
+        shares, linear = np.zeros((len(rows), len(SHARES))), np.zeros(len(rows))
+        shares[order], shares[first] = found.tail_shares[best], found.link_shares[head]
+        linear[order], linear[first] = found.tail_linear[best], found.link_linear[head]
+        return shares, linear
 
-    scores = filled(found.together, found.link)
     return Ranked(scores, contributions, SHARES, ONES, "softmax, logistic", order, stages)
 
 

@@ -87,14 +87,12 @@ def select(
     rows, rounds = gathered.rows, gathered.rounds
     recalled, hidden = _not_live(view, rows)
     chain = _chain(view, question, rows, profile)
-    floor = _floor(len(rows), _either(recalled, hidden), profile)
-    kept_anyway = _either(chain, floor)
+    floor = _floor(_either(recalled, hidden), profile)
     if membership_only:
         hidden = _either(hidden, _hidden(view, question, rows))
     unseen = _either(recalled, hidden)
     below = _below(ranked, profile, unseen)
-    weak = below if kept_anyway is None else below & ~kept_anyway
-    out = weak = _all_of_round(weak, rounds)
+    out = weak = _all_of_round(_but(below, floor, chain), rounds)
     rejected: list[Rejected] = [(weak, Fate.THRESHOLD, Fate.THRESHOLD)]
     if unseen is not None:
         out = weak | unseen
@@ -105,11 +103,12 @@ def select(
         parted = _any_of_round(out, rounds) & ~out
         rejected.append((parted, Fate.VISIBILITY, "round"))
         out = out | parted
-    head = HEAD if profile.parameters else 0
     if ranked.order is None:
+        head = HEAD if profile.parameters else 0
+        kept_anyway = _marked(len(rows), floor, chain)
         order, lifted = _order(np.flatnonzero(~out), ranked.scores, kept_anyway, head)
     else:
-        order, lifted = _by_model(~out, ranked.order, chain)
+        order, lifted = _by_model(out, ranked.order, chain)
     order = _thinned(view, gathered, ranked, order, profile, rejected)
     members = rounds.members
 
@@ -263,14 +262,14 @@ def _order(
 
 
 def _by_model(
-    left: Marks, model_order: NDArray[np.intp], chain: Marks | None
+    out: Marks, model_order: NDArray[np.intp], chain: Marks | None
 ) -> tuple[list[int], set[int]]:
     """The model's order, the chain right after the likeliest links. The floor keeps its place: where lines are new is
     in the model, and two of twenty places cost .01 of the conversation (measured on irc_dev).
     """
-    order: list[int] = model_order[left[model_order]].tolist()
-    if len(model_order) < len(left):
-        others = left.copy()
+    order: list[int] = model_order[~out[model_order]].tolist()
+    if len(model_order) < len(out):
+        others = ~out
         others[model_order] = False
         order += np.flatnonzero(others)[::-1].tolist()
     return (order, set()) if chain is None else _lifted(order, chain, FIRST_LINKS)
@@ -283,15 +282,33 @@ def _lifted(order: list[int], marks: Marks, head: int) -> tuple[list[int], set[i
     return order[:head] + lifted + [p for p in tail if not marks[p]], set(lifted)
 
 
-def _floor(count: int, not_live: Marks | None, profile: Profile) -> Marks | None:
-    """bool[m]: the newest `recent_floor` live candidates; None without a floor."""
+def _floor(not_live: Marks | None, profile: Profile) -> slice | NDArray[np.intp] | None:
+    """Where the newest `recent_floor` live candidates are; None without a floor."""
     if not profile.recent_floor:
         return None
-    out = np.zeros(count, np.bool_)
-    newest: slice | NDArray[np.intp] = slice(-profile.recent_floor, None)
-    if not_live is not None:
-        newest = np.flatnonzero(~not_live)[newest]
-    out[newest] = True
+    newest = slice(-profile.recent_floor, None)
+    return newest if not_live is None else np.flatnonzero(~not_live)[newest]
+
+
+def _but(marks: Marks, floor: slice | NDArray[np.intp] | None, chain: Marks | None) -> Marks:
+    """bool[m]: the marks but for what floor and chain keep."""
+    if floor is None and chain is None:
+        return marks
+    out = marks.copy()
+    for kept in (floor, chain):
+        if kept is not None:
+            out[kept] = False
+    return out
+
+
+def _marked(
+    count: int, floor: slice | NDArray[np.intp] | None, chain: Marks | None
+) -> Marks | None:
+    """bool[m]: kept by floor or chain; None without either."""
+    if floor is None:
+        return chain
+    out = np.zeros(count, np.bool_) if chain is None else chain.copy()
+    out[floor] = True
     return out
 
 

@@ -28,6 +28,7 @@ from backscroll_scoring.links import (
     reply_order,
     search_from,
 )  # fmt: skip
+from backscroll_scoring.reference_ranking import question_chances, question_ranking
 
 
 def csr(lists):
@@ -245,7 +246,7 @@ def test_the_ranking_of_a_question_is_that_of_the_twin(seed):
     found = rank(
         arrays, links, question, n, allowed[search_from(n) :], model, more=more, parent=told
     )
-    rows, by_link, by_tail, starts_new, order = plain.question_ranking(
+    rows, by_link, by_tail, starts_new, order = question_ranking(
         arrays, question, n, lambda row: bool(allowed[row]), more.tolist(), told, model,
         listed, links.starts.tolist(), first, MOST_ROWS, FIRST_LINKS,
     )  # fmt: skip
@@ -254,6 +255,10 @@ def test_the_ranking_of_a_question_is_that_of_the_twin(seed):
     assert found.tail_linear.tolist() == pytest.approx(by_tail, abs=1e-6)
     assert found.starts_new == pytest.approx(starts_new, abs=1e-9)
     assert found.order.tolist() == order
+    chances = question_chances(by_link, by_tail, starts_new, found.parent, order, FIRST_LINKS)
+    for got, expected in zip((found.link, found.together, found.scores), chances, strict=False):
+        assert got.tolist() == pytest.approx(expected, abs=1e-6)
+    assert found.stages.tolist() == chances[-1]
     assert found.parent == (rows.index(told) if told in rows else -1)
 
 
@@ -308,7 +313,13 @@ def test_link_kernels_compile_nothing_when_called():
             ),
             (
                 kernels_conversations,
-                ("conversations", "conversation_columns", "question_scores", "reply_order"),
+                (
+                    "conversations",
+                    "conversation_columns",
+                    "question_scores",
+                    "question_chances",
+                    "reply_order",
+                ),
             ),
         )
         for name in names
