@@ -32,4 +32,4 @@ class SayOnce(event.Listener):
 
 def say_when_compiling(directory: Path) -> None:
     """Compiling takes so long that somebody would think it hangs."""
-    event.register("numba:compile", SayOnce(directory))
+    event.register("numba:compile", SayOnce(directory))  # type: ignore[no-untyped-call]
