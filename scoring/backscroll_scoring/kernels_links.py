@@ -743,13 +743,15 @@ def question_links(
     newest that names the asker, the chance that nothing is answered, how quiet it is about names.
     """
     named = np.empty(q_names.shape[0] + 1, np.int32)
-    named[: q_names.shape[0]] = q_names
+    for k in range(q_names.shape[0]):
+        named[k] = q_names[k]
     named[q_names.shape[0]] = q_shortened
     found = np.empty(WINDOW + MAX_EXTRA, np.int32)
     count, n_older = _candidates(
         end, author, parent, mention_offsets, mention_ids, allowed, allowed_from, q_author, named, found,
     )  # fmt: skip
-    older[:n_older] = found[:n_older]
+    for k in range(n_older):
+        older[k] = found[k]
     m = _with_more(found[:count], more, rows)
     n_extra = m
     while n_extra > 0 and count > n_older and rows[n_extra - 1] >= found[n_older]:
