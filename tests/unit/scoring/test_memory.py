@@ -80,6 +80,7 @@ def test_twins(question, data):
     n, eligible = len(question[4]), question[4]
     more = data.draw(st.lists(st.integers(0, n - 1), max_size=9) if n else st.just([]))
     wanted = np.array([*range(n), *more], np.int32)
+    wanted.flags.writeable = False
     fast, plain = (
         score_memory(*question, rows=wanted, kernels=k) for k in (kernels_memory, reference_memory)
     )
