@@ -14,7 +14,7 @@ HASH_BITS = 31  # so that no product of hashes overflows
 HASHES = 2**HASH_BITS - 1
 BASE = 0x61C88647
 LAST_MARK = 4095
-SIGNATURE_SHIFT, SIGNATURE_MASK = HASH_BITS - 6, 63  # the first of a hash's bits say which bit of a word
+SIGNATURE_SHIFT, SIGNATURE_MASK = HASH_BITS - 6, 63  # a hash's first bits say which bit
 PACKED_HEAD = 3
 FULL_WIDTH, FULL_WIDTH_END, FULL_WIDTH_SHIFT = 0xFF01, 0xFF5E, 0xFEE0
 PUNCTUATION = (
@@ -220,6 +220,7 @@ def collapse(
     kept = np.empty(order.shape[0], np.int32)
     kept_facts, kept_sizes = np.empty(kept.shape[0], np.int64), np.empty(kept.shape[0], np.int64)
     signatures, n_kept = np.empty(kept.shape[0], np.uint64), 0
+    near = np.empty_like(kept)
     for i in range(order.shape[0]):
         place = order[i]
         if not 0 <= place < facts.shape[0]:
@@ -230,11 +231,13 @@ def collapse(
             bits |= np.uint64(1) << np.uint64(ids[k] >> SIGNATURE_SHIFT & SIGNATURE_MASK)
         leaders[i] = -1
         least, most = _like_enough(size, threshold) if size > 0 else (1, 0)
+        n_near = 0  # told without a branch: no processor guesses well which sets are of a size
         for k in range(n_kept):
-            large, other = kept_sizes[k], kept[k]
-            if large < least or large > most or kept_facts[k] != facts[place]:
-                continue
-            small, large = min(size, large), max(size, large)
+            near[n_near] = k
+            is_near = (kept_sizes[k] >= least) & (kept_sizes[k] <= most)
+            n_near += is_near & (kept_facts[k] == facts[place])
+        for k in near[:n_near]:
+            small, large, other = min(size, kept_sizes[k]), max(size, kept_sizes[k]), kept[k]
             same = author[other] == author[place] and author[place] >= 0
             if not same and small < across_authors:
                 continue

@@ -133,7 +133,9 @@ def score_memory(
     if limit < 0:
         raise ValueError(f"limit must not be negative: {limit}")
     weights = _WEIGHTS if len(dense) else _LEXICAL_WEIGHTS
-    wanted = np.empty(min(n, limit), np.int32) if rows is None else require("rows", rows, np.int32)
+    wanted = np.empty(min(n, limit), np.int32)
+    if rows is not None:  # a copy: the kernel may write into its own, these may be read-only
+        wanted = require("rows", rows, np.int32).copy()
     totals, shares = np.empty(len(wanted)), np.empty((len(wanted), len(MEMORY_FACTORS)))
     status, count = kernels.memory_scores(
         *(matches.scores, matches.cover, matches.idf, time_ms, author, asks, eligible, dense),

@@ -6,6 +6,8 @@ something, and one that repeats a better ranked line, of the conversation or not
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -89,8 +91,8 @@ def _repeats(
 def _shingles(view: ChannelView, rows: NDArray[np.int32]) -> FeatureSets:
     """What the lines are cut into, each once as long as the channel keeps it."""
     seqs = view.seq[rows].tolist()
-    found = list(map(view.written.of(SHINGLES).get, seqs))
-    if None in found:
+    found: list[Any] = list(map(view.written.of(SHINGLES).get, seqs))
+    if not all(found):
         missing = [i for i, one in enumerate(found) if one is None]
         lines = rows[missing].tolist()
         cut = shingle_sets([ends_of(view.texts[row], COMPARED_CHARS) for row in lines])

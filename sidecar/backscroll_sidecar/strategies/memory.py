@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
@@ -42,7 +42,9 @@ from backscroll_sidecar.values import quick
 CHARACTER_BOOST = 0.5
 """A word no row has is sought by its characters, each at half its weight."""
 
-QUESTION = np.uint8(MessageType.QUESTION)  # a comparison with the enum's own value takes ten times as long
+QUESTION = np.uint8(MessageType.QUESTION)
+"""To compare a column with the enum's own value takes ten times as long."""
+NO_CUES = MemoryCues()
 
 Bools = NDArray[np.bool_]
 
@@ -102,6 +104,7 @@ class Sought:
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
     """The best rows for a question.
@@ -128,9 +131,8 @@ class Memory:
         if not len(self.scores) or self.scores.item(-1) > 0:
             return self
         count = np.count_nonzero(self.scores > 0)  # best first
-        return replace(
-            self, rows=self.rows[:count], scores=self.scores[:count], shares=self.shares[:count]
-        )
+        best = self.rows[:count], self.scores[:count], self.shares[:count]
+        return Memory(*best, self.weights, self.factors)
 
 
 def link(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -248,7 +250,7 @@ def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) 
     lowered = question.text.lower()
     about_asker = bool(question.asker_id) and users <= {asker} and speaks_of_self(lowered)
     starts, values = _spans(view, sought)
-    none = MemoryCues()
+    none = NO_CUES
     return MemoryCues(
         dense=none.dense if dense is None else dense,
         speakers=np.array(sorted(users), np.int32),

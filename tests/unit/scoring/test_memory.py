@@ -78,22 +78,22 @@ def asked(draw):
 def test_twins(question, data):
     """Kernel and reference give the same shares and totals, and the shares of a row add up to its total."""
     n, eligible = len(question[4]), question[4]
-    rows = data.draw(st.lists(st.integers(0, n - 1), max_size=n) if n else st.just([]))
-    for wanted in (np.arange(n, dtype=np.int32), np.array(rows, np.int32)):
-        fast, plain = (
-            score_memory(*question, rows=wanted, kernels=k)
-            for k in (kernels_memory, reference_memory)
-        )
-        assert fast.shares.shape == (len(wanted), len(MEMORY_FACTORS))
-        np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
-        np.testing.assert_array_equal(fast.shares[:, 5:], plain.shares[:, 5:])
-        np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
-        live = np.isfinite(fast.totals)
-        np.testing.assert_array_equal(live, eligible[wanted] != 0)
-        np.testing.assert_allclose(fast.shares.sum(1)[live], fast.totals[live], 1e-12, 1e-12)
+    more = data.draw(st.lists(st.integers(0, n - 1), max_size=9) if n else st.just([]))
+    wanted = np.array([*range(n), *more], np.int32)
+    wanted.flags.writeable = False
+    fast, plain = (
+        score_memory(*question, rows=wanted, kernels=k) for k in (kernels_memory, reference_memory)
+    )
+    assert fast.shares.shape == (len(wanted), len(MEMORY_FACTORS))
+    np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
+    np.testing.assert_array_equal(fast.shares[:, 5:], plain.shares[:, 5:])
+    np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
+    live = np.isfinite(fast.totals)
+    np.testing.assert_array_equal(live, eligible[wanted] != 0)
+    np.testing.assert_allclose(fast.shares.sum(1)[live], fast.totals[live], 1e-12, 1e-12)
 
 
-@TWINS
+@settings(TWINS, max_examples=60)
 @given(asked(), st.integers(0, 45))
 def test_the_best(question, limit):
     """The best rows are those that a look at all of them finds, in the order of `top_order`."""
@@ -121,8 +121,8 @@ def long_history(n, levels):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("n", "levels"), [(63, 3), (64, 90), (700, 3), (1_500, 900)])
-@pytest.mark.parametrize("limit", [1, 10, 23, 64])
+@pytest.mark.parametrize(("n", "levels"), [(64, 90), (650, 3), (650, 400)])
+@pytest.mark.parametrize("limit", [1, 10, 64])
 def test_the_best_of_many(n, levels, limit):
     """Most rows are passed over by a bound that enough rows reach: the best are the same."""
     question = long_history(n, levels)
