@@ -42,8 +42,10 @@ def sets(draw):
 @TWINS
 @given(sets(), st.data())
 def test_sets_come_back_from_bytes(made, data):
-    """P-05: sets and facts are what they were, in whatever order they are put together again; other bytes are refused."""
-    facts = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=len(made), max_size=len(made)))
+    """P-05: sets and facts are what they were, in whatever order they come; other bytes are refused."""
+    facts = data.draw(
+        st.lists(st.integers(-(2**63), 2**63 - 1), min_size=len(made), max_size=len(made))
+    )
     made = FeatureSets(made.offsets, made.ids, np.array(facts, np.int64))
     packed, order = made.packed(), data.draw(st.permutations(range(len(made))))
     for engine in ENGINES:
@@ -52,7 +54,12 @@ def test_sets_come_back_from_bytes(made, data):
         for place, i in enumerate(order):
             ids = back.ids[back.offsets[place] : back.offsets[place + 1]]
             assert ids.tolist() == made.ids[made.offsets[i] : made.offsets[i + 1]].tolist()
-        for wrong in ([*packed, b"\x01\0\0\0"], [*packed, bytes(8)], [b"", *packed], [*packed, b"\xff" * 12]):
+        for wrong in (
+            [*packed, b"\x01\0\0\0"],
+            [*packed, bytes(8)],
+            [b"", *packed],
+            [*packed, b"\xff" * 12],
+        ):
             with pytest.raises(ValueError, match="offsets"):
                 FeatureSets.unpacked(wrong, engine=engine)
 
