@@ -16,6 +16,7 @@ BASE = 0x61C88647
 LAST_MARK = 4095
 SIGNATURE_SHIFT, SIGNATURE_MASK = HASH_BITS - 6, 63  # a hash's first bits say which bit
 PACKED_HEAD = 3
+LARGEST_SET = 2**31
 FULL_WIDTH, FULL_WIDTH_END, FULL_WIDTH_SHIFT = 0xFF01, 0xFF5E, 0xFEE0
 PUNCTUATION = (
     (0x00, 0x22), (0x27, 0x2A), (0x2C, 0x2C), (0x2E, 0x2E), (0x3A, 0x3B), (0x3F, 0x3F), (0x5B, 0x5D),
@@ -155,11 +156,11 @@ def _like_enough(size: int, threshold: float) -> tuple[int, int]:
 
     By the division that tells, so that no rounding comes in between.
     """
-    least, most = int(threshold * size) + 2, int(size / threshold) - 2
+    least, most = int(threshold * size) + 2, int(min(size / threshold, LARGEST_SET)) - 2
     while least > 1 and (least > size or (least - 1) / size >= threshold):
         least -= 1
     most = max(most, size)
-    while size / (most + 1) >= threshold:
+    while most < LARGEST_SET and size / (most + 1) >= threshold:
         most += 1
     return least, most
 

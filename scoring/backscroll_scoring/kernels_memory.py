@@ -92,7 +92,6 @@ def _words(
     factor = np.float32(weight) * TENTH / (r + np.float32(saturation))
     back2, back1, next1, next2 = s[PAD - 2 :], s[PAD - 1 :], s[PAD + 1 :], s[PAD + 2 :]
     j0, j1, j2, j3 = joined[PAD - 1 :], joined[PAD:], joined[PAD + 1 :], joined[PAD + 2 :]
-    # In three loops: one that reads more arrays does not become vector instructions.
     for i in range(n):
         out[i] = scores[i] + NEAR * (j1[i] * back1[i] + j2[i] * next1[i])
     for i in range(n):
@@ -283,7 +282,7 @@ def _reached(totals: Float64, count: int) -> float:
     for first in range(groups, groups * TILE, groups):
         others = totals[first : first + groups]
         for i in range(groups):
-            most[i] = others[i] if others[i] > most[i] else most[i]  # noqa: FURB136 (max does not vectorise)
+            most[i] = others[i] if others[i] > most[i] else most[i]  # noqa: FURB136
     return _ascending(most, groups - count)
 
 

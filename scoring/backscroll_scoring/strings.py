@@ -34,13 +34,16 @@ class Slots:
     seed: int
 
     def fit(self, count: int) -> bool:
-        """Whether they could be those of `count` strings: nobody who looks for one finds another or never stops."""
+        """Whether they could be those of `count` strings: each has one place, and whoever looks for one stops.
+
+        That each stands where its hash says is not looked at.
+        """
         size = len(self.table)
         return (
             size == _slots_for(count)
             and self.table.min() >= EMPTY
             and self.table.max() < count
-            and np.count_nonzero(self.table >= 0) == count
+            and bool((np.bincount(self.table[self.table >= 0], minlength=count) == 1).all())
             and 0 <= self.seed < 1 << 32
         )
 

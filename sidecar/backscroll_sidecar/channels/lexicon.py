@@ -116,7 +116,7 @@ class Lexicon:
         """
         before = len(self._words)
         numbers = self._words.add(words, distinct=True)
-        if not len(self._postings):
+        if not before and not len(self._postings):
             self._digits.extend(starts_with_digit)
             return None
         if len(self._words) > before:

@@ -26,7 +26,8 @@ log = logging.getLogger(__name__)
 QUIET_S = 0.5
 """A channel is due when nothing came for so long: in the middle of an import all of it would be in vain."""
 FAST_ROWS = 500
-"""While so many come in `QUIET_S`, to whatever channels, all of it waits: they need the processor it would take."""
+"""While so many come in `QUIET_S`, to whatever channels, all of it waits: they need the processor it would take. Where
+that never ends, who asks first does the work, as in a channel that was not quiet yet."""
 LEAST_ROWS, MOST_ROWS = 64, 4_096
 """A new channel with fewer rows is loaded fast enough when somebody asks; one with more is being imported."""
 CLOSE_S = 5.0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import types
-from collections.abc import Awaitable, Generator
-from typing import Any, TypeVar
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from backscroll_sidecar.ports import Clock
 
@@ -25,20 +24,6 @@ def reserve_s(time_left_s: float) -> float:
     """
     share_s = max(RESERVE_S, RESERVE_SHARE * time_left_s)
     return min(share_s, MOST_RESERVE_SHARE * time_left_s)
-
-
-@types.coroutine
-def _going_on(steps: Generator[Any, None, T], waits_for: object) -> Generator[Any, None, T]:
-    """The rest of an awaitable that was begun by hand and waits for something: for this first, then as `await` does."""
-    try:
-        yield waits_for
-    except BaseException as error:  # noqa: BLE001 # whatever it is, it is the awaitable's
-        try:
-            yield steps.throw(error)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-    return (yield from steps)
 
 
 class Deadline:
@@ -66,15 +51,6 @@ class Deadline:
         return cost_us * 1e-6 <= self._end_s - self._clock.monotonic_s()
 
     async def bound(self, work: Awaitable[T], share: float = 1.0) -> T:
-        """Await `work` for this share of what is left; raises `TimeoutError` after that.
-
-        What never waits needs no timer, which costs a tenth of what the search for vectors does.
-        """
-        steps = work.__await__()
-        try:
-            waits_for = next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
+        """Await `work` for this share of what is left; raises `TimeoutError` after that."""
         async with asyncio.timeout(share * self.left_s()):
-            return await _going_on(steps, waits_for)
+            return await work

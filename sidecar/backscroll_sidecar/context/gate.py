@@ -43,9 +43,7 @@ def reach(starts_new: float, long_ago: LongAgo) -> Reach:
 def settled(starts_new: float, most: LongAgo) -> Reach | None:
     """The reach where nothing in the history can change it; `most` is the most that it can say."""
     loud = reach(starts_new, most)
-    if loud is Reach.NEAR or loud is _reach(starts_new, most, sounds=False):
-        return loud
-    return None
+    return loud if loud is _reach(starts_new, most, sounds=False) else None
 
 
 def decisive_score(long_ago: LongAgo) -> float:

@@ -42,6 +42,8 @@ SEEK_US, SEEK_US_PER_ROW, SEEK_US_PER_POSTING = 60.0, 0.0003, 0.042
 """Measured at 10,000 and 100,000 rows: at all; counting the rows that count; counting and scoring one posting."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.013, 0.05
 """The same of ranking the whole history."""
+MOST_NEWER_ROWS = 1_000
+"""Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
 
 @runtime_checkable
@@ -82,7 +84,7 @@ async def look_up(
         far, sought = _look_up(query, question, starts_new)
     else:
         far, sought = None, None
-        if _read_us(question) <= INLINE_US:
+        if _is_short_work(query, question):
             far, sought = _look_up(query, question, starts_new, old_rows=False)
         if far is None:
             looking = asyncio.to_thread(_look_up, query, question, starts_new)
@@ -126,6 +128,16 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
         numbers += ids.numbers(parts)  # what the channel does not have is sought by its characters
     said = _said(counts, numbers)
     return _read_us(question) + SEEK_US_PER_ROW * query.end + SEEK_US_PER_POSTING * said
+
+
+def _is_short_work(query: StrategyQuery, question: Question) -> bool:
+    """Whether a question is soon read where no old row is: all rows count, and hardly any came after it.
+
+    Else whoever looks for the newest row that has a word may have to pass over all that have it and do not count.
+    """
+    newer = query.view.count - query.end
+    us = _read_us(question) + SEEK_US_PER_ROW * query.end
+    return query.excluded is not None and newer <= MOST_NEWER_ROWS and us <= INLINE_US
 
 
 def _read_us(question: Question) -> float:

@@ -174,6 +174,23 @@ async def test_words_that_all_say_leave_the_loop(monkeypatch):
     assert (whole, bounds) == ([True, False], [True, True])
 
 
+async def test_a_word_that_others_said_leaves_the_loop(monkeypatch):
+    """In a thread_id of a few rows the newest row that counts may stand behind all that have the word."""
+    (row,) = stored_in_order([LINES[0]])
+    many = [
+        replace(
+            row,
+            message=replace(row.message, id=f"m{n}", thread_id="t" if n else ""),
+            seq=n + 1,
+            rank_time_ms=n,
+        )
+        for n in range(9_000)
+    ]
+    seeking = watched(monkeypatch, recall, "seek")
+    await Room(many).build("cat", thread_id="")
+    assert seeking == [False]
+
+
 def test_postings_of_unknown_words_are_predicted():
     """A Chinese word the channel does not have is sought by its characters: they are what it costs."""
     view = HotChannel(KEY, PlainCodec(), stored_in_order(
