@@ -18,8 +18,8 @@ def quick(kind: type[T]) -> type[T]:
     """Give a frozen dataclass with slots a constructor that costs .8 µs where its own costs 4; how it is used stays.
 
     A value begins as one of an unfrozen class with the same slots, so that its fields are plain assignments, and is
-    made one of `kind` when they are set: by `__new__`, so that a copy or a pickle is one of its state. `kind` has no base
-    with fields, no subclass, no `__post_init__` and no field named ``self`` or ``_``.
+    made one of `kind` when they are set: by `__new__`, so that a copy or a pickle is one of its state. `kind` has no
+    base with fields, no subclass, no `__post_init__` and no field named ``self`` or ``_``.
     """
     layout: Any = kind
     make_type: Any = type(kind)

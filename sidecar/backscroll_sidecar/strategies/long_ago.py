@@ -42,8 +42,8 @@ class LongAgo:
     Attributes
     ----------
     far, near : float
-        Best BM25 / 10 before and among the last `NEAR_ROWS` rows; usually 0 to 1, 2 at most. Where they cannot matter they
-        are bounds, which a restart may move: nobody may be told them.
+        Best BM25 / 10 before and among the last `NEAR_ROWS` rows; usually 0 to 1, 2 at most. Where they cannot matter
+        they are bounds, which a restart may move: nobody may be told them.
     signs : RecallSigns
         Of the question's own words.
     speaks_of : bool
