@@ -10,6 +10,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import structlog
 
 # The first example of a run may load tables or compile a kernel, so no example has a deadline; the same examples
 # every time, so that a failure is somebody's change and not somebody's luck.
@@ -21,6 +22,16 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("backscroll")
 
+# A traceback with the arrays of every frame, as structlog draws it by default, takes a second.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(
+            colors=False, exception_formatter=structlog.dev.plain_traceback
+        ),
+    ]
+)
+
 # What `config.cache.mkdir("kernels")` makes. Numba reads it when first imported: the conftest.py of a directory that is
 # named on the command line does so before `pytest_configure`.
 KERNELS = Path(__file__).parents[1] / ".pytest_cache" / "d" / "kernels"
@@ -28,7 +39,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(KERNELS))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels once, before workers and the servers of tests would each do it: 40 s and a time limit."""
+    """Compile the kernels once, before workers and servers of tests would each do it: 75 s of a core, and a limit."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a script
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput") and importlib.util.find_spec("numba"):

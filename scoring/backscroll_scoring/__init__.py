@@ -16,6 +16,7 @@ from .diversity import (
 )
 from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
+from .fields import Tails, join_records
 from .fusion import (
     Fused,
     Interleaved,
@@ -76,6 +77,7 @@ __all__ = [
     "Slots",
     "StringTable",
     "StringsView",
+    "Tails",
     "Worth",
     "among_nearest",
     "ancestors",
@@ -85,6 +87,7 @@ __all__ = [
     "graph_scores",
     "in_use",
     "interleave",
+    "join_records",
     "linear_fusion",
     "look_at_rows",
     "mmr_order",

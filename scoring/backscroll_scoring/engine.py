@@ -37,26 +37,6 @@ class Engine(Protocol):
         scores: Float64,
     ) -> int: ...
 
-    def may_reach(
-        self,
-        time_ms: Int64,
-        author: Int32,
-        parent: Int32,
-        mention_offsets: Int64,
-        mention_ids: Int32,
-        rows: Int32,
-        query_time: int,
-        query_author: int,
-        query_parent: int,
-        query_mentions: Int32,
-        weights: Weights,
-        constants: Constants,
-        max_chain_depth: int,
-        at_least: float,
-        in_order: bool,
-        places: Int32,
-    ) -> int: ...
-
     def score_reaching(
         self,
         time_ms: Int64,

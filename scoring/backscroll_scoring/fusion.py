@@ -147,10 +147,13 @@ class Interleaved:
         Each row of either list, once.
     by_first : bool[m]
         Whether the first list gave the row its place.
+    places : int32[m]
+        Where the row stands in the list that did.
     """
 
     rows: Int32
     by_first: Bool
+    places: Int32
 
 
 def interleave(
@@ -191,8 +194,9 @@ def interleave(
     most = len(first) + len(second)
     most = most if limit is None else min(most, limit)
     rows, by_first = np.empty(most, np.int32), np.empty(most, np.bool_)
-    count = kernels.take_turns(first, second, np.array(pattern, np.bool_), rows, by_first)
-    return Interleaved(rows[:count], by_first[:count])
+    places = np.empty(most, np.int32)
+    count = kernels.take_turns(first, second, np.array(pattern, np.bool_), rows, by_first, places)
+    return Interleaved(rows[:count], by_first[:count], places[:count])
 
 
 def with_marked(

@@ -25,8 +25,10 @@ def _is_new(row: int, slots: Int32, rows: Int32, count: int) -> bool:
     return True
 
 
-@kernel(nb.intp(READ_I32, READ_I32, READ_BOOL, I32, BOOL))
-def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first: Bool) -> int:
+@kernel(nb.intp(READ_I32, READ_I32, READ_BOOL, I32, BOOL, I32))
+def take_turns(
+    first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first: Bool, places: Int32
+) -> int:
     """See `reference_fusion.take_turns`. Rows that are in are found again in a table with twice their room."""
     room = 1
     while room < 2 * (first.shape[0] + second.shape[0]) + 1:
@@ -47,6 +49,7 @@ def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first
             at_second += 1
         if _is_new(row, slots, rows, count):
             rows[count], by_first[count] = row, mine
+            places[count] = (at_first if mine else at_second) - 1
             count += 1
     return count
 

@@ -58,7 +58,6 @@ from .link_columns import (
 # fmt: on
 N_BASE = len(BASE)
 N_COLUMNS = len(COLUMNS)
-N_QUIET = len(QUIET_OF)
 
 # Bits of a message's cues (`analyze.reply_cues.FLAGS`) and its types (`domain.MessageType`).
 Q_MARK, Q_WORD, THANK, YES_NO, GREET, CORRECTION, LINKED, VERSION, YOU, FIRST, GOES_ON, SHORT, LAUGH, COMMANDED = (
@@ -207,8 +206,8 @@ def link_columns(
     q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
     q_words: Int32, q_tokens: int, x: Float64, start: Float64,
 ) -> None:  # fmt: skip
-    """See `reference_links.link_columns`."""
-    for k in range(N_COLUMNS):
+    """See `reference_links.link_columns`. Where ``x`` has room for no more than `BASE`, the quiet ones are left out."""
+    for k in range(x.shape[0]):
         for j in range(x.shape[1]):  # a slice that is set does not become vector instructions
             x[k, j] = 0.0
     n_words = q_words.shape[0] if q_words.shape[0] <= MAX_WORDS else 0
@@ -489,9 +488,9 @@ def link_columns(
                 if mine:
                     i_named[named_who[j, k]] = 1
     if quiet > 0.0:
-        for k in range(N_QUIET):
+        for k in range(N_BASE, x.shape[0]):
             for j in range(m):
-                x[N_BASE + k, j] = quiet * x[QUIET_OF[k], j]
+                x[k, j] = quiet * x[QUIET_OF[k - N_BASE], j]
     start[5] = my_count == 0
     start[6] = no_name
     start[7] = absent
@@ -568,7 +567,7 @@ def reply_links(
     link_rows: Int32, link_p: Float64, starts: Float64,
 ) -> None:  # fmt: skip
     """See `reference_links.reply_links`."""
-    x = np.empty((N_COLUMNS, WINDOW + MAX_EXTRA), np.float64)
+    x = np.empty((N_BASE, WINDOW + MAX_EXTRA), np.float64)
     rows = np.empty(WINDOW + MAX_EXTRA, np.int32)
     scores = np.empty(WINDOW + MAX_EXTRA, np.float64)
     p = np.empty(WINDOW + MAX_EXTRA, np.float64)
@@ -607,10 +606,15 @@ def reply_links(
         )  # fmt: skip
         for j in range(m):
             scores[j] = constant
-        for k in range(N_COLUMNS):
+        for k in range(N_BASE):
             weight = weights[k]
             for j in range(m):
                 scores[j] += weight * x[k, j]
+        quiet = start[QUIET_PLACE]
+        for k in range(N_BASE, N_COLUMNS if quiet > 0.0 else N_BASE):
+            weight, of = weights[k], QUIET_OF[k - N_BASE]
+            for j in range(m):
+                scores[j] += weight * (quiet * x[of, j])
         p0 = link_chances(scores, m, start, start_weights, p)
         starts[at] = p0
         for k in range(min(TOP, m)):
@@ -672,29 +676,39 @@ def family_shares(
 
 
 @helper
-def _sums_of_three(x: Float64, weights: Float64, means: Float64, family: Int32) -> Float64:
-    """What all columns add to the scores by three models, float64[3, width]: as `_linear`, at one reading of them."""
-    n, width = x.shape
+def _sums_of_three(
+    x: Float64, quiet: float, weights: Float64, means: Float64, family: Int32
+) -> Float64:
+    """What all columns add to the scores by three models, float64[3, width]: as `_linear`, at one reading of them.
+
+    ``x`` has the columns of `BASE`; the quiet ones are made of them, and of no quiet at all, a sum for all rows.
+    """
+    width = x.shape[1]
     first, second, third = np.empty(width), np.empty(width), np.empty(width)
     shares = np.zeros((family.max() + 1, 3, width), np.float64)
     k = 0
-    while k < n:  # a run of columns of one family
-        f = family[k]
-        for j in range(width):
+    while k < N_COLUMNS:  # a run of columns of one family
+        f, is_quiet = family[k], k >= N_BASE
+        none = is_quiet and quiet == 0.0
+        lanes = 1 if none else width
+        for j in range(lanes):
             first[j] = second[j] = third[j] = 0.0
-        while k < n and family[k] == f:
+        while k < N_COLUMNS and family[k] == f and (k >= N_BASE) == is_quiet:
             a, b, c = weights[0, k], weights[1, k], weights[2, k]
             mean_a, mean_b, mean_c = means[0, k], means[1, k], means[2, k]
-            for j in range(width):
-                value = x[k, j]
+            factor = quiet if is_quiet else 1.0
+            column = x[QUIET_OF[k - N_BASE] if is_quiet else k]
+            for j in range(lanes):
+                value = factor * column[j]
                 first[j] += a * (value - mean_a)
                 second[j] += b * (value - mean_b)
                 third[j] += c * (value - mean_c)
             k += 1
         for j in range(width):
-            shares[f, 0, j] += first[j]
-            shares[f, 1, j] += second[j]
-            shares[f, 2, j] += third[j]
+            at = 0 if none else j
+            shares[f, 0, j] += first[at]
+            shares[f, 1, j] += second[at]
+            shares[f, 2, j] += third[at]
     sums = np.zeros((3, width), np.float64)
     for f in range(shares.shape[0]):
         for model in range(3):
@@ -758,14 +772,14 @@ def question_links(
         n_extra -= 1
     if m == 0:
         return 0, 0, 0, NO, NO, 1.0, 0.0
-    x = np.empty((N_COLUMNS, -(-m // LANES) * LANES), np.float64)
+    x = np.empty((N_BASE, -(-m // LANES) * LANES), np.float64)
     start = np.zeros(N_START, np.float64)
     link_columns(
         time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
         flags, called, shortened, cues_from, rows[:m], m, n_extra,
         q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, x, start,
     )  # fmt: skip
-    sums = _sums_of_three(x, weights, means, family)
+    sums = _sums_of_three(x, start[QUIET_PLACE], weights, means, family)
     scores = np.empty(m, np.float64)
     for j in range(m):
         scores[j] = sums[0, j] + constant

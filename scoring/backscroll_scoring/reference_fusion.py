@@ -7,7 +7,9 @@ from itertools import cycle
 from .arrays import Bool, Int32, UInt32
 
 
-def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first: Bool) -> int:
+def take_turns(
+    first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first: Bool, places: Int32
+) -> int:
     """Write the rows of two rankings, each once, until both have run out or `rows` is full; return how many.
 
     Parameters
@@ -17,9 +19,10 @@ def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first
     pattern : bool[p]
         Not empty, repeats: true takes the next row of `first`. A row that is in already costs no turn; the turns of a
         list that has run out are the other's.
-    rows : int32[m], by_first : bool[m], written
-        The rows in their new order, and whether the first list gave each its place.
+    rows : int32[m], by_first : bool[m], places : int32[m], written
+        The rows in their new order, whether the first list gave each its place, and where in its list it stands.
     """
+    lists = {True: first.tolist(), False: second.tolist()}
     left = {True: first.tolist()[::-1], False: second.tolist()[::-1]}
     taken: list[int] = []
     for turn in cycle(pattern.tolist()):
@@ -31,6 +34,7 @@ def take_turns(first: Int32, second: Int32, pattern: Bool, rows: Int32, by_first
             if row not in taken:
                 break
         rows[len(taken)], by_first[len(taken)] = row, mine
+        places[len(taken)] = lists[mine].index(row)
         taken.append(row)
     return len(taken)
 

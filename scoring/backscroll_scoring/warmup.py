@@ -6,6 +6,7 @@ import numpy as np
 
 from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
+from .fields import Tails, join_records
 from .fusion import interleave, with_marked
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
@@ -64,6 +65,7 @@ def warm() -> None:
     strings.add(Packed.of(("one",)))
     strings.view().find("one")
     strings.view().numbers(("one",))
+    join_records(b"abc", [b"\1d"], [1], np.zeros(1), [0], Tails.of([0], [b"e"]))
     _warm_vectors()
     _warm_links()
 

@@ -226,6 +226,11 @@ class Settings(_Section):
         ge=1024 * 1024,
         description="Bytes that channels may take in memory, 1 MiB and up.",
     )
+    preload_seconds: float = Field(
+        default=0.25, ge=0, le=60,
+        description="Longest that a start takes to load the channels used last, so that the first to ask there does "
+        "not wait. 0: they are loaded when somebody asks.",
+    )  # fmt: skip
     strategies: Annotated[tuple[StrategyName, ...], Words] = Field(
         default=(),
         description="Candidate sources of your own, each named module:Class, several with commas. They run after "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import logging
 import time
@@ -22,6 +23,7 @@ from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
+from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.meaning import MeaningSearch, Scope
 from backscroll_sidecar.history.rosters import Rosters
@@ -102,8 +104,25 @@ class App:
                 )
                 await app.builder.build(replace(request, explain=True))
         log.info("warmed up in %.2f s", time.perf_counter() - started)
+        await self._preload()
         if self.embedding is not None:
             await self.embedding.start()
+
+    async def _preload(self) -> None:
+        """Load the channels used last. Nothing depends on it, and a load that takes longer goes on behind it."""
+        if not self.settings.preload_seconds:
+            return
+        started = time.perf_counter()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.settings.preload_seconds):
+                    await self.channels.load_lately_kept()
+        except BackscrollError as error:
+            log.warning("the channels used last cannot be loaded: %s", error.message)
+        except Exception:
+            log.exception("the channels used last could not be loaded; who asks first does it")
+        taken_s = time.perf_counter() - started
+        log.info("loaded %d channels in %.2f s", len(self.channels), taken_s)
 
 
 @asynccontextmanager

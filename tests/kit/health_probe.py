@@ -36,7 +36,7 @@ class HealthProbe:
 
     def __exit__(self, *exc: object) -> None:
         try:
-            told, _ = self._process.communicate(timeout=30)
+            told, _ = self._process.communicate(timeout=120)
         finally:
             self._process.kill()
         self.seconds = sorted(math.inf if one < 0 else one for one in json.loads(told))

@@ -192,7 +192,7 @@ class ModelProcess:
 
     def journal(self) -> list[Exchange]:
         """All exchanges that were not told as over before."""
-        with urllib.request.urlopen(self.url, timeout=10) as answer:
+        with urllib.request.urlopen(self.url, timeout=120) as answer:
             return [Exchange(**one) for one in json.load(answer)]
 
 

@@ -21,6 +21,9 @@ from backscroll_sidecar.ports import ChannelRows
 from backscroll_sidecar.strategies import BUILTIN, Messages, Strategy, StrategyQuery
 from tests.kit.chats import ANN, KEY, NOON_MS, PlainCodec, StillClock, stored_in_order
 
+PATIENCE_S = 300.0
+"""A build's time limit where a test is not about time: a busy machine drops no stage."""
+
 
 class ShelfReader:
     """The reading half of a store, as far as builds use it. `delay_s` and `error` make it a bad one."""
@@ -129,7 +132,7 @@ class Room:
         self.reader = ShelfReader(stored, members)
         self.clock = clock or StillClock()
         self.sink = EventList()
-        self.settings = settings or ContextSettings()
+        self.settings = settings or ContextSettings(timeout_s=PATIENCE_S)
         self.channels = Channels(self.reader, codec or PlainCodec())
         self._warm = hot and bool(stored)
         strategies = {**BUILTIN, **{s.name: s for s in own}}

@@ -49,6 +49,6 @@ async def served(
     """The same with a client."""
     async with (
         running(database, clock=clock, model=model, embedder=embedder, **settings) as (server, app),
-        AsyncClient(server.addresses[0], timeout_s=20.0) as client,
+        AsyncClient(server.addresses[0], timeout_s=120.0) as client,
     ):
         yield client, app

@@ -129,7 +129,6 @@ async def test_two_hundred_callers_leave(model: ModelProcess) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(600)
 async def test_deadlines_from_one_to_two_hundred_ms(model: ModelProcess) -> None:
     """Under a light load every one ends in DEADLINE or DEADLINE_EXCEEDED, and nothing goes on after it."""
     logs.configure("error")

@@ -14,7 +14,7 @@ from backscroll import Author, Client, Overrides
 from backscroll_bench.quality import LiveServer, find_set, read_set, shipped_sets
 from backscroll_sidecar.cli.process import server
 
-pytestmark = [pytest.mark.proof, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.proof
 
 BINS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """From the profile's own threshold on. Below it stand the best twenty lines of questions that have nothing better:

@@ -26,7 +26,7 @@ from backscroll_bench.quality import (
 from backscroll_sidecar.cli.process import server
 from tests.quality.floors import FLOORS, below, figures, written
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 PROFILES = ("balanced", "chain_recent", "classic")
 SLICE = {"irc": (3, 3), "kdconv": (1, 3), "madial_zh": (1, 1), "madial_en": (1, 1)}

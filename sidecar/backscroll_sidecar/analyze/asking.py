@@ -8,14 +8,28 @@ from dataclasses import dataclass
 from backscroll_sidecar.analyze.keywords import keywords
 from backscroll_sidecar.values import quick
 
-_WHEN = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:day|date|month|year|time|week)\b|\bhow long ago\b"
-    r"|什么时候|什麼時候|啥时候|何时|几号|几月|几点|哪[一]?[天年月周]|多久(?:之|以)?前"
+
+class _Either:
+    """English and Chinese that say the same. The English alone is found in ASCII seven times as fast."""
+
+    def __init__(self, english: str, chinese: str) -> None:
+        self._ascii = re.compile(english, re.ASCII)
+        self._any = re.compile(f"{english}|{chinese}")
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text in lower case says it in either."""
+        return (self._ascii if text.isascii() else self._any).search(text) is not None
+
+
+_WHEN = _Either(
+    r"\bwhen\b|\b(?:what|which) (?:day|date|month|year|time|week)\b|\bhow long ago\b",
+    "什么时候|什麼時候|啥时候|何时|几号|几月|几点|哪[一]?[天年月周]|多久(?:之|以)?前",
 )
-_HOW_MANY = re.compile(
-    r"\bhow (?:many|much|often|long|old|far|big|tall)\b"
-    r"|多少|几[个個次岁歲天年本只条张位人名号月周点]|多[久长大远高重]"
+_HOW_MANY = _Either(
+    r"\bhow (?:many|much|often|long|old|far|big|tall)\b",
+    "多少|几[个個次岁歲天年本只条张位人名号月周点]|多[久长大远高重]",
 )
+_FIRST_PERSON = _Either(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves)\b", "[我咱俺]")
 _WORD = re.compile(r"\w+")
 _ASKING_OR_PAST_TEXT = """
 what which who whom whose where when why how
@@ -37,7 +51,6 @@ _OPENING = re.compile(
     r"(?:so|and|but|hey|ok|btw|also)?[,\s]*(?:what|which|who|whom|whose|where|when|why|how|did|was|were|has|have|had|does|is)\b"
 )
 _CHINESE_OPENING = re.compile(".{0,6}?(?:什么|什麼|谁|誰|哪|怎么|怎麼|几|多少|为啥|何时)")
-_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves)\b|[我咱俺]")
 
 _TIME_TEXT = """
 yesterday today tomorrow tonight ago last next recently soon week weekend month year day morning afternoon evening
@@ -54,17 +67,17 @@ NUMBER_WORDS: tuple[str, ...] = keywords(_NUMBER_TEXT)
 
 def asks_when(text: str) -> bool:
     """Whether a point in time is asked for. `text` in lower case."""
-    return _WHEN.search(text) is not None
+    return _WHEN.is_in(text)
 
 
 def asks_how_many(text: str) -> bool:
     """Whether a number is asked for. `text` in lower case."""
-    return _HOW_MANY.search(text) is not None
+    return _HOW_MANY.is_in(text)
 
 
 def speaks_of_self(text: str) -> bool:
     """Whether who asks speaks of themselves, alone or among others. `text` in lower case."""
-    return _FIRST_PERSON.search(text) is not None
+    return _FIRST_PERSON.is_in(text)
 
 
 @quick

@@ -181,12 +181,10 @@ def names_called(
     recent_texts : the texts a shortened name must be rare in, read if there is one: a word that is said often is just a
         word.
     """
-    line = text[:MAX_CHARS].casefold()
-    called = _CALL.match(line)
-    addressee = _who(called.group(1), names, author) if called else NOBODY
-    body = line[called.end() :] if called and addressee >= 0 else line
+    word, words, count = _words_of(text)
+    addressee = _who(word, names, author) if word else NOBODY
     by_head = names.by_head
-    tokens = {token for token in _TOKEN.findall(body) if token[:3] in by_head} - STOP_WORDS
+    tokens = {word for word in (words[count:] if addressee >= 0 else words) if word[:3] in by_head}
     if tokens:
         recent, heads = _Recent(recent_texts), {token[:3] for token in tokens}
         for _, name in sorted(both for head in heads for both in by_head[head]):
@@ -198,6 +196,18 @@ def names_called(
                     return addressee, user
                 tokens.discard(token)  # a common word shortens no other name either
     return addressee, NOBODY
+
+
+@remembered
+def _words_of(text: str) -> tuple[str, tuple[str, ...], int]:
+    """The word that may call somebody ("": none), the words that may shorten a name, how many are up to that call."""
+    line = text[:MAX_CHARS].casefold()
+    called = _CALL.match(line)
+    words = tuple(word for word in _TOKEN.findall(line) if word not in STOP_WORDS)
+    if called is None:
+        return "", words, 0
+    behind = _TOKEN.findall(line, called.end())
+    return called.group(1), words, len(words) - sum(word not in STOP_WORDS for word in behind)
 
 
 def _who(word: str, names: NamesLately, author: int) -> int:

@@ -231,8 +231,7 @@ def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
         target.append(ids[reply.message_id] if reply and reply.message_id else NONE)
         author.append(authors.setdefault((message.author.id, message.author.name), len(authors)))
         thread.append(threads[message.thread_id])
-        numbers = [words[word] for word in dict.fromkeys(analysis.keywords)]
-        keywords.append(numbers)
+        keywords.append(numbers := [words[word] for word in dict.fromkeys(analysis.keywords)])
         found = terms_of(analysis.text, analysis.keywords)
         if found is not analysis.keywords:
             numbers = [words[word] for word in dict.fromkeys(found)]

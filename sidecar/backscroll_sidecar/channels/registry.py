@@ -26,6 +26,8 @@ from backscroll_sidecar.ports import Applied, ChannelRows, FragmentCodec, Histor
 log = logging.getLogger(__name__)
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+PRELOADED_SEGMENTS = 1_024
+"""So many segments are looked at for the channels that were used last."""
 
 
 class Channels:
@@ -111,6 +113,16 @@ class Channels:
             task.add_done_callback(_retrieve_exception)
         channel = await asyncio.shield(task)
         return channel.view() if channel.known else None
+
+    async def load_lately_kept(self) -> None:
+        """Load the channels that were used last before the server stopped, while half of the memory is free.
+
+        Raises `StoreUnavailable`. For a start: whoever asks first finds them in memory.
+        """
+        for key in await self._reader.lately_kept(self.segment_format, PRELOADED_SEGMENTS):
+            if not self.has_room:
+                return
+            await self.view(key)
 
     async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
         """What one user said in any channel of the tenant, newest `limit`; None when nothing is known.

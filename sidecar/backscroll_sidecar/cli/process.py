@@ -1,4 +1,4 @@
-"""A server of one's own as a child process: started for a demo, ended with it."""
+"""A server of one's own as a child process: started for a demo, ended with it, also where that is killed (`tied`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def server(options: Sequence[str], directory: Path) -> Iterator[Running]:
         command = [
             sys.executable,
             "-m",
-            "backscroll._cli_entry",
+            "backscroll_sidecar.cli.tied",
             "serve",
             "--json",
             "--listen",
@@ -44,6 +44,7 @@ def server(options: Sequence[str], directory: Path) -> Iterator[Running]:
         ]
         process = subprocess.Popen(  # noqa: S603 - our own program with our own arguments
             [*command, *options],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             cwd=directory,
@@ -86,5 +87,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import Compressor, Limits, block_of, whole_blocks
-from backscroll_sidecar.context.layouts import NO_LINES, Assembled, Assembler, Messages, Parts
+from backscroll_sidecar.context.layouts import (
+    NO_LINES,
+    Assembled,
+    Assembler,
+    Messages,
+    Parts,
+    Section,
+)
 from backscroll_sidecar.context.model import TokenCounts
 from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.context.writing import (
     MESSAGE_TOKENS,
     WRITE_US,
     WRITE_US_PER_CHAR,
+    Written,
     name_tokens,
 )
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
@@ -92,18 +100,21 @@ def fit(
     given, preferences = parts.lines, parts.preferences
 
     def assemble(lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, int]:
-        tokens.know(lines)
         is_all = lines is given and preferences is parts.preferences
         shown = parts if is_all else parts.showing(lines, preferences)
         try:
             made = assembler.assemble(shown, frame.layout, include_system=frame.include_system)
         except Exception as error:
             raise StageFailed("assemble") from error
+        if lines.has_references or not lines.has_turns:
+            tokens.know(made.sections, lines)
         return made, payload_tokens(made.payload_messages, frame, tokens)
 
     made, total = assemble(given, preferences)
-    alone = given.all_turns and isinstance(made.payload_messages, Messages)
-    fixed = total - given.shown.tokens if alone else assemble(NO_LINES, preferences)[1]
+    if isinstance(made.payload_messages, Messages) and given.has_turns and not preferences:
+        fixed = total - _lines_tokens(made.payload_messages, tokens)
+    else:
+        fixed = assemble(NO_LINES, preferences)[1]
     if fixed > frame.budget:
         fixed, preferences = assemble(NO_LINES, ())[1], ()
         if fixed > frame.budget:
@@ -159,16 +170,27 @@ class Tokens(dict[str, int]):
     def __init__(self, counter: TokenCounter) -> None:
         self.name = counter.name
         self._counter = counter
-        self._lines: dict[str, int] = {}
+        self._is_exact = counter.name is TokenizerName.O200K
+        self._shown: Sequence[Written] = ()
 
-    def know(self, lines: Lines) -> None:
-        """Learn what lines were counted as when they were written."""
-        if not lines.all_turns:
-            self._lines = {one.line: one.line_tokens for one in lines.shown.written}
+    def know(self, sections: Sequence[Section], lines: Lines) -> None:
+        """Learn from what lines were counted as when they were written what sections of them come to."""
+        self._shown = lines.shown.written
+        for one in sections:
+            written = one.shown.written
+            # No line begins with white space, so that two count as much as they do apart (`count_lines`), but for those
+            # that begin with a slash.
+            if written and not one.is_turns and self._is_exact and "\n/" not in one.text:
+                title = self.again(one.text.partition("\n")[0] + "\n")
+                rest = sum([line.line_tokens for line in written[:-1]])
+                self[one.text] = title + rest + self._counter.count(written[-1].line)
 
     def __missing__(self, text: str) -> int:
-        known = self._lines
-        counted = count_lines(self._counter, text, known) if known else self._counter.count(text)
+        if "\n" in text and self._shown:
+            known = {one.line: one.line_tokens for one in self._shown}
+            counted = count_lines(self._counter, text, known)
+        else:
+            counted = self._counter.count(text)
         self[text] = counted
         return counted
 
@@ -195,6 +217,12 @@ def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: To
     return count
 
 
+def _lines_tokens(messages: Messages, tokens: Tokens) -> int:
+    """What lines alone add to a payload without preferences: turns, and what is between them and the question."""
+    others = [tokens[one.content] + MESSAGE_TOKENS for one in messages.after[:-1]]
+    return messages.turns.tokens + sum(others)
+
+
 def _titles_cost(lines: Lines, layout: Layout) -> int:
     """An upper bound for the titles of the lines' sections and the message they may need."""
     titled = int(lines.has_references)
@@ -207,28 +235,25 @@ def _by_part(
     made: Assembled, total: int, parts: Parts, frame: Frame, tokens: Tokens
 ) -> TokenCounts:
     """Where the tokens went. Framing is what no part accounts for, so the sum is exact."""
-    shares = {"preferences": 0, RECENT: 0, "semantic": 0}
-    for section in made.sections:
-        turns = section.turns
-        shares[section.part] = turns.tokens if turns.written else tokens[section.text]
+    by_part = {
+        one.part: one.shown.tokens if one.is_turns else tokens[one.text] for one in made.sections
+    }
+    system = tokens[parts.system] + MESSAGE_TOKENS if parts.system else 0
+    tools = tokens.again(frame.tools_json)
     last = made.payload_messages[-1].content
     has_own = frame.layout in (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
     labelled = last if has_own else parts.question_label + parts.question
-    shares["question"] = tokens[labelled] + MESSAGE_TOKENS
-    system = tokens[parts.system] + MESSAGE_TOKENS if parts.system else 0
-    tools = tokens.again(frame.tools_json)
-    framing = total - system - tools - frame.reserve - sum(shares.values())
+    by_part["question"] = tokens[labelled] + MESSAGE_TOKENS
+    framing = total - system - tools - frame.reserve - sum(by_part.values())
     if framing < 0:
         # Pieces can count more than their join: the largest piece gives the difference back.
-        largest = max((RECENT, "semantic", "preferences", "question"), key=shares.__getitem__)
-        shares[largest] += framing
+        largest = max(
+            (RECENT, "semantic", "preferences", "question"), key=lambda part: by_part.get(part, 0)
+        )
+        by_part[largest] += framing
         framing = 0
+    share = by_part.get
     return TokenCounts(
-        frame.tokenizer,
-        frame.budget,
-        system,
-        tools,
-        framing=framing,
-        reserve=frame.reserve,
-        **shares,
-    )
+        frame.tokenizer, frame.budget, system, tools, share("preferences", 0), share(RECENT, 0),
+        share("semantic", 0), share("question", 0), framing, frame.reserve,
+    )  # fmt: skip

@@ -33,6 +33,7 @@ class Limits:
     max_tokens: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Compressed:
     """Lines in time order, and what became of those left out, by place."""

@@ -31,39 +31,37 @@ def diversify(
     view: ChannelView,
     gathered: Gathered,
     ranked: Ranked,
-    order: list[int],
+    order: NDArray[np.intp],
     profile: Profile,
-) -> tuple[list[int], list[int]]:
+) -> tuple[NDArray[np.intp], list[int]]:
     """The order with references thinned out or rearranged, and the places that lost by it.
 
     A cut of the new order anywhere is what a smaller maximum gives.
     """
-    if profile.diversity == "none" or not np.count_nonzero(gathered.semantic):
+    if not np.count_nonzero(gathered.semantic):
         return order, []
     members = gathered.rounds.members
-    places = np.array(order, np.intp)
-    marks = gathered.semantic[places]
+    marks = gathered.semantic[order]
     if members:  # a tool round stays whole
-        marks &= [place not in members for place in order]
-    if not marks.any():
+        marks &= ~np.isin(order, list(members))
+    if not np.count_nonzero(marks):
         return order, []
     if profile.diversity == "collapse":
-        alike = _repeats(view, gathered, places, marks, profile.max_context)
-        gone = set(alike)
-        return [place for place in order if place not in gone] if gone else order, alike
-    references = np.flatnonzero(marks).tolist()
-    places = places[marks]
+        alike = _repeats(view, gathered, order, marks, profile.max_context)
+        stays = np.ones(len(order), np.bool_)
+        stays[: len(alike)] = ~alike
+        return order[stays], order[: len(alike)][alike].tolist()
+    references = np.flatnonzero(marks)
+    places = order[marks]
     rows = gathered.rows[places]
     sets = _shingles(view, rows)
     # What stands behind the last place keeps its order. (Rounds may be passed over, then any may move up.)
-    seen = None if members else sum(i < profile.max_context for i in references)
-    first = mmr_order(ranked.scores_at(places), set_similarity(sets), rows=rows, limit=seen)
-    by_mmr = np.concatenate([places[first], np.delete(places, first)]).tolist()
-    mixed = order.copy()
-    for i, place in zip(references, by_mmr, strict=True):
-        mixed[i] = place
     most = profile.max_context
-    return mixed, sorted(set(order[:most]) - set(mixed[:most]))
+    seen = None if members else int(references.searchsorted(most))
+    first = mmr_order(ranked.scores_at(places), set_similarity(sets), rows=rows, limit=seen)
+    mixed = order.copy()
+    mixed[references] = np.concatenate([places[first], np.delete(places, first)])
+    return mixed, np.setdiff1d(order[:most], mixed[:most]).tolist()
 
 
 def _repeats(
@@ -72,8 +70,8 @@ def _repeats(
     places: NDArray[np.intp],
     references: NDArray[np.bool_],
     maximum: int,
-) -> list[int]:
-    """The references, marked among the places in their order, that repeat a better ranked candidate."""
+) -> NDArray[np.bool_]:
+    """bool[k]: which of the first k places, in their order, are references that repeat a better ranked candidate."""
     if not gathered.rounds.members:  # rounds may be passed over
         # No more can move up than there are references: what stands behind needs no look.
         most = maximum + np.count_nonzero(references)
@@ -84,7 +82,7 @@ def _repeats(
         np.arange(len(rows), dtype=np.int32),
         authors=view.columns.author[rows],
     )
-    alike: list[int] = places[references & (leaders >= 0)].tolist()
+    alike: NDArray[np.bool_] = references & (leaders >= 0)
     return alike
 
 

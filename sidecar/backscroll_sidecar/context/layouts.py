@@ -60,13 +60,14 @@ class Parts:
 class Section:
     """A piece of the context: which part it is, its text, and the stored messages in it.
 
-    `turns` are the messages that show it, where they show nothing else; they name the stored ones then.
+    With messages the text is a title and the line of each, joined by line breaks. `is_turns`: each of them is a message
+    of its own, too, and the text stands in none.
     """
 
     part: str
     text: str
-    message_ids: tuple[str, ...] = ()
-    turns: Shown = NOTHING_SHOWN
+    shown: Shown = NOTHING_SHOWN
+    is_turns: bool = False
 
 
 class Messages(Sequence[NeutralMessage]):
@@ -115,7 +116,7 @@ class Messages(Sequence[NeutralMessage]):
     @overload
     def __getitem__(self, index: slice) -> tuple[NeutralMessage, ...]: ...
     def __getitem__(self, index: int | slice) -> NeutralMessage | tuple[NeutralMessage, ...]:
-        return self._made()[index]
+        return self.after[-1] if index == -1 and self.after else self._made()[index]
 
     def __iter__(self) -> Iterator[NeutralMessage]:
         return iter(self._made())
@@ -178,10 +179,8 @@ def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
         if not shown.written:
             continue
         text = "\n".join([title, *[one.line for one in shown.written]])
-        if has_turns and category is Category.RECENT:
-            sections.append(Section(part, text, turns=shown))
-        else:
-            sections.append(Section(part, text, tuple(map(_ID, shown.written))))
+        is_turns = has_turns and category is Category.RECENT
+        sections.append(Section(part, text, shown, is_turns))
     return tuple(sections)
 
 
@@ -196,8 +195,8 @@ def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
     del text
     recent, rest = NOTHING_SHOWN, []
     for section in sections:
-        if section.turns.written:
-            recent = section.turns
+        if section.is_turns:
+            recent = section.shown
         else:
             rest.append(section)
     question = NeutralMessage(Role.USER, parts.question, parts.question_name)
@@ -235,4 +234,4 @@ def _join(texts: Iterable[str]) -> str:
 
 
 def _ids(sections: Sequence[Section]) -> tuple[str, ...]:
-    return tuple(message_id for section in sections for message_id in section.message_ids)
+    return tuple([_ID(one) for section in sections for one in section.shown.written])

@@ -119,14 +119,14 @@ class Item(NamedTuple):
 class Items(Sequence[Item]):
     """The selected messages in time order, by column; each is put together when it is looked at.
 
-    `scores` is float64[n]; `names` tells the sources that a number of `sources` stands for; with `has_turns` those of
-    category RECENT stand alone.
+    `scores` is float64[n]; `names` tells the sources that a number of `sources`, uint32[n], stands for; with
+    `has_turns` those of category RECENT stand alone.
     """
 
     shown: Shown
     ranks: Sequence[int]
     scores: NDArray[np.float64]
-    sources: Sequence[int]
+    sources: Sequence[int] | NDArray[np.uint32]
     names: Mapping[int, tuple[str, ...]]
     categories: Sequence[Category]
     has_turns: bool = True
@@ -155,7 +155,7 @@ class Items(Sequence[Item]):
             written.turn.role,
             self.ranks[index],
             self.scores.item(index),
-            self.names[self.sources[index]],
+            self.names[int(self.sources[index])],
             category,
             written.turn_cost if is_turn else written.line_cost,
             written.said.truncated,

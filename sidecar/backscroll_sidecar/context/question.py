@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,15 +96,19 @@ class Question:
         return None if thread_id is not None or not view.all_live else self._own_rows()
 
     def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
-        """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread.
+        """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread. Read-only.
 
         A partial reply only when the question answers it, at whatever distance: then its fate is told (law 8).
         """
+        own_rows = self._own_rows()
         if thread_id is None:
-            out = np.ones(self.end, np.bool_)
+            every = _all_of(self.end.bit_length())[: self.end]
+            if view.all_live and not own_rows:
+                return every
+            out = every.copy()
         else:
             out = view.thread[: self.end] == view.thread_ids.get(thread_id, NO_ROW)
-        out[list(self._own_rows())] = False
+        out[list(own_rows)] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
             partial[[row for row in self._chain(view) if row < self.end]] = False
@@ -122,6 +127,14 @@ class Question:
             return []
         beyond = ancestors(view.columns.parent, self.parent_row, view.count)
         return [self.parent_row, *beyond.tolist()]
+
+
+@lru_cache(maxsize=4)
+def _all_of(bits: int) -> NDArray[np.bool_]:
+    """True for all numbers of so many bits: made once, read-only."""
+    out = np.ones(1 << bits, np.bool_)
+    out.flags.writeable = False
+    return out
 
 
 def resolve_question(
@@ -304,7 +317,7 @@ def _parents(
 
 def _newest_of(user: int, author: NDArray[np.int32]) -> int:
     """The user's last row, -1 without one: looked for in the last rows, then in ever more of those before."""
-    first, size = len(author), 2_048
+    first, size = len(author), 256
     while first > 0:
         last, first = first, max(0, first - size)
         (theirs,) = (author[first:last] == user).nonzero()

@@ -149,13 +149,18 @@ def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
     """
     best, order, scores, stages = found.order, found.order, found.scores, found.stages
     if rows is not found.rows and not np.array_equal(rows, found.rows):
-        best, order = _among(rows, found)
-        head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
         scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
-        scores[order], scores[first] = found.together[best], found.link[head]
-        stages[first] = LINK_STAGE
-        if found.parent >= 0:
-            stages[order[best == found.parent]] = CHAIN_STAGE
+        places = places_of(found.rows, rows)
+        order = places[best]
+        if np.count_nonzero(places >= 0) == len(places):
+            scores[places], stages[places] = found.scores, found.stages
+        else:
+            best, order = _among(places, found)
+            head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
+            scores[order], scores[first] = found.together[best], found.link[head]
+            stages[first] = LINK_STAGE
+            if found.parent >= 0:
+                stages[order[best == found.parent]] = CHAIN_STAGE
 
     def contributions() -> Contributions:
         head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
@@ -167,11 +172,8 @@ def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
     return Ranked(scores, contributions, SHARES, ONES, "softmax, logistic", order, stages)
 
 
-def _among(rows: NDArray[np.int32], found: Ranking) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The order of those of a ranking's candidates that are among other rows: their places there, and in these rows."""
-    places = places_of(found.rows, rows)
-    if (places >= 0).all():
-        return found.order, places[found.order]
+def _among(places: NDArray[np.intp], found: Ranking) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The order of those of a ranking's candidates that have places among other rows: their places there, and here."""
     (there,) = (places >= 0).nonzero()
     parent = _place(found.rows[there], found.rows.item(found.parent)) if found.parent >= 0 else -1
     best = reply_order(found.link_linear[there], found.tail_linear[there], parent, FIRST_LINKS)
@@ -185,12 +187,10 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
     Each candidate has the scores and shares of the list that gave it its place.
     """
     order = near.order if near.order is not None else top_order(near.scores, rows)
-    places = rows.searchsorted(memory.rows)
-    both = united(order.astype(np.int32), places.astype(np.int32), reach)
-    at_places = both.rows[~both.by_first]
-    of_memory = np.empty(len(rows), np.intp)
-    of_memory[places] = np.arange(len(places))
-    far = of_memory[at_places]
+    places = rows.searchsorted(memory.rows).astype(np.int32)
+    both = united(order.astype(np.int32), places, reach)
+    by_memory = ~both.by_first
+    at_places, far = both.rows[by_memory], both.places[by_memory]
     scores = near.scores.copy()
     scores[at_places] = link(memory.scores)[far]
     stages = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages.copy()

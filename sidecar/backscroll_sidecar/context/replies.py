@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from backscroll_scoring.link_columns import MAX_NAMED
 from backscroll_scoring.link_model import shipped
 from backscroll_scoring.links import (
+    NO_ROWS,
     NOBODY,
     LinkArrays,
     LinkQuestion,
@@ -192,7 +193,7 @@ def link_question(view: ChannelView, question: Question) -> LinkQuestion:
             named.append(user)
     return LinkQuestion(
         question.asked_at_ms, asker, int(question.message_type), flags_of(question.text), called, shortened,
-        np.array(named, np.int32), question.keyword_ids(view), question.token_count,
+        np.array(named, np.int32) if named else NO_ROWS, question.keyword_ids(view), question.token_count,
     )  # fmt: skip
 
 

@@ -112,14 +112,14 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
     """What was selected in the end; ranked anew where the budget left something out."""
     gathered, lines = picked.gathered, fitted.lines
     places = np.array(lines.places, np.intp)
-    bits = gathered.source_bits[places].tolist()
+    bits = gathered.source_bits[places]
     ranks = picked.selection.ranks() if fitted.dropped else None
     return Items(
         lines.shown,
         [ranks[place] for place in lines.places] if ranks else lines.ranks,
         picked.ranked.scores_at(places),
         bits,
-        {one: gathered.sources_in(one) for one in set(bits)},
+        {one: gathered.sources_in(one) for one in set(bits.tolist())},
         lines.categories,
         lines.has_turns,
     )

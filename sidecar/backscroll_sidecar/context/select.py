@@ -28,6 +28,7 @@ HEAD = 3
 
 
 Marks = NDArray[np.bool_]
+Places = NDArray[np.intp]
 Rejected = tuple[Marks | list[int] | Callable[[], Marks | None], Fate, str]
 
 
@@ -92,7 +93,8 @@ def select(
         hidden = _either(hidden, _hidden(view, question, rows))
     unseen = _either(recalled, hidden)
     below = _below(ranked, profile, unseen)
-    out = weak = _all_of_round(_but(below, floor, chain), rounds)
+    weak = _all_of_round(_but(below, floor, chain), rounds)
+    out = weak
     rejected: list[Rejected] = [(weak, Fate.THRESHOLD, Fate.THRESHOLD)]
     if unseen is not None:
         out = weak | unseen
@@ -110,7 +112,10 @@ def select(
     else:
         order, lifted = _by_model(out, ranked.order, chain)
     order = _thinned(view, gathered, ranked, order, profile, rejected)
+    chosen = order[: profile.max_context].tolist()
     members = rounds.members
+    if members:
+        chosen = _whole_rounds(order.tolist(), members, profile.max_context)
 
     def stage_of(place: int) -> str:
         if place in members and below[place]:
@@ -119,7 +124,7 @@ def select(
             return ranked.stage_of(place)
         return "floor" if chain is None or not chain[place] else "chain"
 
-    return Selection(_whole_rounds(order, members, profile.max_context), rejected, stage_of)
+    return Selection(chosen, rejected, stage_of)
 
 
 def _select_reaching(
@@ -156,25 +161,27 @@ def _select_reaching(
     all_seen = view.all_live and not membership_only
     out = None if all_seen else _either(*unseen(gathered.rows[places]))
     seen, scores = (places, scores) if out is None else (places[~out], scores[~out])
-    order: list[int] = seen[top_order(scores)].tolist()
+    best_first = scores.argsort(kind="stable")[::-1]  # of equal scores the later first
+    order: Places = seen[best_first].astype(np.intp)
     order = _thinned(view, gathered, ranked, order, profile, rejected)
-    return Selection(order[: profile.max_context], rejected, ranked.stage_of)
+    return Selection(order[: profile.max_context].tolist(), rejected, ranked.stage_of)
 
 
 def _thinned(
     view: ChannelView,
     gathered: Gathered,
     ranked: Ranked,
-    order: list[int],
+    order: Places,
     profile: Profile,
     rejected: list[Rejected],
-) -> list[int]:
+) -> Places:
     """The order without copies and, as far as the profile wants it, without what says nothing new."""
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, gathered, order)
         rejected.append((copies, Fate.DUPLICATE, Fate.DUPLICATE))
-    order, alike = diversify(view, gathered, ranked, order, profile)
-    rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY))
+    if profile.diversity != "none":
+        order, alike = diversify(view, gathered, ranked, order, profile)
+        rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY))
     return order
 
 
@@ -236,8 +243,6 @@ def _whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) ->
     A round that does not fit any more is passed over. So a smaller maximum is a prefix but for rounds: a larger one
     may begin with a round that did not fit before.
     """
-    if not members:
-        return order[:maximum]
     blocks: dict[int, list[int]] = {}
     for place in order:
         blocks.setdefault(members.get(place, place), []).append(place)
@@ -249,37 +254,36 @@ def _whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) ->
 
 
 def _order(
-    places: NDArray[np.intp],
+    places: Places,
     scores: NDArray[np.float64],
     kept_anyway: Marks | None,
     head: int,
-) -> tuple[list[int], set[int]]:
+) -> tuple[Places, set[int]]:
     """Best scores first; what floors and chain keep comes right after the first `head`, and is named."""
-    by_score: list[int] = places[top_order(scores[places])].tolist()
+    by_score = places[top_order(scores[places])]
     if kept_anyway is None:
         return by_score, set()
     return _lifted(by_score, kept_anyway, head)
 
 
-def _by_model(
-    out: Marks, model_order: NDArray[np.intp], chain: Marks | None
-) -> tuple[list[int], set[int]]:
+def _by_model(out: Marks, model_order: Places, chain: Marks | None) -> tuple[Places, set[int]]:
     """The model's order, the chain right after the likeliest links. The floor keeps its place: where lines are new is
     in the model, and two of twenty places cost .01 of the conversation (measured on irc_dev).
     """
-    order: list[int] = model_order[~out[model_order]].tolist()
+    taken = ~out
+    order = model_order[taken[model_order]]
     if len(model_order) < len(out):
-        others = ~out
-        others[model_order] = False
-        order += np.flatnonzero(others)[::-1].tolist()
+        taken[model_order] = False
+        order = np.append(order, np.flatnonzero(taken)[::-1])
     return (order, set()) if chain is None else _lifted(order, chain, FIRST_LINKS)
 
 
-def _lifted(order: list[int], marks: Marks, head: int) -> tuple[list[int], set[int]]:
+def _lifted(order: Places, marks: Marks, head: int) -> tuple[Places, set[int]]:
     """The order with the marked ones right behind the first `head`, and which of them moved there."""
     tail = order[head:]
-    lifted = [place for place in tail if marks[place]]
-    return order[:head] + lifted + [p for p in tail if not marks[p]], set(lifted)
+    moving = marks[tail]
+    lifted = tail[moving]
+    return np.concatenate((order[:head], lifted, tail[~moving])), set(lifted.tolist())
 
 
 def _floor(not_live: Marks | None, profile: Profile) -> slice | NDArray[np.intp] | None:
@@ -340,17 +344,16 @@ def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> M
 
 
 def _without_copies(
-    view: ChannelView, gathered: Gathered, order: list[int]
-) -> tuple[list[int], list[int]]:
+    view: ChannelView, gathered: Gathered, order: Places
+) -> tuple[Places, list[int]]:
     """Of equal texts by one author the best ranked stays; two tools may well answer the same."""
     rows, members = gathered.rows, gathered.rounds.members
     seen: set[tuple[int, str]] = set()
-    kept: list[int] = []
     copies: list[int] = []
-    for place in order:
-        row = int(rows[place])
-        mark = (int(view.columns.author[row]), view.texts[row].strip())
-        is_copy = mark in seen and place not in members
-        (copies if is_copy else kept).append(place)
+    for place in order.tolist():
+        row = rows.item(place)
+        mark = (view.columns.author.item(row), view.texts[row].strip())
+        if mark in seen and place not in members:
+            copies.append(place)
         seen.add(mark)
-    return kept, copies
+    return order[~np.isin(order, copies)] if copies else order, copies

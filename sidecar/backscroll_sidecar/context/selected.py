@@ -118,11 +118,6 @@ class Lines(Sequence[Line]):
         return map(self.__getitem__, range(len(self)))
 
     @property
-    def all_turns(self) -> bool:
-        """Whether every one stands alone."""
-        return self.has_turns and not self.has_references
-
-    @property
     def any_truncated(self) -> bool:
         """Whether the text of one was cut."""
         return True in map(_TRUNCATED, self.shown.written)

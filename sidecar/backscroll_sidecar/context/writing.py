@@ -158,7 +158,10 @@ class Shown(Sequence[Written]):
 
     def forms(self, form: str, make: Callable[[Written], bytes]) -> list[bytes]:
         """What `make` makes of each; it stays with the message under the name `form`."""
-        return [one.forms.get(form) or one.form(form, make) for one in self.written]
+        try:
+            return [one.forms[form] for one in self.written]
+        except KeyError:
+            return [one.form(form, make) for one in self.written]
 
     def where(self, marks: list[bool]) -> Shown:
         """Those that are marked."""
@@ -189,7 +192,7 @@ class Drafts:
     """Rows of a view to be written in one style. `found` has None for those not written in it before."""
 
     view: ChannelView
-    rows: list[int]
+    rows: NDArray[np.int32]
     pen: Pen
     style: LineStyle
     found: list[Written | None]
@@ -200,7 +203,7 @@ class Drafts:
             return 0.0
         texts = [
             self.view.texts[row]
-            for row, one in zip(self.rows, self.found, strict=True)
+            for row, one in zip(self.rows.tolist(), self.found, strict=True)
             if one is None
         ]
         return WRITE_US * len(texts) + WRITE_US_PER_CHAR * sum(map(len, texts))
@@ -215,7 +218,7 @@ class Drafts:
         return Shown(cast("list[Written]", found))
 
     def _write(self, at: int) -> Written:
-        view, own, row = self.view, self.pen.self_ids, self.rows[at]
+        view, own, row = self.view, self.pen.self_ids, self.rows.item(at)
         role, author_id = Role(int(view.role[row])), view.author_id(row)
         said = Said(
             message_id=view.message_ids[row],
@@ -236,24 +239,24 @@ class Drafts:
 
 def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen) -> Drafts:
     """What is there of ascending rows in this style."""
-    seqs, numbers = view.seq[rows].tolist(), rows.tolist()
+    seqs: list[int] = view.seq[rows].tolist()
     times, of = view.columns.time_ms, view.written.of
     if style.time is TimeStyle.RELATIVE:
         marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
         pairs = zip(seqs, marks, strict=True)
         found = [of(_sheet(pen, style, mark)).get(seq) for seq, mark in pairs]
-        return Drafts(view, numbers, pen, style, found)
+        return Drafts(view, rows, pen, style, found)
     dated = 0
     if style.time is TimeStyle.ISO_DATE:
-        dated = len(numbers)
-    elif style.time is None and numbers:
+        dated = len(seqs)
+    elif style.time is None and seqs:
         day_before_ms = style.asked_at_ms - MS_PER_DAY
-        if times.item(numbers[0]) < day_before_ms:
+        if times.item(rows.item(0)) < day_before_ms:
             dated = int(times[rows].searchsorted(day_before_ms))
     found = list(map(of((pen, "")).get, seqs[dated:]))
     if dated:
         found[:0] = map(of((pen, style.zone)).get, seqs[:dated])
-    return Drafts(view, numbers, pen, style, found)
+    return Drafts(view, rows, pen, style, found)
 
 
 def _sheet(pen: Pen, style: LineStyle, mark: str) -> Hashable:

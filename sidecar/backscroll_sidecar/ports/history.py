@@ -112,6 +112,12 @@ class HistoryReader(Protocol):
     async def channels(self, after: ChannelKey | None, limit: int) -> Sequence[ChannelKey]:
         """A page of all channels of all tenants, in order of (tenant, channel). For background work only."""
 
+    async def lately_kept(self, segment_format: str, limit: int) -> Sequence[ChannelKey]:
+        """Of the newest `limit` segments the channels of those of this format, newest first. For background work only.
+
+        A segment is written a while after messages came to a channel that is asked about: these were in use last.
+        """
+
     async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
         """The channels of a tenant in which this user is a member, or was seen writing, by name."""
 

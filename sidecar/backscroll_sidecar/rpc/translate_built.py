@@ -9,13 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from itertools import chain
-from operator import add
 from typing import Any
 
-import numpy as np
-
 from backscroll.v1 import context_pb2 as pb
+from backscroll_scoring import Tails, join_records
 from backscroll_sidecar.adapters import encoded
 from backscroll_sidecar.context.model import (
     BuiltContext,
@@ -23,7 +20,6 @@ from backscroll_sidecar.context.model import (
     Diagnostics,
     Explanation,
     Items,
-    TokenCounts,
 )
 from backscroll_sidecar.context.writing import Written
 from backscroll_sidecar.domain import Category, Event, NeutralMessage
@@ -39,7 +35,7 @@ from backscroll_sidecar.rpc.enums import (
     SPEAKER_STYLE_NUMBERS,
     TOKENIZER_NUMBERS,
 )
-from backscroll_sidecar.rpc.wire import FIXED64, LENGTH, VARINT, lengthed, numbers, tag, varint
+from backscroll_sidecar.rpc.wire import FIXED64, LENGTH, VARINT, lengthed, tag, varint
 
 _TRIGGER = tag(pb.BuildContextResponse, "trigger", LENGTH)
 _ITEMS = tag(pb.BuildContextResponse, "items", LENGTH)
@@ -62,7 +58,6 @@ _FORMAT = {
 }
 _BODY = tag(pb.Payload, "body", LENGTH)
 _TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
-_DIAGNOSTICS = tag(pb.BuildContextResponse, "diagnostics", LENGTH)
 _MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
 _RENDERED_ROLE = {
     role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
@@ -70,9 +65,7 @@ _RENDERED_ROLE = {
 }
 _CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
 _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
-_FLOAT64, _EIGHT_BYTES = np.dtype("<f8"), np.dtype("V8")
-_ranked = numbers(_RANK, _SCORE)
-_item_of = numbers(_ITEMS)
+_ITEM_KEYS = _ITEMS + _RANK + _SCORE
 
 
 def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) -> bytes:
@@ -91,10 +84,14 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     pieces.append(encode_items(built.items))
     pieces += encoded(built.messages, "rendered message", encode_message)
-    rest = _rest(built)
-    encode_us = (time.perf_counter_ns() - began_ns) // 1_000
-    stage_us = {"parse": parse_us, **built.diagnostics.stage_us, "encode": encode_us}
-    pieces += (rest, _diagnostics(built.diagnostics, stage_us, server_version))
+    rest = _seldom(built)
+    _tell_rest(built, rest)
+    _tell_diagnostics(built.diagnostics, rest.diagnostics)
+    rest.diagnostics.server_version = server_version
+    stage_us = rest.diagnostics.stage_microseconds
+    stage_us["parse"] = parse_us
+    stage_us["encode"] = (time.perf_counter_ns() - began_ns) // 1_000
+    pieces += (_settled_of(built), rest.SerializeToString())
     return b"".join(pieces)
 
 
@@ -103,15 +100,20 @@ def encode_items(items: Items) -> bytes:
 
     An item is its size, what is the same whatever was asked (kept with the message), then rank, score and sources.
     """
-    saids = _said(items)
-    why_of = {bits: _sources(names) for bits, names in items.names.items()}
-    rest_of = {bits: _FLOAT64.itemsize + len(why) for bits, why in why_of.items()}
-    ranks = list(map(_ranked, items.ranks))
-    sizes = map(add, map(len, saids), map(len, ranks))
-    heads = map(_item_of, map(add, sizes, map(rest_of.__getitem__, items.sources)))
-    scores = items.scores.astype(_FLOAT64, copy=False).view(_EIGHT_BYTES).tolist()
-    whys = map(why_of.__getitem__, items.sources)
-    return b"".join(chain.from_iterable(zip(heads, saids, ranks, scores, whys, strict=True)))
+    return join_records(
+        _ITEM_KEYS,
+        _said(items),
+        items.ranks,
+        items.scores,
+        items.sources,
+        _tails(tuple(items.names.items())),
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _tails(names: tuple[tuple[int, tuple[str, ...]], ...]) -> Tails:
+    """What items of these sources end with."""
+    return Tails.of([bits for bits, _ in names], [_sources(one) for _, one in names])
 
 
 def _said(items: Items) -> list[bytes]:
@@ -119,14 +121,16 @@ def _said(items: Items) -> list[bytes]:
     form, encode = ("item turn", _encode_turn) if items.has_turns else ("item line", _encode_line)
     if Category.SEMANTIC not in items.categories:
         return items.shown.forms(form, encode)
-    recent, other = Category.RECENT, "item reference"
-    pairs = zip(items.shown.written, items.categories, strict=True)
-    return [
-        one.forms.get(form) or one.form(form, encode)
-        if category is recent
-        else one.forms.get(other) or one.form(other, _encode_reference)
-        for one, category in pairs
+    recent = (form, encode)
+    ways = [
+        recent if one is Category.RECENT else ("item reference", _encode_reference)
+        for one in items.categories
     ]
+    written = items.shown.written
+    try:
+        return [one.forms[form] for one, (form, _) in zip(written, ways, strict=True)]
+    except KeyError:
+        return [one.form(*way) for one, way in zip(written, ways, strict=True)]
 
 
 def _encode_turn(written: Written) -> bytes:
@@ -142,16 +146,16 @@ def _encode_reference(written: Written) -> bytes:
 
 
 def _encode_said(written: Written, category: Category, token_count: int) -> bytes:
-    return b"".join(
-        (
-            lengthed(_MESSAGE, written.fragment),
-            _ROLE[written.turn.role],
-            _CATEGORY[category],
-            _TOKEN_COUNT,
-            varint(token_count),
-            _TRUNCATED if written.said.truncated else b"",
-        )
+    """The fields behind their size, so that `join_records` knows where they end."""
+    fields = (
+        lengthed(_MESSAGE, written.fragment),
+        _ROLE[written.turn.role],
+        _CATEGORY[category],
+        _TOKEN_COUNT,
+        varint(token_count),
+        _TRUNCATED if written.said.truncated else b"",
     )
+    return lengthed(b"", b"".join(fields))
 
 
 def encode_message(message: NeutralMessage) -> bytes:
@@ -182,10 +186,9 @@ def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
     return list(dict.fromkeys(numbers)), own
 
 
-def _rest(built: BuiltContext) -> bytes:
-    """Everything but diagnostics and the longer parts: items, messages, trigger, payloads, text."""
+def _settled_of(built: BuiltContext) -> bytes:
     question_type = built.question_type
-    settled = _settled(
+    return _settled(
         built.channel,
         built.channel_known,
         built.profile,
@@ -195,12 +198,6 @@ def _rest(built: BuiltContext) -> bytes:
         SPEAKER_STYLE_NUMBERS[built.speaker_style],
         LAYOUT_NUMBERS[built.layout],
     )
-    answer = _seldom(built)
-    answer.context_id = built.context_id
-    answer.asked_at_ms = built.asked_at_ms
-    answer.stable_prefix_tokens = built.stable_prefix_tokens
-    _count(built.tokens, answer.tokens)
-    return settled + answer.SerializeToString()
 
 
 @lru_cache(maxsize=1_024)
@@ -242,24 +239,23 @@ def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
     )
 
 
-def _count(tokens: TokenCounts, out: pb.TokenCounts) -> None:
-    """Field by field: half the price of a constructor with names."""
-    out.system, out.tools, out.preferences = tokens.system, tokens.tools, tokens.preferences
-    out.recent, out.semantic, out.question = tokens.recent, tokens.semantic, tokens.question
-    out.framing, out.reserve, out.total = tokens.framing, tokens.reserve, tokens.total
-    out.budget, out.tokenizer = tokens.budget, TOKENIZER_NUMBERS[tokens.tokenizer]
+def _tell_rest(built: BuiltContext, out: pb.BuildContextResponse) -> None:
+    """What every answer has of its own. Field by field: half the price of a constructor with names."""
+    out.context_id = built.context_id
+    out.asked_at_ms = built.asked_at_ms
+    out.stable_prefix_tokens = built.stable_prefix_tokens
+    tokens, count = built.tokens, out.tokens
+    count.system, count.tools, count.preferences = tokens.system, tokens.tools, tokens.preferences
+    count.recent, count.semantic, count.question = tokens.recent, tokens.semantic, tokens.question
+    count.framing, count.reserve, count.total = tokens.framing, tokens.reserve, tokens.total
+    count.budget, count.tokenizer = tokens.budget, TOKENIZER_NUMBERS[tokens.tokenizer]
 
 
-def _diagnostics(
-    diagnostics: Diagnostics, stage_us: Mapping[str, int], server_version: str
-) -> bytes:
-    out = pb.Diagnostics()
-    out.stage_microseconds.update(stage_us)
+def _tell_diagnostics(diagnostics: Diagnostics, out: pb.Diagnostics) -> None:
+    out.stage_microseconds.update(diagnostics.stage_us)
     out.cache_hit, out.exhaustive_search = diagnostics.cache_hit, diagnostics.exhaustive_search
     out.channel_generation = diagnostics.channel_generation
     out.candidate_count = diagnostics.candidate_count
-    out.server_version = server_version
-    return lengthed(_DIAGNOSTICS, out.SerializeToString())
 
 
 def _event(event: Event) -> pb.Event:

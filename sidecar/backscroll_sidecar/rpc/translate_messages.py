@@ -10,6 +10,8 @@ import struct
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+import numpy as np
+
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.domain import (
     Author,
@@ -195,16 +197,17 @@ def checked_embedding(embedding: pb.Embedding, field: str) -> Embedding:
     if not embedding.embedder_id:
         raise missing(f"{field}.embedder_id")
     check_id(embedding.embedder_id, f"{field}.embedder_id")
-    size = len(embedding.values)
+    size = len(values := embedding.values)
     if not size or size % 4:
         raise invalid(f"{field}.values", "is no sequence of 4-byte floats")
     if size > 4 * MAX_DIMENSIONS:
         raise invalid(f"{field}.values", f"has more than {MAX_DIMENSIONS} dimensions")
-    values = memoryview(embedding.values).cast("f")  # numbers are made of it where they are needed
-    # 0 for the zero vector; inf or NaN as soon as one value is.
-    if not 0 < math.hypot(*values) < math.inf:
+    wide = np.frombuffer(values, np.float32).astype(np.float64)
+    # 0 for the zero vector, inf or NaN as soon as one value is; no square is too large or too small for 64 bits.
+    if not 0 < wide.dot(wide) < math.inf:
         raise invalid(f"{field}.values", "is zero or not finite")
-    return Embedding(embedding.embedder_id, values)
+    # Numbers are made of it where they are needed.
+    return Embedding(embedding.embedder_id, memoryview(values).cast("f"))
 
 
 # --- to the wire -----------------------------------------------------------------------------------

@@ -13,14 +13,13 @@ VARINT, FIXED64, LENGTH = 0, 1, 2
 
 
 class _Numbers(dict[int, bytes]):
-    """Numbers as they are encoded, between two others: the first 2,048 at once, the rest when they come."""
+    """Numbers as they are encoded: the first 2,048 at once, the rest when they come."""
 
-    def __init__(self, before: bytes, after: bytes) -> None:
-        super().__init__((n, before + _encode(n) + after) for n in range(0x800))
-        self._before, self._after = before, after
+    def __init__(self) -> None:
+        super().__init__((n, _encode(n)) for n in range(0x800))
 
     def __missing__(self, value: int) -> bytes:
-        return self._before + _encode(value) + self._after
+        return _encode(value)
 
 
 def _encode(value: int) -> bytes:
@@ -32,12 +31,7 @@ def _encode(value: int) -> bytes:
     return bytes(out)
 
 
-def numbers(before: bytes = b"", after: bytes = b"") -> Callable[[int], bytes]:
-    """Encode numbers that are not negative: counts, ranks and sizes, always with the same bytes around them."""
-    return _Numbers(before, after).__getitem__
-
-
-varint = numbers()
+varint: Callable[[int], bytes] = _Numbers().__getitem__
 """Encode a number that is not negative."""
 
 

@@ -220,6 +220,11 @@ class MemoryReader:
         )
         return [ChannelKey(*here) for here in found[: max(limit, 0)]]
 
+    async def lately_kept(self, segment_format: str, limit: int) -> Sequence[ChannelKey]:
+        del segment_format, limit  # no segments are kept
+        self._check_open()
+        return []
+
     async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
         self._check_open()
         return sorted(

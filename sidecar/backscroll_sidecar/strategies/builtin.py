@@ -85,6 +85,8 @@ class GivenPreferences:
 
     def gather(self, query: StrategyQuery) -> StrategyResult:
         """The lines as given, blank ones left out."""
+        if not query.preferences:
+            return Empty()
         lines = tuple(line.strip() for line in query.preferences if line.strip())
         return Preferences(lines) if lines else Empty()
 

@@ -63,9 +63,8 @@ class LongAgo:
 
     def but(self, far: float, near: float) -> LongAgo:
         """The same where the best BM25 are these."""
-        return LongAgo(
-            far / 10, near / 10, self.signs, self.speaks_of, self.pause_ms, self.scattered
-        )
+        best = far / BM25_AS_ONE, near / BM25_AS_ONE
+        return LongAgo(*best, self.signs, self.speaks_of, self.pause_ms, self.scattered)
 
     @property
     def score(self) -> float:

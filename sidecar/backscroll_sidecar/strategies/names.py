@@ -47,23 +47,26 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
     """
     is_ascii = text.isascii()
     pattern = _ASCII_TOKEN if is_ascii else _TOKEN
-    tokens = "\n".join(pattern.findall(text)).casefold().split("\n")
+    words = pattern.findall(text)
+    tokens = "\n".join(words).casefold().split("\n")
     known = by_name_part.keys() & tokens
     known |= {token for token in tokens if not token.isalnum() and _stem(token) in by_name_part}
-    if known and text[1:].islower():
-        known -= STOP_WORDS
+    if not known.isdisjoint(STOP_WORDS):
+        capital = {token for word, token in zip(words, tokens, strict=False) if word[0].isupper()}
+        known = {token for token in known if token in capital or token not in STOP_WORDS}
     if not known and (is_ascii or by_name_part.lengths.keys().isdisjoint(text)):
         return Named(_NOBODY, text)  # most texts
     users: set[int] = set()
     kept: list[str] = []
-    end = 0
+    end = behind = 0
     speaks_of = False
     last = len(text.rstrip(_CLOSING))
-    for found, folded in zip(pattern.finditer(text), tokens, strict=False):
+    for word, folded in zip(words, tokens, strict=False):
+        at = text.index(word, behind)
+        behind = at + len(word)
         if folded not in known and folded.isascii():
             continue
-        at = found.start()
-        for start, stop, who in _spans(found.group(), at > 0, by_name_part):
+        for start, stop, who in _spans(word, at > 0, by_name_part):
             users |= who
             kept.append(text[end : at + start])
             begin, end = at + start, at + stop

@@ -16,7 +16,10 @@ import grpc
 from backscroll.v1 import context_pb2_grpc, error_pb2, history_pb2, history_pb2_grpc
 from tests.clients.python.fake_services import Context, History, Outcome, status_of
 
-__all__ = ["REASONS", "FakeServer", "status_of"]
+__all__ = ["REASONS", "THREAD_NAME", "FakeServer", "status_of"]
+
+THREAD_NAME = "fake-server"
+"""What the names of threads that answer begin with."""
 
 
 @dataclass
@@ -59,7 +62,7 @@ class FakeServer:
 
     def __enter__(self):
         self._server = grpc.server(
-            ThreadPoolExecutor(8),
+            ThreadPoolExecutor(8, thread_name_prefix=THREAD_NAME),
             options=(
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", 8 * 2**20),

@@ -66,7 +66,7 @@ class History(history_pb2_grpc.HistoryServiceServicer):
         context.add_callback(self.fake.ended.set)
         response = history_pb2.ImportMessagesResponse()
         for request in request_iterator:
-            self.fake.hold.wait(10)
+            self.fake.hold.wait(120)
             self.fake.arrive("ImportMessages", request, context)
             for message in request.messages:
                 result = self.fake.append(message.channel or request.channel, message)

@@ -195,7 +195,7 @@ def test_leaving_the_loop_ends_the_call(room):
         for stored in client.export_messages("room"):
             assert stored.sequence == 1
             break
-        assert room.ended.wait(5)
+        assert room.ended.wait(60)
 
 
 async def test_leaving_the_loop_ends_the_call_async(room):

@@ -160,7 +160,7 @@ def test_leaving_the_loop_ends_the_call(fake):
         for event in client.stream_chat("room", QUESTION):
             if isinstance(event, Delta):
                 break
-        assert fake.ended.wait(5)
+        assert fake.ended.wait(60)
 
 
 async def test_leaving_the_loop_ends_the_call_async(fake):

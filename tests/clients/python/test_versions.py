@@ -30,7 +30,6 @@ def test_the_base_is_grpc_and_protobuf():
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("which", ["oldest", "newest"])
 def test_the_base_install_works(tmp_path, which, record_property):
     home = tmp_path / which

@@ -194,7 +194,7 @@ class TestLoop:
             def analyze(self, message, roster, **options):
                 if message.id == "long":
                     started.set()
-                    assert release.wait(10)
+                    assert release.wait(120)
                 return analyzer.analyze(message, roster, **options)
 
         service.ingest._analyzer = Slow()
@@ -204,7 +204,7 @@ class TestLoop:
         assert await asyncio.to_thread(started.wait, 10)
         try:
             others = [message(f"n{i}") for i in range(40)]
-            await asyncio.wait_for(service.append(KEY, others), 5)
+            await asyncio.wait_for(service.append(KEY, others), 60)
         finally:
             release.set()
         assert outcomes(await waiting) == [STORED] * 41

@@ -127,3 +127,17 @@ class SegmentContract:
         await put(store, *(message(f"m{n}") for n in range(1, 10)), key=OTHER_ROOM)
         parts = (await store.load_channel(OTHER_ROOM, FORMAT)).parts
         assert not any(isinstance(part, Segment) for part in parts)
+
+    async def test_the_channels_of_the_newest_segments(self, store: HistoryStore) -> None:
+        """Law 2: newest first, each channel once, of one format only: what a start loads before anybody asks."""
+        await filled(store)
+        await put(store, *(message(f"m{n}") for n in range(1, 10)), key=OTHER_ROOM)
+        assert not await store.lately_kept(FORMAT, 9)
+        await store.apply([keep(segment(1, 4), key=OTHER_ROOM), keep(segment(1, 4), segment(5, 9))])
+        both = [ROOM, OTHER_ROOM] if self.keeps_segments else []
+        assert await store.lately_kept(FORMAT, 9) == both
+        assert await store.lately_kept(FORMAT, 2) == both[:1]
+        assert not await store.lately_kept(FORMAT, 0)
+        assert not await store.lately_kept("another", 9)
+        await store.apply([keep(segment(5, 9), key=OTHER_ROOM)])
+        assert await store.lately_kept(FORMAT, 9) == both[::-1]

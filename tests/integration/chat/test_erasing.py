@@ -35,7 +35,7 @@ async def meanwhile(bot: Bot, model: FakeModel, request, act: Act, go: asyncio.E
     """Ask, do something once the model is at work, let the model go on."""
     calls = len(model.calls)
     asking = asyncio.create_task(bot.ask(request))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while len(model.calls) == calls:  # noqa: ASYNC110 - nothing else tells
             await asyncio.sleep(0.005)
         while not await bot.stored():  # noqa: ASYNC110 - the question's commit runs beside

@@ -19,7 +19,7 @@ from tests.integration.chat.talk import ENOUGH_S, Bot, Heard, answers, talk, tal
 
 STOP = Finished(FinishReason.STOP)
 SLOW = Reply([step for n in range(40) for step in (said(f"{n} "), 0.002)] + [stopped(), HANG])
-GONE_S = 2.0
+GONE_S = 60.0
 """On a machine that does other things; the proof measures the 250 ms."""
 
 
@@ -158,8 +158,9 @@ async def test_leaving_before_the_first_delta_stores_no_reply() -> None:
         assert [text_of(row) for row in await bot.stored()] == ["hello?"]
 
 
-DEADLINES_MS = (1, 2, 3, 5, 8, 12, 20, 35, 50, 80, 120, 160, 200, 1_000)
-"""The last leaves a busy machine time to say DEADLINE."""
+DEADLINES_MS = (1, 2, 3, 5, 8, 12, 20, 35, 50, 80, 120, 160, 200)
+LONG_MS = (1_000, 3_000, 10_000)
+"""The first that leaves a busy machine time to say DEADLINE ends the test."""
 
 
 def check_ended_by_time(heard: Heard, timeout_ms: int) -> str:
@@ -175,18 +176,19 @@ def check_ended_by_time(heard: Heard, timeout_ms: int) -> str:
 )
 async def test_a_deadline_ends_the_stream_and_the_work(steps: list) -> None:
     """Law 8: 1 ms to 1 s end in DEADLINE or DEADLINE_EXCEEDED, never otherwise; nothing goes on after it."""
-    endings = []
     async with talk_to([Reply([step for step in steps if step != stopped()])]) as (bot, server):
         await bot.ask(turn("warm up"), timeout_s=0.5)
         before = task_count()
-        for timeout_ms in DEADLINES_MS:
+        for timeout_ms in (*DEADLINES_MS, *LONG_MS):
             heard = await bot.ask(turn(f"in {timeout_ms}"), timeout_s=timeout_ms / 1_000)
-            endings.append(check_ended_by_time(heard, timeout_ms))
+            ending = check_ended_by_time(heard, timeout_ms)
             if heard.refusal is None and heard.text:
                 assert heard.end.partial
+            if timeout_ms in LONG_MS and ending == "DEADLINE":
+                break
         await settled(bot, server, before)
         partial = [row for row in await bot.stored() if row.message.author.id == "bot"]
-    assert endings[-1] == "DEADLINE"  # sent before the caller's own
+    assert ending == "DEADLINE"  # sent before the caller's own
     assert all(row.partial for row in partial)
 
 
@@ -195,12 +197,14 @@ async def test_a_deadline_of_chat() -> None:
     async with talk_to([Reply([said("猫"), HANG])]) as (bot, server):
         await bot.ask(turn("warm up"), timeout_s=0.5)
         before = task_count()
-        for timeout_ms in DEADLINES_MS:
+        for timeout_ms in (*DEADLINES_MS, *LONG_MS):
             call = bot.stub.Chat(pb.ChatRequest(turn=turn()), timeout=timeout_ms / 1_000)
             code = await call.code()
             assert code in {grpc.StatusCode.OK, grpc.StatusCode.DEADLINE_EXCEEDED}
             answer = await call if code is grpc.StatusCode.OK else None
             assert answer is None or answer.end.reason == pb.END_REASON_DEADLINE
+            if timeout_ms in LONG_MS and answer is not None and answer.text:
+                break
         assert answer is not None
         assert (answer.text, answer.end.partial) == ("猫", True)
         await settled(bot, server, before)

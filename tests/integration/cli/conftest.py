@@ -36,7 +36,7 @@ class Process:
     def stop(self, number: int = signal.SIGTERM) -> int:
         if self.popen.poll() is None:
             self.popen.send_signal(number)
-        return self.popen.wait(30)
+        return self.popen.wait(120)
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Shell:
         self, *arguments: str, stdin: str = "", **environment: str
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, timeout=90,
+            [*COMMAND, *arguments], input=stdin, capture_output=True, text=True, timeout=500,
             cwd=self.directory, env=self.variables(environment), check=False,
         )  # fmt: skip
 

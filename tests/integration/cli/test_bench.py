@@ -1,8 +1,14 @@
 """backscroll bench: rows in the order of the table, as JSON; what cannot be measured is told before anything is."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 
 import pytest
+
+from tests.integration.cli.conftest import COMMAND
 
 ROW_KEYS = {"name", "value", "gate", "goal", "held", "reached"}
 
@@ -39,6 +45,52 @@ def test_one_command_measures_rows_beside_an_empty_call(shell):
     assert body["cores"] >= 1
     assert done.returncode == 1
     assert json.loads(done.stderr)["error"].startswith("balanced-1k: p50_ms is ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_its_servers_end_with_it_however_it_ends(shell, number):
+    """The server, R0 and what keeps the cores awake: none is left, whatever ended the bench."""
+    popen = subprocess.Popen(
+        [*COMMAND, "bench", "balanced-10k"], cwd=shell.directory,
+        env=shell.variables({"TMPDIR": str(shell.directory)}),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert _until(500, lambda: _is_filling(shell.directory)), "no message was stored"
+        children = {pid for pid, (parent, _) in _running().items() if parent == popen.pid}
+    finally:
+        popen.send_signal(number)
+        assert popen.wait(120) == -number
+    assert len(children) >= 2
+    ended = _until(120, lambda: not children & _running().keys())
+    for pid in children & _running().keys():
+        os.kill(pid, signal.SIGKILL)
+    assert ended
+
+
+def _is_filling(directory):
+    """Whether the bench's server is storing messages."""
+    return any(
+        path.stat().st_size > 2**20 for path in directory.glob("backscroll-bench-*/*.db-wal")
+    )
+
+
+def _running():
+    """Parent and command line of every process that has not ended, by id."""
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    fields = [line.split(None, 3) for line in listed.splitlines()]
+    return {int(one[0]): (int(one[1]), one[3]) for one in fields if not one[2].startswith("Z")}
+
+
+def _until(seconds, look):
+    """What `look` finds, or the last nothing."""
+    end = time.monotonic() + seconds
+    while not (found := look()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
 
 
 def test_json_is_what_was_promised_and_nothing_else(shell):

@@ -51,7 +51,7 @@ async def send(served: Served, method: Any, *requests: bytes) -> grpc.StatusCode
         await call
         return grpc.StatusCode.OK
     try:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(10):
             count = 0
             async for _ in call:
                 count += 1

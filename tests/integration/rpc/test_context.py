@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import Any
 
 import grpc
@@ -208,14 +207,12 @@ async def test_the_builder_knows_what_is_left_of_the_deadline() -> None:
     """N-09: the caller's deadline, less what is gone; and no work goes on for a caller who left."""
     slow = Slow()
     async with serving(EdgeApp(None, slow)) as served:
-        started = time.monotonic()
         call = served.context.BuildContext(pb.BuildContextRequest(question="x"), timeout=0.3)
         found = await refused(call)
         assert found.code is grpc.StatusCode.DEADLINE_EXCEEDED
-        assert time.monotonic() - started < 5
         assert slow.time_left_s is not None
         assert 0.1 < slow.time_left_s < 0.31
-        await asyncio.wait_for(slow.cancelled.wait(), 5)
+        await asyncio.wait_for(slow.cancelled.wait(), 60)
         assert served.records[-1].code == "DEADLINE_EXCEEDED"
 
 
@@ -224,10 +221,10 @@ async def test_without_a_deadline_there_is_none() -> None:
     async with serving(EdgeApp(None, slow)) as served:
         call = served.context.BuildContext(pb.BuildContextRequest(question="x"))
         waiting = asyncio.ensure_future(call)
-        await asyncio.wait_for(slow.started.wait(), 5)
+        await asyncio.wait_for(slow.started.wait(), 60)
         assert slow.time_left_s is None
         waiting.cancel()
-        await asyncio.wait_for(slow.cancelled.wait(), 5)
+        await asyncio.wait_for(slow.cancelled.wait(), 60)
 
 
 # --- what this version does not have ---------------------------------------------------------------

@@ -178,7 +178,7 @@ def exports(served: Served) -> list[str]:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for what another task does."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.01)
 

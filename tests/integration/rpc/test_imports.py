@@ -144,7 +144,7 @@ async def test_an_import_waits_for_the_store() -> None:
                 sent += 1
 
         call = asyncio.ensure_future(served.history.ImportMessages(requests()))
-        await asyncio.wait_for(history.taken.wait(), 5)
+        await asyncio.wait_for(history.taken.wait(), 60)
         before = -1
         while before != sent:  # until nothing moves any more
             before = sent

@@ -87,7 +87,7 @@ async def test_a_stop_says_so_and_lets_running_calls_end() -> None:
         watch = health_pb2_grpc.HealthStub(served.channel).Watch(health_pb2.HealthCheckRequest())
         assert (await watch.read()).status == SERVING
         call = asyncio.ensure_future(served.context.BuildContext(QUESTION))
-        await asyncio.wait_for(builder.started.wait(), 5)
+        await asyncio.wait_for(builder.started.wait(), 60)
         stopping = asyncio.ensure_future(served.running.stop(3))
         assert (await watch.read()).status == NOT_SERVING
         watch.cancel()
@@ -101,7 +101,7 @@ async def test_a_stop_says_so_and_lets_running_calls_end() -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await call
         assert refusal(caught.value).text == "it got its answer"
-        await asyncio.wait_for(stopping, 5)
+        await asyncio.wait_for(stopping, 60)
         await served.running.wait()
         await served.running.stop()
 
@@ -110,8 +110,8 @@ async def test_a_call_that_never_ends_is_broken_off_in_time() -> None:
     builder = Answers()
     async with serving(EdgeApp(None, builder)) as served:
         call = asyncio.ensure_future(served.context.BuildContext(QUESTION))
-        await asyncio.wait_for(builder.started.wait(), 5)
-        await asyncio.wait_for(served.running.stop(0.2), 3)
+        await asyncio.wait_for(builder.started.wait(), 60)
+        await asyncio.wait_for(served.running.stop(0.2), 60)
         assert (await refused(call)).code is grpc.StatusCode.UNAVAILABLE
 
 

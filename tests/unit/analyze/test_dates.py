@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.analyze import asks_how_many, asks_when, date_spans
+from backscroll_sidecar.analyze import asks_how_many, asks_when, date_spans, speaks_of_self
 
 ASKED_MS = 1_795_176_000_000  # Friday, 2026-11-20, noon
 FIRST_MS = 1_672_531_200_000  # 2023-01-01
@@ -91,3 +91,16 @@ def test_what_is_asked_for():
     assert asks_how_many("how many cats?")
     assert asks_how_many("有几只猫")
     assert not asks_how_many("which cat?")
+
+
+WORDS = "When what Which day year how long many ago I me we's may June, sept. augustus last lastly yesterday_ 3 2024"
+
+
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=6))
+def test_english_is_read_alike_in_ascii_and_beside_other_scripts(words):
+    """ASCII is read by other means than texts with any other character in them."""
+    text = " ".join(words)
+    beside = f"{text} ～"
+    assert spans(beside) == spans(text)
+    for says in (asks_when, asks_how_many, speaks_of_self):
+        assert says(beside.lower()) == says(text.lower())

@@ -152,6 +152,6 @@ def test_threads_agree():
 def test_a_long_hostile_text_takes_linear_time(unit):
     """64 KiB are analysed in milliseconds; a pattern that backtracks would take seconds."""
     text = unit * (65_536 // len(unit.encode()))
-    start = time.perf_counter()
+    start = time.process_time()
     keywords(text)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0

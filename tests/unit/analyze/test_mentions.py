@@ -174,6 +174,6 @@ def test_a_very_long_name_is_found_by_entities_only():
 @pytest.mark.parametrize("unit", ["@", "@小", "a:b, ", "n, \n", "\n:"])
 def test_a_flood_of_marks_takes_bounded_time(unit):
     roster = StaticRoster([*MEMBERS, Member("u-long", "n" * 200)])
-    start = time.perf_counter()
+    start = time.process_time()
     mention_ids(unit * (65_536 // len(unit.encode())), (), roster)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5

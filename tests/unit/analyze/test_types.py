@@ -167,9 +167,9 @@ def test_only_the_beginning_is_read():
 )
 def test_a_long_hostile_text_takes_bounded_time(unit):
     text = unit * (65_536 // len(unit.encode()))
-    start = time.perf_counter()
+    start = time.process_time()
     say(text)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.5
 
 
 SMALL_TALK = st.lists(

@@ -44,7 +44,7 @@ class Place:
         return channel is not None and missing_rows(channel.view(), len(channel)) == 0
 
     async def until_ready(self, key: ChannelKey) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not self.is_ready(key):  # noqa: ASYNC110 - no event tells
                 await asyncio.sleep(0.002)
 

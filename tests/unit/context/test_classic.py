@@ -234,10 +234,8 @@ def test_switches_change_classic():
 
 def test_the_timeout_changes_classic():
     """S5-25, S5-27: context_build_timeout_seconds cuts a slow source off."""
-    settings = Settings(
-        memory=MemorySettings(context_build_timeout_seconds=0.05)
-    ).context_settings()
-    built = Room(LINES, settings=settings, own=[Slow("window", 20)]).build_now("?", ANN, **ASK)
+    settings = Settings(memory=MemorySettings(context_build_timeout_seconds=2.0)).context_settings()
+    built = Room(LINES, settings=settings, own=[Slow("window", 2_000)]).build_now("?", ANN, **ASK)
     assert [(d.source, d.reason) for d in built.degradations] == [("window", "TIMEOUT")]
     assert ids(built) == ["parent"]
 

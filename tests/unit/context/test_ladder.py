@@ -126,11 +126,10 @@ def test_a_source_nobody_registered():
 
 async def test_a_slow_source_leaves_time_for_the_rest():
     """S5-25, N-09: a source that waits is cut off, named, and the others are ranked."""
-    room = Room(LINES, own=[Slow("mine", 30)], settings=ContextSettings(timeout_s=0.2))
+    room = Room(LINES, own=[Slow("mine", 3_000)], settings=ContextSettings(timeout_s=2.0))
     overrides = {"sources": ("mine", "recent"), "relevance_threshold": 0.0}
-    started = time.perf_counter()
-    built = await room.build(profile="classic", overrides=overrides)
-    assert time.perf_counter() - started < 2
+    async with asyncio.timeout(60):
+        built = await room.build(profile="classic", overrides=overrides)
     assert named(built) == [("gather", "mine", "TIMEOUT")]
     assert (built.rung, ids(built)) == (Rung.RANKED, LAST_20)
 

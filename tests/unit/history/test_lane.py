@@ -76,7 +76,7 @@ async def test_a_batch_that_ends_badly_leaves_the_lane(work, when):
     for task in doomed:
         task.cancel()
     await asyncio.wait(doomed)
-    await asyncio.wait_for(work.batch("after", 40), 1)
+    await asyncio.wait_for(work.batch("after", 40), 60)
 
 
 async def test_leaving_lets_the_next_one_in(work):

@@ -252,12 +252,12 @@ class TestOverload:
             assert store.ids[id] == 1
 
     async def test_the_line_itself_is_bounded(self, make, store):
-        writer = await make(max_queued_items=1, max_waiting=2, max_wait_s=5)
+        writer = await make(max_queued_items=1, max_waiting=2, max_wait_s=300)
         first = await blocked(store, writer)
         tasks = [asyncio.create_task(writer.submit(append_change(f"m{i}"))) for i in range(3)]
         await spin()
         with pytest.raises(Overloaded):
-            await asyncio.wait_for(writer.submit(append_change("one too many")), 1)
+            await asyncio.wait_for(writer.submit(append_change("one too many")), 60)
         store.open.set()
         await asyncio.gather(first, *tasks)
 

@@ -15,6 +15,7 @@ from backscroll_scoring import (
     ScoreParameters,
     ancestors,
     kernels,
+    kernels_fields,
     kernels_fusion,
     kernels_lexical,
     kernels_memory,
@@ -33,6 +34,7 @@ TWIN_TESTS = (
     "test_vector_twins.py",
     "test_lexical.py",
     "test_memory.py",
+    "test_fields.py",
     "test_fusion.py",
     "test_links.py",
     "test_strings.py",
@@ -41,6 +43,7 @@ KERNELS = [
     *(getattr(kernels, name) for name in kernels.__all__),
     *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
     *(kernels_lexical.bm25, kernels_lexical.best_bm25),
+    kernels_fields.join_records,
     *(kernels_fusion.take_turns, kernels_fusion.add_marked),
     *(kernels_memory.memory_scores, kernels_memory.mark_nearest),
     *(kernels_strings.find_string, kernels_strings.find_strings),
@@ -107,7 +110,7 @@ def test_without_the_compiler():
         cwd=Path(__file__).parent,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=850,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -206,6 +206,7 @@ def test_interleaving_by_hand():
     both = interleave(rows(1, 2, 3), rows(2, 9, 8, 7), turns(1, 2))
     assert both.rows.tolist() == [1, 2, 3, 9, 8, 7]
     assert both.by_first.tolist() == [True, False, True, False, False, False]
+    assert both.places.tolist() == [0, 0, 2, 1, 2, 3]
     assert interleave(rows(1, 2, 3), rows(9, 8), [False, False, True]).rows.tolist() == [
         9,
         8,
@@ -240,6 +241,7 @@ def test_interleaving_twins(first, second, pattern, limit):
     )
     assert fast.rows.tolist() == plain.rows.tolist()
     assert fast.by_first.tolist() == plain.by_first.tolist()
+    assert fast.places.tolist() == plain.places.tolist()
 
 
 ascending = st.sets(st.integers(0, 30), max_size=12).map(sorted)

@@ -74,7 +74,7 @@ def test_a_million_rows_take_linear_time(step):
     n = 1_000_000
     parent = np.arange(n, dtype=np.int32) + np.int32(step)
     parent[-1] = n - 2 if step < 0 else 0
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert not roots(parent).any()
     assert ancestors(parent, n - 1, 15).size == 15
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

@@ -18,6 +18,7 @@ from tests.contract.store.builders import append, edit, everything, message, rec
 
 WITHOUT_TENANT = {
     "COUNT_ROWS": "doctor counts the rows of whole tables, and returns nothing else",
+    "NEWEST_SEGMENTS": "a start loads the channels in use last, whosever they are; it reads a bounded number of rows",
 }
 WITHOUT_CHANNEL = {
     "PURGE_TURNS": "a turn whose time is over goes, whatever channel of the tenant it is of",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 
 import pytest
 
@@ -121,9 +120,8 @@ async def test_what_is_remembered_of_refusals_is_bounded(works: Works, monkeypat
 async def test_waiting_is_bounded_and_an_empty_channel_is_ready(works: Works) -> None:
     assert await works.backlog.wait(ChannelKey("default", "never heard of"), 5) == 0
     await works.apply(append(message("m1")))
-    started = time.monotonic()
-    assert await works.backlog.wait(ROOM, 0.05) == 1
-    assert time.monotonic() - started < 3
+    async with asyncio.timeout(60):
+        assert await works.backlog.wait(ROOM, 0.05) == 1
 
 
 async def test_what_comes_later_is_not_waited_for(works: Works) -> None:

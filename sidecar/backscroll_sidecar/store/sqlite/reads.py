@@ -235,6 +235,14 @@ def channels(
     return [ChannelKey(*row) for row in connection.execute(sql.CHANNELS, (*first, max(limit, 0)))]
 
 
+def lately_kept(
+    connection: sqlite3.Connection, segment_format: str, limit: int
+) -> list[ChannelKey]:
+    """Newest first, each once."""
+    rows = connection.execute(sql.NEWEST_SEGMENTS, (max(limit, 0), segment_format))
+    return list(dict.fromkeys(ChannelKey(*row) for row in rows))
+
+
 def channels_of_user(connection: sqlite3.Connection, tenant: str, user_id: str) -> list[str]:
     """By name."""
     return [channel for (channel,) in connection.execute(sql.CHANNELS_OF_USER, (tenant, user_id))]

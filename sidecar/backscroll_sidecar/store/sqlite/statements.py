@@ -264,6 +264,11 @@ SELECT rowid, first_seq, last_seq, row_count, revisions, recalled FROM segments
 WHERE tenant = ? AND channel = ? AND format = ? ORDER BY last_seq
 """
 
+NEWEST_SEGMENTS = """
+SELECT tenant, channel FROM segments
+WHERE rowid > (SELECT max(rowid) FROM segments) - ? AND format = ? ORDER BY rowid DESC
+"""
+
 EXPORT_PAGE = f"""
 SELECT {COLUMNS} FROM messages WHERE tenant = ? AND channel = ? AND seq > ? ORDER BY seq LIMIT ?
 """

@@ -195,5 +195,8 @@ class SqliteStore:
     async def channels(self, after: ChannelKey | None, limit: int) -> Sequence[ChannelKey]:
         return await self._reader.run(lambda c: reads.channels(c, after, limit))
 
+    async def lately_kept(self, segment_format: str, limit: int) -> Sequence[ChannelKey]:
+        return await self._reader.run(lambda c: reads.lately_kept(c, segment_format, limit))
+
     async def channels_of_user(self, tenant: str, user_id: str) -> Sequence[str]:
         return await self._reader.run(lambda c: reads.channels_of_user(c, tenant, user_id))
