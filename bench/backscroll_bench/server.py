@@ -1,4 +1,7 @@
-"""A server process for benches and proofs: started on a free port, killed or stopped by its own id."""
+"""A server process for benches and proofs: started on a free port, killed or stopped by its own id.
+
+It ends with the process that started it, however that ends.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class ServerProcess:
         extra: tuple[str, ...] = (),
     ) -> None:
         self._command = [
-            sys.executable, "-m", "backscroll_sidecar.cli", "serve", "--json",
+            sys.executable, "-m", "backscroll_sidecar.cli.tied", "serve", "--json",
             "--listen", "127.0.0.1:0", "--database", str(database), "--durability", durability,
             *(("--state-dir", str(state_dir)) if state_dir else ()), *extra,
         ]  # fmt: skip
@@ -53,7 +56,7 @@ class ServerProcess:
         environment = {"BACKSCROLL_LOG_LEVEL": "warning", **os.environ}
         environment.pop("BACKSCROLL_PROFILE", None)  # the selector's own variable, not a setting
         self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, text=True, env=environment
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -77,8 +80,9 @@ class ServerProcess:
         if self._process.poll() is None:
             self._process.send_signal(how)
         code = self._process.wait(timeout_s)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
         self._process = None
         return code
 

@@ -51,7 +51,8 @@ def test_both_count_the_same(data: str, tmp_path: Path) -> None:
 
 def by_referee(data: str, out: Path) -> dict[str, dict[str, float]]:
     """The referee's means of its selectors."""
-    environment = {**os.environ, "PYTHONPATH": f"{SHARED / 'referee'}:{ROOT}"}
+    path = [str(SHARED / "referee"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
     command = [
         sys.executable, "-m", "quality.evaluate", "--data", data, *SLICES[data],
         "--selector", *SELECTORS, "--out", str(out),

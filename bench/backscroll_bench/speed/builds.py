@@ -12,6 +12,7 @@ from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import (
     APPEND,
     BUILD,
+    COLD,
     Bench,
     Questions,
     Served,
@@ -24,7 +25,7 @@ from backscroll_bench.speed.reading import Reading, Readings, latencies, rates
 from backscroll_bench.speed.stats import Rounds, Wrong, percentile
 
 KINDS = {"balanced": "plain", "classic": "plain", "classic_full": "full_classic"}
-"""Which server answers for a profile: `classic_full` needs a source of the bench's."""
+"""Which server answers for a profile: `classic_full` needs a source of the bench's, which proposes to any profile."""
 STAGE_BUILDS = 200
 COLD_HISTORY = 10_000
 INGEST_RATE, INGEST_BATCH, INGEST_CHANNELS = 8_000, 50, 16
@@ -70,7 +71,7 @@ async def throughput(bench: Bench, profile: str, count: int, concurrency: int) -
 
 async def cold(bench: Bench) -> Readings:
     """The first build on a channel that a warm server has not in memory. Reading: first (ms)."""
-    flags, channel = bench.flags(f"{bench.new_name('cold')}.db"), "cold"
+    flags, channel = bench.flags(f"{bench.new_name('cold')}.db", settings=COLD), "cold"
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
             await bench.fill(Served(running, connection), channel, COLD_HISTORY)

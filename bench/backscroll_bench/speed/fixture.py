@@ -35,6 +35,8 @@ QUESTIONS = 8
 WARM_CALLS = 50
 LOAD_S, LOAD_LOOK_S = 300.0, 0.5
 """A million rows that no segment holds yet take over a minute to load."""
+COLD = "preload_seconds = 0\n"
+"""A line of settings: a server that is started over a history has none of it in memory until somebody asks."""
 
 
 class NoQuestion(Wrong):

@@ -11,10 +11,10 @@ from typing import Any
 
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed import chats
-from backscroll_bench.speed.fixture import BUILD, LOAD_S, Bench, channel_of
+from backscroll_bench.speed.fixture import BUILD, COLD, LOAD_S, Bench, channel_of
 from backscroll_bench.speed.load import Call, open_channel, unary
 from backscroll_bench.speed.meaning import settled
-from backscroll_bench.speed.rooms import copy_channel
+from backscroll_bench.speed.rooms import copy_channels
 from backscroll_bench.speed.starts import resident_bytes
 from backscroll_bench.speed.stats import Wrong
 
@@ -26,8 +26,8 @@ KIND = "full_classic"
 LEAST_MESSAGES, QUICK_MESSAGES = 100_000, 2_000
 """A short channel is loaded so often, under other names, that this many messages come in: memory grows in steps."""
 STARTS, QUICK_STARTS = 5, 1
-ROOM = "hot_channel_bytes = 8589934592\n"
-"""No channel goes while others are loaded."""
+SETTINGS = f"hot_channel_bytes = 8589934592\n{COLD}"
+"""No channel goes while others are loaded, and none is loaded that nobody asks for."""
 
 
 async def cold(bench: Bench, counts: Sequence[int]) -> list[Point]:
@@ -112,12 +112,12 @@ async def _database(bench: Bench, counts: Sequence[int]) -> tuple[list[str], dic
         for count in counts:
             copies = (QUICK_MESSAGES if bench.sizes.quick else LEAST_MESSAGES) // count
             more = [f"{channel_of(count)}-{n}" for n in range(copies)]
-            copy_channel(path, channel_of(count), more)
             names[count] = [channel_of(count), *more]
+        copy_channels(path, {first: more for first, *more in names.values()})
         return name, names
 
     name, names = await bench.once(("growth", *counts), copied)
-    return bench.flags(name, durability="normal", settings=ROOM), names
+    return bench.flags(name, durability="normal", settings=SETTINGS), names
 
 
 async def _load(call: Call, channel: str, count: int) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -17,9 +18,11 @@ from backscroll.v1 import context_pb2, message_pb2
 from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import (
     BUILD,
+    COLD,
     LOAD_LOOK_S,
     LOAD_S,
     Bench,
+    Questions,
     Served,
     elsewhere,
     near_questions,
@@ -39,47 +42,62 @@ VECTOR_HISTORY = 50_000
 
 
 async def start(bench: Bench) -> Readings:
-    """A server over an empty database, kernels compiled before.
+    """Servers over an empty database, kernels compiled before, and over what it holds then.
 
-    Readings: serving (s); first_build, at_once (x steady).
+    Readings: serving (s); first_build, rested, at_once (x steady).
 
-    Both are of channels that were filled since the start. The first build of the process comes `REST_S` after the last
+    `first_build` is the first of a process that was started over a history. The others are
+    of channels that were filled since the start: "rested", the first build of a process, comes `REST_S` after the last
     message, when the server has loaded the channel ahead of it. Who asks on the heels of the last message waits for the
     load and the links: "at_once", on another channel.
     """
     asked = await bench.questions("plain", "balanced", START_HISTORY)  # compiles what was not yet
     serving, steady_ms = [], []
-    taken_ms: dict[str, list[float]] = {"rested": [], "at_once": []}
-    stages: dict[str, list[dict[str, int]]] = {"rested": [], "at_once": []}
+    firsts = {name: _Firsts([], []) for name in ("rested", "at_once", "first_build")}
     for _ in range(QUICK_STARTS if bench.sizes.quick else STARTS):
+        flags = bench.flags(f"{bench.new_name('start')}.db")
         began = time.perf_counter()
-        with bench.start(bench.flags(f"{bench.new_name('start')}.db")) as running:
+        with bench.start(flags) as running:
             serving.append(time.perf_counter() - began)
             async with open_channel(running.address) as connection:
                 served, call = Served(running, connection), unary(connection, BUILD)
                 for name, rest_s in (("rested", REST_S), ("at_once", 0.0)):
                     await bench.fill(served, name, START_HISTORY)
                     await asyncio.sleep(rest_s)
-                    (request,) = elsewhere(asked, [name]).requests
-                    began = time.perf_counter()
-                    answer = await call(request)
-                    taken_ms[name].append((time.perf_counter() - began) * 1e3)
-                    stages[name].append(stages_of(answer))
+                    await firsts[name].take(call, asked, name)
                 same = elsewhere(asked, ["rested"] * len(asked.requests))
                 load = await closed_loop(call, same.requests, bench.sizes.calls)
                 steady_ms.append(load.p50_s * 1e3)
+        with bench.start(flags) as running:
+            async with open_channel(running.address) as connection:
+                await connection.channel_ready()  # as in the others, which have asked already
+                await firsts["first_build"].take(unary(connection, BUILD), asked, "rested")
     steady = median(steady_ms)
-    return {
-        "serving": Reading(median(serving), {"slowest_s": max(serving)}),
-        "first_build": _against(steady, taken_ms["rested"], stages["rested"]),
-        "at_once": _against(steady, taken_ms["at_once"], stages["at_once"]),
-    }
+    against = {name: one.against(steady) for name, one in firsts.items()}
+    return {"serving": Reading(median(serving), {"slowest_s": max(serving)}), **against}
 
 
-def _against(steady_ms: float, taken_ms: list[float], stages: list[dict[str, int]]) -> Reading:
-    details = {"first_ms": median(taken_ms), "steady_ms": steady_ms}
-    details |= {f"{name}_us": median(one[name] for one in stages) for name in stages[0]}
-    return Reading(median(taken_ms) / steady_ms, details)
+@dataclass(frozen=True, slots=True)
+class _Firsts:
+    """First builds: milliseconds and stages of each."""
+
+    taken_ms: list[float]
+    stages: list[dict[str, int]]
+
+    async def take(self, call: Call, asked: Questions, channel: str) -> None:
+        """One more, on this channel."""
+        (request,) = elsewhere(asked, [channel]).requests
+        began = time.perf_counter()
+        answer = await call(request)
+        self.taken_ms.append((time.perf_counter() - began) * 1e3)
+        self.stages.append(stages_of(answer))
+
+    def against(self, steady_ms: float) -> Reading:
+        """Their median over that of steady builds."""
+        details = {"first_ms": median(self.taken_ms), "steady_ms": steady_ms}
+        for name in self.stages[0]:
+            details[f"{name}_us"] = median(one[name] for one in self.stages)
+        return Reading(median(self.taken_ms) / steady_ms, details)
 
 
 async def memory(bench: Bench) -> Readings:
@@ -89,7 +107,7 @@ async def memory(bench: Bench) -> Readings:
         await near_questions(call, channel, "balanced", count)
 
     count = QUICK_HISTORY if bench.sizes.quick else LARGE_HISTORY
-    flags = bench.flags(f"{bench.new_name('memory')}.db", durability="normal")
+    flags = bench.flags(f"{bench.new_name('memory')}.db", durability="normal", settings=COLD)
     return await _growth(bench, flags, count, ask)
 
 
@@ -107,7 +125,7 @@ async def memory_with_vectors(bench: Bench) -> Readings:
 
     count = QUICK_HISTORY if bench.sizes.quick else VECTOR_HISTORY
     name = f"{bench.new_name('memory-vectors')}.db"
-    flags = bench.flags(name, durability="normal", embedder="local")
+    flags = bench.flags(name, durability="normal", embedder="local", settings=COLD)
     return await _growth(bench, flags, count, ask, _random_vector)
 
 

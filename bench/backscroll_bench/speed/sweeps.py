@@ -16,6 +16,7 @@ from statistics import median
 from backscroll_bench.awake import Awake
 from backscroll_bench.peers import NAMES
 from backscroll_bench.speed import growth, meaning, peers
+from backscroll_bench.speed.builds import KINDS
 from backscroll_bench.speed.echo import echo_server
 from backscroll_bench.speed.fixture import (
     BUILD,
@@ -35,8 +36,7 @@ from backscroll_bench.speed.stats import Absent
 CHANNEL_MESSAGES = 1_000
 ROUNDS, SECONDS = 3, 1.0
 """Of a point: a picture needs no more."""
-KIND, PROFILES = "full_classic", ("balanced", "classic_full")
-"""One server answers for both."""
+PROFILES = ("balanced", "classic_full")
 VECTOR_UP_TO = 100_000
 """Making the vectors of more takes longer than all the rest."""
 
@@ -95,11 +95,12 @@ async def _history(bench: Bench, reach: Reach) -> list[Point]:
     points = []
     for count in reach.history:
         for profile in PROFILES:
+            kind = KINDS[profile]
             try:
-                asked = await bench.questions(KIND, profile, count)
+                asked = await bench.questions(kind, profile, count)
             except NoQuestion:
                 continue
-            call = (await bench.served(KIND)).call(BUILD)
+            call = (await bench.served(kind)).call(BUILD)
             points.append(
                 {"profile": profile, "messages": count} | await _point(bench, call, asked)
             )
@@ -134,8 +135,9 @@ async def _concurrency(bench: Bench, reach: Reach) -> list[Point]:
     """One channel, more and more callers."""
     points = []
     for profile in PROFILES:
-        asked = await bench.questions(KIND, profile, reach.messages)
-        call = (await bench.served(KIND)).call(BUILD)
+        kind = KINDS[profile]
+        asked = await bench.questions(kind, profile, reach.messages)
+        call = (await bench.served(kind)).call(BUILD)
         for callers in reach.concurrency:
             point = await _point(bench, call, asked, callers)
             points.append({"profile": profile, "callers": callers} | point)

@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from backscroll_bench.speed import kernels
+from backscroll_bench.speed import kernels, rooms
 from backscroll_bench.speed.bare import insert_again
 from backscroll_bench.speed.echo import LARGEST_REPLY, echo_server, method
 from backscroll_bench.speed.load import open_channel, unary
@@ -51,6 +51,30 @@ def test_the_bare_table_gets_the_rows_of_the_channel(tmp_path):
         assert read.execute("SELECT * FROM messages").fetchall() == rows[7:]
         names = read.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
         assert ("by_text",) in names
+
+
+def test_a_copied_channel_has_the_rows_and_the_indexes_of_the_first(tmp_path):
+    database = tmp_path / "rooms.db"
+    with closing(sqlite3.connect(database)) as made:
+        for table in rooms.TABLES:
+            made.execute(
+                f"CREATE TABLE {table} (text TEXT, channel TEXT, PRIMARY KEY (channel, text))"
+            )
+            rows = [(f"{table} {n}", channel) for channel in ("room0", "other") for n in range(3)]
+            made.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
+        made.execute("CREATE UNIQUE INDEX by_text ON messages (text, channel) WHERE text <> ''")
+        made.commit()
+    rooms.copy_channels(database, {"room0": ["room1", "room2"], "other": []})
+    with closing(sqlite3.connect(database)) as read:
+        for table in rooms.TABLES:
+            for channel in ("room0", "room1", "room2", "other"):
+                found = read.execute(f"SELECT text FROM {table} WHERE channel = ?", (channel,))
+                assert sorted(found) == [(f"{table} {n}",) for n in range(3)]
+        plan = read.execute(
+            "EXPLAIN QUERY PLAN SELECT 1 FROM messages INDEXED BY by_text WHERE text = 'a' AND text <> ''"
+        )
+        assert "by_text" in plan.fetchone()[3]
+        assert read.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 async def test_the_echo_answers_with_as_many_bytes_as_asked_for():
