@@ -421,6 +421,17 @@ def _outside(rows: Int32, run: bool, n: int) -> bool:
 
 
 @helper
+def _has_linked(parents: Int32, first: int, answered: int, chain: Int32) -> bool:
+    """Does one of these consecutive rows answer what the question answers, or stand in its chain?"""
+    found, sought = np.int32(0), np.int32(answered)
+    for j in range(parents.shape[0]):
+        found |= np.int32(parents[j] == sought)
+    for step in range(chain.shape[0]):
+        found |= np.int32(first <= chain[step] < first + parents.shape[0])
+    return found != 0
+
+
+@helper
 def _add_for_mentions(
     offsets: Int64, ids: Int32, first: int, user: int, most: np.float32, bounds: Float32
 ) -> bool:
@@ -547,6 +558,12 @@ def may_reach(
         own = _single(by_asker) if near else nothing
         if need > by_chain + own + by_mention:
             continue
+        if (
+            run
+            and need > own + by_mention
+            and not _has_linked(its_parent, first, query_parent, chain[:length])
+        ):
+            continue  # mostly: so only numbers, times and parents are read
         for j in range(m):
             bounds[j] = nothing
         if need <= 0.0:  # near rows: each by its own time, e**-x <= 1 / (1 + x)
