@@ -6,7 +6,7 @@ import quicktok
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backscroll_sidecar.analyze import count_lines, token_counter
+from backscroll_sidecar.analyze import count_and_with_break, count_lines, token_counter
 from backscroll_sidecar.domain import TokenizerName
 from tests.property.chats import plain_texts, texts
 
@@ -37,6 +37,20 @@ def test_known_lines_change_no_count(lines, others, name):
     text = "\n".join([*others[:3], *lines, *others[3:]])
     known = {line: counter.count(line + "\n") for line in lines}
     assert count_lines(counter, text, known) == counter.count(text)
+
+
+@settings(max_examples=1_000)
+@given(
+    wild | plain_texts,
+    st.sampled_from(["", "a", "Z", "0", "12", "'s", "猫", "。", "é", ".", " "]),
+    st.sampled_from(TokenizerName),
+)
+@example("", "", TokenizerName.O200K)
+def test_a_line_break_behind_a_word_is_a_token(text, end, name):
+    """S3-21: what is not counted again with a line break behind it counts the same."""
+    counter, text = token_counter(name), text + end
+    both = counter.count(text), counter.count(text + "\n")
+    assert count_and_with_break(counter, text) == both
 
 
 def test_known_lines_are_not_counted_again():

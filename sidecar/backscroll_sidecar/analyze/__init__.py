@@ -19,6 +19,7 @@ from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
 from backscroll_sidecar.analyze.stopwords import is_stop_word
 from backscroll_sidecar.analyze.tokens import (
     TokenCounter,
+    count_and_with_break,
     count_lines,
     repeated_tokens,
     token_counter,
@@ -39,6 +40,7 @@ __all__ = [
     "asks_when",
     "classify",
     "clean_text",
+    "count_and_with_break",
     "count_lines",
     "date_spans",
     "has_nul",

@@ -27,6 +27,7 @@ o200k_base splits a text into words before anything else. Only two of its rules 
 ``[^\\s\\p{L}\\p{N}]+[\\r\\n/]*``; neither goes on behind such a place, and no rule looks back: the counts of the
 pieces add up to that of the whole.
 """
+_ENDS_IN_A_WORD = re.compile(r"[A-Za-z0-9\u4e00-\u9fff]\Z").match
 SHORT_CHARS = 1_024
 """Counts of longer texts are remembered for the last few only: a system text or tools may take 256 KiB."""
 
@@ -109,6 +110,18 @@ def count_lines(counter: TokenCounter, text: str, known: Mapping[str, int]) -> i
     return sum([known.get(line) or counter.count(line + "\n") for line in lines]) + counter.count(
         last
     )
+
+
+def count_and_with_break(counter: TokenCounter, text: str) -> tuple[int, int]:
+    r"""Tokens of a text, and of the text with a line break behind it.
+
+    Behind an ASCII letter or digit, or a Chinese character, one count tells both: the rules that take a line break
+    (`_SEAM`) go on from none of these, so that the break is a word, and a token, of its own.
+    """
+    count = counter.count(text)
+    if counter.name is TokenizerName.O200K and _ENDS_IN_A_WORD(text, max(0, len(text) - 1)):
+        return count, count + 1
+    return count, counter.count(text + "\n")
 
 
 def repeated_tokens(text: str, name: TokenizerName) -> int:

@@ -175,9 +175,14 @@ def relative(age_ms: int) -> str:
     return "just now"
 
 
+def line_prefix(said: Said, style: SpeakerStyle, mark: str = "") -> str:
+    """What a line has before its text: time and speaker."""
+    return f"{mark}{speaker(said, style)}: "
+
+
 def render_line(said: Said, style: SpeakerStyle, mark: str = "") -> str:
     """The line of the text form: time, speaker, text."""
-    return f"{mark}{speaker(said, style)}: {indent(said.whole)}"
+    return line_prefix(said, style, mark) + indent(said.whole)
 
 
 def parse_lines(block: str) -> list[ParsedLine]:

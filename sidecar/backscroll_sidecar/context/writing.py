@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.adapters import safe_name
-from backscroll_sidecar.analyze import repeated_tokens, token_counter
+from backscroll_sidecar.analyze import count_and_with_break, repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.lines import (
     MS_PER_DAY,
     LineStyle,
     Said,
+    indent,
+    line_prefix,
     outside,
-    render_line,
-    speaker,
     time_mark,
 )
 from backscroll_sidecar.domain import (
@@ -38,8 +38,11 @@ NAME_TOKENS = 1
 WRITTEN_BYTES, WRITTEN_BYTES_PER_CHAR = 1_200, 12
 """Rough bytes of a written message once it is encoded, too: its objects, and a character in six texts (measured on
 the shipped chats: 1,900 a message)."""
-WRITE_US, WRITE_US_PER_CHAR = 25.0, 0.15
+WRITE_US, WRITE_US_PER_CHAR = 15.0, 0.15
 """Rough microseconds to write a message, measured there on a busy core."""
+
+_ROLES = {int(one): one for one in Role}
+_KINDS = {int(one): one for one in AuthorKind}
 
 
 class Pen(NamedTuple):
@@ -55,26 +58,24 @@ class Pen(NamedTuple):
 
     def write(self, said: Said, mark: str = "", fragment: bytes = b"") -> Written:
         """The message in both forms, counted."""
-        counter = token_counter(self.tokenizer)
-        is_bare, line = outside(said, self.speaker), render_line(said, self.speaker, mark)
-        turn = NeutralMessage(
-            said.rendered_role,
-            mark + said.whole if is_bare else line,
-            "" if said.is_own or said.role is Role.SYSTEM else said.author_name or said.author_id,
-            (said.message_id,),
-        )
-        text_cost = self._text_cost(said)
-        prefix = f"{mark}{speaker(said, self.speaker)}: "
-        line_cost = text_cost + said.whole.count("\n") + repeated_tokens(prefix, self.tokenizer)
-        bare_cost = text_cost + repeated_tokens(mark, self.tokenizer)
-        turn_cost = (bare_cost if is_bare else line_cost) + MESSAGE_TOKENS
-        turn_tokens = counter.count(turn.content) + MESSAGE_TOKENS
+        counter, whole = token_counter(self.tokenizer), said.whole
+        prefix, text_cost = line_prefix(said, self.speaker, mark), self._text_cost(said)
+        line = prefix + indent(whole)
+        line_cost = text_cost + whole.count("\n") + repeated_tokens(prefix, self.tokenizer)
+        if outside(said, self.speaker):
+            content, turn_cost = mark + whole, text_cost + repeated_tokens(mark, self.tokenizer)
+            turn_tokens, line_tokens = counter.count(content), counter.count(line + "\n")
+        else:
+            content, turn_cost = line, line_cost
+            turn_tokens, line_tokens = count_and_with_break(counter, line)
+        name = "" if said.is_own or said.role is Role.SYSTEM else said.author_name or said.author_id
+        turn = NeutralMessage(said.rendered_role, content, name, (said.message_id,))
+        turn_tokens += MESSAGE_TOKENS
         if self.with_names:
-            turn_tokens += name_tokens(turn.name, self.tokenizer)
-        line_tokens = counter.count(line + "\n")
+            turn_tokens += name_tokens(name, self.tokenizer)
         return Written(
-            said, self, mark, fragment, turn, turn_cost, turn_tokens, line, line_tokens, line_cost
-        )
+            said, self, mark, fragment, turn, turn_cost + MESSAGE_TOKENS, turn_tokens, line, line_tokens, line_cost
+        )  # fmt: skip
 
     def _text_cost(self, said: Said) -> int:
         """An upper bound for the text and the name: the count stored with the message, where it is still its own.
@@ -219,21 +220,21 @@ class Drafts:
 
     def _write(self, at: int) -> Written:
         view, own, row = self.view, self.pen.self_ids, self.rows.item(at)
-        role, author_id = Role(int(view.role[row])), view.author_id(row)
+        role, author_id = _ROLES[view.role.item(row)], view.author_id(row)
         said = Said(
-            message_id=view.message_ids[row],
-            role=role,
-            is_own=role is Role.ASSISTANT and (not own or author_id in own),
-            author_id=author_id,
-            author_name=view.author_name(row),
-            kind=AuthorKind(int(view.kind[row])),
-            text=view.texts[row],
-            sent_at_ms=int(view.columns.time_ms[row]),
-            token_count=int(view.token_count[row]),
+            view.message_ids[row],
+            role,
+            role is Role.ASSISTANT and (not own or author_id in own),
+            author_id,
+            view.author_name(row),
+            _KINDS[view.kind.item(row)],
+            view.texts[row],
+            view.columns.time_ms.item(row),
+            token_count=view.token_count.item(row),
         )
         mark = time_mark(said.sent_at_ms, self.style)
         made = self.pen.write(said, mark, view.fragments[row])
-        view.written.keep(_sheet(self.pen, self.style, mark), int(view.seq[row]), made, made.nbytes)
+        view.written.keep(_sheet(self.pen, self.style, mark), view.seq.item(row), made, made.nbytes)
         return made
 
 
