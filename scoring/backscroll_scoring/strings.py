@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from secrets import randbits
 from types import ModuleType
 
 import numpy as np
@@ -145,7 +146,7 @@ class StringTable:
         self._ends = np.zeros(_MIN_STRINGS + 1, np.int32)
         self._slots = np.full(_MIN_SLOTS, EMPTY, np.int32)
         self._used = np.zeros(1, np.int64)
-        self._seed = int(np.random.default_rng().integers(1 << 32))
+        self._seed = randbits(32)
 
     def __len__(self) -> int:
         return self._used.item(0)

@@ -228,8 +228,7 @@ class HotChannel:
 
     def _numbered(self, batch: Batch) -> dict[str, NDArray[Any]]:
         """A batch's columns in the channel's numbers; its bodies are kept."""
-        authors = np.array([self._author_number(who) for who in batch.authors], np.int32)
-        users = np.array([self.people.index[user] for user, _ in batch.authors], np.int32)
+        authors, users = self._author_numbers_of(batch.authors)
         threads = np.array([self._thread_number(thread) for thread in batch.threads], np.int32)
         is_first = not len(self._ids)
         numbers = self._ids.add(batch.ids, distinct=True)
@@ -360,16 +359,21 @@ class HotChannel:
         self._replies = self._replies.before(row)
         self._decoded = {}
 
-    def _author_number(self, who: AuthorAs) -> int:
-        """Who wrote under which name: unlike `people` it never changes with a later name."""
-        number = self._author_numbers.get(who)
-        if number is None:
-            user_id, name = who
-            self.people.note_author_as(user_id, name)
-            number = self._author_numbers[who] = len(self._authors)
-            self._authors.append(who)
-            self._names.append((name or user_id).strip().casefold())
-        return number
+    def _author_numbers_of(
+        self, authors: Sequence[AuthorAs]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Who wrote under which name, which unlike `people` never changes with a later name; and which user that is."""
+        numbers, people = self._author_numbers, self.people
+        for who in authors:
+            if who not in numbers:
+                numbers[who] = len(numbers)
+                user_id, name = who
+                people.note_author_as(user_id, name)
+                self._authors.append(who)
+                self._names.append((name or user_id).strip().casefold())
+        index = people.index
+        users = np.array([index[user_id] for user_id, _ in authors], np.int32)
+        return np.array([numbers[who] for who in authors], np.int32), users
 
     def _thread_number(self, thread_id: str) -> int:
         return self._thread_ids.setdefault(thread_id, len(self._thread_ids))

@@ -218,7 +218,6 @@ class ContextBuilder:
         hot = self._provider.hot_view(request.key) if request.key.channel else None
         if hot is not None:
             return Opened(hot, known=True, cache_hit=True)
-        empty = self._provider.empty_view(request.key)
         try:
             view = await deadline.bound(self._load(request, route))
         except Exception as error:  # a provider may be anybody's code (law 5)
@@ -226,8 +225,10 @@ class ContextBuilder:
                 raise StoreUnavailable("the history cannot be read now") from error
             reason = _reason(error)
             log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
-            return Opened(empty, True, False, (Degradation("gather", reason, "history"),))
-        return Opened(view or empty, known=view is not None, cache_hit=False)
+            lost = (Degradation("gather", reason, "history"),)
+            return Opened(self._provider.empty_view(request.key), True, False, lost)
+        known = view is not None
+        return Opened(view or self._provider.empty_view(request.key), known, cache_hit=False)
 
     async def _resolve(self, request: BuildRequest, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
