@@ -110,7 +110,8 @@ class ChatHistory:
         # The round may be tried again after a partial one: each has an id of its own, the whole reply has the turn's.
         name = f"partial:{uuid.uuid4().hex[:12]}" if is_partial else "reply"
         message_id = f"{turn.id}:{name}"
-        reply = self._line(turn, message_id, (TextPart(text),), is_partial=is_partial)
+        now_ms = self._clock.now_ms()
+        reply = _line(turn, message_id, (TextPart(text),), now_ms, is_partial=is_partial)
         await self._append(turn, [reply])
         return message_id
 
@@ -163,7 +164,7 @@ class ChatHistory:
     def _round(self, turn: Turn, results: Sequence[ToolResultPart]) -> list[Message]:
         said = (TextPart(turn.reply_text),) if turn.reply_text else ()
         most = min(MAX_TEXT_BYTES, MAX_BATCH_BYTES // (len(results) + 1) - 2 * MAX_ID_BYTES)
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.now_ms()  # of all: a result never stands before its call
         answers = [
             Message(
                 turn.result_id(place),
@@ -177,7 +178,7 @@ class ChatHistory:
             for place, one in enumerate(results)
         ]
         asked = cut_calls((*said, *turn.calls), most)
-        return [self._line(turn, turn.calls_id, asked), *answers]
+        return [_line(turn, turn.calls_id, asked, now_ms), *answers]
 
     async def _append(self, turn: Turn, rows: Sequence[Message]) -> None:
         results = await self._history.append(turn.key, rows, turn=TurnMark(turn.since))
@@ -216,20 +217,6 @@ class ChatHistory:
     def losses_seen(self) -> int:
         """Where a turn that reads from now on stands among its channel's erasures (`TurnMark.since`)."""
         return self._writer.losses_seen
-
-    def _line(
-        self, turn: Turn, message_id: str, parts: Sequence[Part], *, is_partial: bool = False
-    ) -> Message:
-        return Message(
-            message_id,
-            turn.key.channel,
-            Author(turn.self_id, kind=AuthorKind.BOT),
-            tuple(parts),
-            self._clock.now_ms(),
-            Role.ASSISTANT,
-            reply=Reply(turn.question_message_id) if turn.question_message_id else None,
-            is_partial=is_partial,
-        )
 
 
 def cut_result(part: ToolResultPart, most: int) -> ToolResultPart:
@@ -279,3 +266,19 @@ def _not_kept(result: AppendResult) -> BackscrollError:
     if result.outcome is AppendOutcome.GONE:
         return Gone("the message was recalled or erased")
     return Conflict("the message's id is taken")
+
+
+def _line(
+    turn: Turn, message_id: str, parts: Sequence[Part], at_ms: int, *, is_partial: bool = False
+) -> Message:
+    """What the bot said in a turn."""
+    return Message(
+        message_id,
+        turn.key.channel,
+        Author(turn.self_id, kind=AuthorKind.BOT),
+        tuple(parts),
+        at_ms,
+        Role.ASSISTANT,
+        reply=Reply(turn.question_message_id) if turn.question_message_id else None,
+        is_partial=is_partial,
+    )

@@ -29,6 +29,7 @@ from backscroll_sidecar.rpc.translate_chat import chat_request
 from backscroll_sidecar.server import start_server
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped
 from tests.integration.chat.talk import Bot, Heard, answers, talk, talk_to, text_of, turn
+from tests.kit.chats import NOON_MS, StillClock
 
 STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 BROKEN = failed(ModelFault.CONNECTION)
@@ -211,6 +212,21 @@ async def test_many_words_before_a_call_are_cut_for_the_history() -> None:
         row = (await bot.stored())[1].message
     assert row.parts[0].text.text.endswith("猫… [cut]")
     assert row.parts[1].tool_call.name == "weather"
+
+
+async def test_a_result_stands_behind_its_call() -> None:
+    """Law 2: calls and results of a round are of one time, whatever the clock does between them."""
+    clock = StillClock()
+    now_ms = iter(range(NOON_MS + 1_000, NOON_MS, -1))  # set back all the while
+    clock.now_ms = lambda: next(now_ms)
+    model = FakeModel([call("c1"), call("c2"), CALLS], ["sunny", STOP])
+    async with talk(model, clock=clock) as bot:
+        turn_id = (await bot.ask(turn(tools=True))).end.turn_id
+        await bot.ask(answers(turn_id, c1="sun", c2="wind"))
+        asked, *results = [row for row in await bot.stored() if ":" in row.message.id][-4:-1]
+    assert [part.WhichOneof("content") for part in asked.message.parts] == ["tool_call"] * 2
+    assert [one.message.parts[0].tool_result.text for one in results] == ["sun", "wind"]
+    assert len({one.message.sent_at_ms for one in (asked, *results)}) == 1
 
 
 async def test_a_round_that_cannot_be_stored_is_told() -> None:
