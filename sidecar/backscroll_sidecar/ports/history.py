@@ -14,7 +14,10 @@ from backscroll_sidecar.ports.vectors import IndexRecord, StoredVector, Unembedd
 
 @dataclass(frozen=True, slots=True)
 class ChannelInfo:
-    """Where a channel stands (P-26). `unembedded_count` is the backlog of the semantic source."""
+    """Where a channel stands (P-26). `unembedded_count` is the backlog of the semantic source.
+
+    `newest_sent_at_ms` is the time its newest message is ranked by: never later than it came.
+    """
 
     key: ChannelKey
     newest_message_id: str

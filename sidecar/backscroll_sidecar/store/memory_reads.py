@@ -143,7 +143,7 @@ class MemoryReader:
         return ChannelInfo(
             key,
             newest[0].message.id if newest else "",
-            newest[0].message.sent_at_ms if newest else 0,
+            newest[0].rank_time_ms if newest else 0,
             len(live),
             channel.last_seq,
         )

@@ -97,6 +97,14 @@ class TestReads:
         results = await service.append(KEY, missing)
         assert [one.outcome for one in results] == [STORED] * 4
 
+    async def test_a_clock_that_is_fast_hides_nothing(self, service):
+        """P-26: a message from the future is as new as the moment it came, so what is said until then is not missed."""
+        await service.append(
+            KEY, [message("m1", sent_at_ms=NOW_MS + 600_000), message("m2", sent_at_ms=0)]
+        )
+        info = await service.channel_info(KEY)
+        assert (info.newest_message_id, info.newest_sent_at_ms) == ("m2", NOW_MS)
+
     async def test_latest_of_a_user_across_channels(self, service):
         """S1-03."""
         for i in range(4):

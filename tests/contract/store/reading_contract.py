@@ -123,7 +123,7 @@ class ReadingContract:
         assert await store.channel_info(ROOM) is None
         await ranked(store, 5, 9, 7)
         await store.apply([recall("m2")])
-        assert await store.channel_info(ROOM) == ChannelInfo(ROOM, "m1", NOON_MS, 2, 3)
+        assert await store.channel_info(ROOM) == ChannelInfo(ROOM, "m1", NOON_MS + 9, 2, 3)
         await store.apply([recall("m1")])
         info = await store.channel_info(ROOM)
         assert info is not None

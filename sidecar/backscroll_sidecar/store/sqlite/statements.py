@@ -326,7 +326,7 @@ CHANNEL_INFO = f"""
 SELECT last_seq,
     (SELECT count(*) FROM messages INDEXED BY messages_by_time
      WHERE tenant = :tenant AND channel = :channel AND state = 0),
-    (SELECT json_array(id, sent_at_ms) FROM messages WHERE tenant = :tenant AND channel = :channel AND state = 0
+    (SELECT json_array(id, rank_time_ms) FROM messages WHERE tenant = :tenant AND channel = :channel AND state = 0
      ORDER BY {_NEWEST} LIMIT 1)
 FROM channels WHERE tenant = :tenant AND channel = :channel
 """
