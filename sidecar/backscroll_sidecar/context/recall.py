@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import MAX_QUERY_TERMS, among_nearest
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.gate import Reach, decisive_score, reach, settled
 from backscroll_sidecar.context.question import INLINE_US, Question, text_us
@@ -44,6 +46,10 @@ RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.013, 0.05
 """The same of ranking the whole history."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
+
+_CALL = re.compile(r"[@\uff20](\S+)\s+(?=\S)")
+"""A call at the beginning of a question. That of the bot says nothing of what is asked, and stands in the last lines,
+since all who ask begin with it: they would seem to be what is meant."""
 
 
 @runtime_checkable
@@ -97,7 +103,7 @@ def _look_up(
     query: StrategyQuery, question: Question, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, asked = query.view, _asked(query.view, question)
+    view, asked = query.view, _asked(query.view, question, query.self_ids)
     named = named_in(asked.text, view.people.by_name_part)
     most = most_long_ago(view, asked, named, query.eligible)
     far = settled(starts_new, most)
@@ -156,16 +162,35 @@ def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.
     return rank_memory(view, seek(view, _asked(view, question), eligible), rows=rows)
 
 
-def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
+def _asked(view: ChannelView, question: Question, self_ids: tuple[str, ...] = ()) -> MemoryQuestion:
     asker = question.asker
+    read = ends_of(question.text, QUESTION_CHARS)
+    text, calls_bot = _without_call(read, view.people, self_ids)
     return MemoryQuestion(
-        ends_of(question.text, QUESTION_CHARS),
+        text,
         question.asked_at_ms,
         asker.id if asker else "",
         asker.name if asker else "",
-        question.keywords,
-        question.numbers(view),
+        question.keywords if text is read else None,
+        question.numbers(view) if text is read else None,
+        calls_bot=calls_bot or not set(self_ids).isdisjoint(question.mentioned),
     )
+
+
+def _without_call(text: str, people: People, self_ids: tuple[str, ...]) -> tuple[str, bool]:
+    """The text without the call of the bot it begins with, and whether it begins with one.
+
+    Who is called and neither known nor a bot of the request is taken for the bot: it need not have said anything yet. A
+    call longer than what follows stays: where no spaces are written the question may stand in it.
+    """
+    call = _CALL.match(text)
+    if call is None:
+        return text, False
+    user, known = people.user_for_name(call[1]), call[1].casefold() in people.by_name_part
+    if user not in self_ids and (user is not None or known):
+        return text, False
+    rest = text[call.end() :]
+    return rest if len(rest) >= call.end() else text, True
 
 
 async def recall(

@@ -52,6 +52,8 @@ class LongAgo:
         From the last line to the question; -1 when there is no line before it. Not part of the score.
     scattered : bool
         Lines are few and far between: the last `SITTING_ROWS` have a pause among them. Not part of the score.
+    calls_bot : bool
+        It calls the bot by name. Not part of the score.
     """
 
     far: float
@@ -60,11 +62,13 @@ class LongAgo:
     speaks_of: bool
     pause_ms: int
     scattered: bool = False
+    calls_bot: bool = False
 
     def but(self, far: float, near: float) -> LongAgo:
         """The same where the best BM25 are these."""
         best = far / BM25_AS_ONE, near / BM25_AS_ONE
-        return LongAgo(*best, self.signs, self.speaks_of, self.pause_ms, self.scattered)
+        said = self.signs, self.speaks_of
+        return LongAgo(*best, *said, self.pause_ms, self.scattered, self.calls_bot)
 
     @property
     def score(self) -> float:
@@ -99,7 +103,7 @@ def most_long_ago(
     for one, later in pairwise(times_ms):
         scattered |= later - one >= PAUSE_MS
     signs = recall_signs(question.text.lower())
-    return LongAgo(1.0, 0.0, signs, named.speaks_of, pause_ms, scattered)
+    return LongAgo(1.0, 0.0, signs, named.speaks_of, pause_ms, scattered, question.calls_bot)
 
 
 def long_ago(most: LongAgo, sought: Sought, score: float = -math.inf) -> LongAgo:

@@ -59,6 +59,7 @@ class MemoryQuestion:
     text : trimmed.
     asker_id, asker_name : empty when unknown.
     keywords, numbers : those of the text, where somebody has cut them out already, and theirs in the channel.
+    calls_bot : whether it called the bot by name.
     """
 
     text: str
@@ -67,6 +68,7 @@ class MemoryQuestion:
     asker_name: str = ""
     keywords: tuple[str, ...] | None = None
     numbers: Sequence[int] | None = None
+    calls_bot: bool = False
 
 
 @dataclass(eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from backscroll_sidecar.analyze import recall_signs
 from backscroll_sidecar.context.gate import (
     SOUNDS_LONG_AGO,
+    SOUNDS_WHEN_CALLED,
     Reach,
     decisive_score,
     reach,
@@ -48,6 +51,16 @@ def sounds(
 def test_four_signs(starts_new: float, sign: LongAgo, expected: Reach):
     """No sign alone gives the history most places but the model's."""
     assert reach(starts_new, sign) is expected
+
+
+def test_who_calls_the_bot_is_sooner_believed_to_ask_about_long_ago():
+    """N-03: in the middle of a talk; after a pause the same holds for all."""
+    sign = LongAgo(0.6, 0.0, recall_signs("printer"), speaks_of=False, pause_ms=5_000)
+    assert SOUNDS_WHEN_CALLED <= sign.score < SOUNDS_LONG_AGO
+    assert reach(0.1, sign) is Reach.NEAR
+    assert reach(0.1, replace(sign, calls_bot=True)) is Reach.TURNS
+    late = replace(sign, pause_ms=PAUSE_MS)
+    assert decisive_score(late) == decisive_score(replace(late, calls_bot=True))
 
 
 @given(

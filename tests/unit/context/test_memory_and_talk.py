@@ -75,6 +75,31 @@ def test_a_line_of_long_ago_wins_a_place_by_its_words(question: str, found: str)
     assert item.category is Category.SEMANTIC  # shown as a reference, apart from the talk
 
 
+CALLS = [
+    say(f"c{n}", (ANN, CAT)[n % 2], f"@Helper {text}", (10 - n) * SECOND_MS)
+    for n, text in enumerate(("hello", "good morning", "猫", "can you hear me", "thank you"))
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("@Helper is the printer in room four repaired", True),
+        ("@Helper 我家的猫叫什么名字", True),
+        ("@助手我家的猫叫什么名字 小黑吗", True),  # the question stands in what could be a call
+        (
+            "@Ann is the printer in room four repaired",
+            False,
+        ),  # people ask each other about the talk
+    ],
+)
+def test_a_call_of_the_bot_is_no_word_of_the_question(question: str, found: bool):
+    """N-03: the last lines call it, too, and are not what is meant; what is asked may lie months back."""
+    room = Room([*PAST, *NOISE, *TALK, *CALLS])
+    shown = ids(room.build_now(question, BEN, profile="balanced", self_ids=("bot",)))
+    assert ("p3" in shown or "p2" in shown) == found
+
+
 def test_every_candidate_is_accounted_for():
     """N-04, law 7: of both rankings in one list: shares sum to the score's linear part, and each has a fate."""
     built = Room([*PAST, *NOISE]).build_now(
