@@ -27,6 +27,7 @@ from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.meaning import MeaningSearch, Scope
 from backscroll_sidecar.history.rosters import Rosters
+from backscroll_sidecar.history.scrubbing import Scrubber
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
@@ -182,6 +183,11 @@ async def _assemble(
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
+    if isinstance(store, SqliteStore):
+        scrubber = Scrubber(store)
+        await scrubber.start()
+        stack.push_async_callback(scrubber.close)
+        publishers.add(scrubber)
     if not settings.in_memory:
         packer = Packer(channels, writer.submit)
         await packer.start()

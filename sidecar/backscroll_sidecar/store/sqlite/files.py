@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from typing import Literal
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite import migrate, statements
 from backscroll_sidecar.store.sqlite.connection import transaction
+
+log = logging.getLogger(__name__)
 
 APPLICATION_ID = int.from_bytes(b"BkSc", "big")
 OLDEST_SQLITE = (3, 37, 0)
@@ -26,6 +29,8 @@ _CACHE_KIB = 32 * 1024
 _CHECKPOINT_PAGES = 4_000
 """16 MiB of log between checkpoints: a page changed by many groups is copied back once."""
 _LOG_KEPT_BYTES = 64 * 1024 * 1024
+SCRUB_BYTES = 256 * 1024 * 1024
+"""A larger database is not rewritten while it serves: writes would wait for more than some two seconds."""
 _PREPARED_STATEMENTS = 512
 """Those that insert rows come in one for each number of rows."""
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
@@ -136,9 +141,19 @@ def checkpoint(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
+def mark_of(path: Path) -> Path:
+    """The file that says that rows were erased and the database not yet rewritten."""
+    return path.with_name(path.name + "-erased")
+
+
 def scrub(connection: sqlite3.Connection) -> None:
-    """Rewrite the file without what was deleted."""
-    connection.execute("VACUUM")
+    """Rewrite the file without what was deleted, unless that would hold up writes for too long."""
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    if pages * page_bytes <= SCRUB_BYTES:
+        connection.execute("VACUUM")
+    else:
+        log.warning("the database is too large to be rewritten: VACUUM it when nobody writes")
     checkpoint(connection)
 
 

@@ -79,7 +79,7 @@ class SqliteStore:
         reader = OwnedConnection("backscroll-store-reader", partial(files.connect_reader, path))
         store = cls(path, lock, writer, reader)
         try:
-            await writer.run(lambda _: None)
+            await writer.run(files.checkpoint)  # a crash may have left a long log
             await reader.run(lambda _: make_room())
         except BaseException:
             await store.close()
@@ -112,9 +112,28 @@ class SqliteStore:
             is_short=few and len(changes) <= SHORT_GROUP,
         )
 
+    @property
+    def needs_scrub(self) -> bool:
+        """Whether rows were erased since the last `scrub`; a mark beside the database outlives a crash."""
+        return files.mark_of(self._path).exists()
+
+    def note_erasure(self) -> None:
+        """Set that mark."""
+        files.mark_of(self._path).touch(0o600)
+
+    async def empty_log(self) -> None:
+        """Write the log into the database and empty it."""
+        await self._writer.run(files.checkpoint)
+
     async def scrub(self) -> None:
-        """Rewrite the file without what was erased or recalled: no byte stays (N-10). Holds up writes for a while."""
+        """Rewrite the file without what was erased or recalled: no byte stays (N-10). Holds up writes for a while.
+
+        Of a file larger than `files.SCRUB_BYTES` the log alone is emptied: the deleted rows are overwritten, but pages
+        that were split may keep copies until `VACUUM`.
+        """
+        mark = files.mark_of(self._path)
         await self._writer.run(files.scrub)
+        mark.unlink(missing_ok=True)
 
     async def stats(self) -> StoreStats:
         """What `doctor` shows: versions, modes as read back, sizes, counts."""
