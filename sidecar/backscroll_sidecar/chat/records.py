@@ -98,7 +98,7 @@ class ChatHistory:
         )
 
     async def save_reply(self, turn: Turn, text: str, *, is_partial: bool) -> str:
-        """Store the reply once and return its id.
+        """Store the reply once, what a row can hold of it, and return its id.
 
         Raises
         ------
@@ -110,8 +110,11 @@ class ChatHistory:
         # The round may be tried again after a partial one: each has an id of its own, the whole reply has the turn's.
         name = f"partial:{uuid.uuid4().hex[:12]}" if is_partial else "reply"
         message_id = f"{turn.id}:{name}"
+        said = TextPart(
+            text if len(text.encode()) <= MAX_TEXT_BYTES else _cut(text, MAX_TEXT_BYTES)
+        )
         now_ms = self._clock.now_ms()
-        reply = _line(turn, message_id, (TextPart(text),), now_ms, is_partial=is_partial)
+        reply = _line(turn, message_id, (said,), now_ms, is_partial=is_partial)
         await self._append(turn, [reply])
         return message_id
 

@@ -91,6 +91,8 @@ class Storing:
     ) -> Finish:
         if saving:
             await asyncio.wait(saving)  # the reply stands behind what it answers
+            if turn.iteration == 1 and any(isinstance(one.exception(), Conflict) for one in saving):
+                turn = replace(turn, question_message_id="")  # of another question
         finish = Finish()
         if ending.reason is EndReason.TOOL_CALLS:
             asked = replace(turn, calls=tuple(reply.calls), reply_text=reply.text)

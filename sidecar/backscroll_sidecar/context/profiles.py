@@ -148,7 +148,7 @@ def plain(profile: Profile, message_count: int) -> Profile:
         profile, sources=("recent", "preferences"), parameters=None, threshold=0.0,
         max_context=message_count, recent_limit=message_count, recent_floor=0, keep_chain=False,
         collapse_duplicates=False, diversity="none", replies=False, fusion=None, references=(),
-        memory_sources=(),
+        memory_sources=(), by_memory=False,
     )  # fmt: skip
 
 

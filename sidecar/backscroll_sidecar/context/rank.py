@@ -98,7 +98,7 @@ def rank(
         memory = rank_rows_by_memory(view, question, rows)
         return Ranked(
             link(memory.scores),
-            lambda: (memory.shares, memory.scores),
+            lambda: (memory.shares, memory.shares.sum(axis=1)),
             memory.factors,
             memory.weights,
             "logistic",

@@ -8,7 +8,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.domain import ERROR_PREFIX
+from backscroll_sidecar.chat.records import CUT_MARK
+from backscroll_sidecar.domain import ERROR_PREFIX, MAX_TEXT_BYTES
 from tests.contract.models.sse_server import Reply, said, stopped
 from tests.integration.chat.causes import FILTER_BYTES, LENGTH_BYTES, ROWS, SECRET, Row
 from tests.integration.chat.talk import ROOM, Bot, Heard, talk, text_of, turn
@@ -119,10 +120,10 @@ async def test_a_refusal_says_what_the_vendor_disliked(
     assert SECRET not in f"{log}{heard.events}"
 
 
-async def test_an_answer_larger_than_a_message_is_heard_and_said_not_to_be_stored(
+async def test_an_answer_larger_than_a_message_is_heard_whole_and_stored_cut(
     httpserver: HTTPServer,
 ) -> None:
-    """Law 5: what the history cannot take costs the history only."""
+    """S2-19, law 5: what the history cannot take costs the history only, and is marked there."""
     piece = "猫" * 4_000
     replies = [Reply([*[said(piece)] * 7, stopped()])]
     async with (
@@ -130,8 +131,11 @@ async def test_an_answer_larger_than_a_message_is_heard_and_said_not_to_be_store
         talk(model_base_url=model.url) as bot,
     ):
         heard = await bot.ask(turn())
-        (question,) = await bot.stored()
-    assert (heard.text, heard.reason) == (piece * 7, "COMPLETE")
-    assert [one.reason for one in heard.errors] == ["TOO_LARGE"]
-    assert heard.end.reply_message_id == ""
+        question, reply = await bot.stored()
+    assert (heard.text, heard.reason, heard.errors) == (piece * 7, "COMPLETE", [])
+    assert heard.end.reply_message_id == reply.message.id
     assert text_of(question) == "hello?"
+    kept = text_of(reply).removesuffix(CUT_MARK)
+    assert kept != text_of(reply)
+    assert heard.text.startswith(kept)
+    assert MAX_TEXT_BYTES - 3 < len(text_of(reply).encode()) <= MAX_TEXT_BYTES

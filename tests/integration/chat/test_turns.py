@@ -136,6 +136,7 @@ async def test_the_id_of_another_message_is_a_conflict() -> None:
     assert (heard.text, heard.reason) == ("six", "COMPLETE")
     assert [one.reason for one in heard.errors] == ["CONFLICT"]
     assert [text_of(row) for row in rows if row.message.id == "m1"] == ["we meet at six"]
+    assert not rows[-1].message.HasField("reply")  # m1 is not what it answers
 
 
 async def test_the_same_words_again_are_another_question() -> None:

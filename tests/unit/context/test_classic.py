@@ -8,7 +8,7 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Reply, Rung
 from backscroll_sidecar.settings import MemorySettings, Settings
 from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
-from tests.kit.rooms import Room, Slow, fates, ids, payload
+from tests.kit.rooms import Room, Slow, fates, ids, ids_by_rank, payload
 
 
 def sources(built) -> dict[str, tuple[str, ...]]:
@@ -113,8 +113,9 @@ def test_switch_off():
     settings = Settings(memory=MemorySettings(enable_intelligent_memory=False)).context_settings()
     lines = [say(f"m{n:02}", BEN, f"x {n}", HOUR_MS - n) for n in range(30)]
     for profile in settings.profiles:
-        built = Room(lines, settings=settings).build_now(profile=profile)
+        built = Room(lines, settings=settings).build_now("x 21?", profile=profile)
         assert ids(built) == [f"m{n}" for n in range(20, 30)]
+        assert ids_by_rank(built)[0] == "m29"
         assert built.rung is Rung.RANKED
 
 
