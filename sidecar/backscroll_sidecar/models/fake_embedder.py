@@ -74,6 +74,8 @@ class FakeEmbedder:
         self.started = True
 
     async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+        if not texts:
+            return np.empty((0, self.dims), np.float32)
         self.calls.append(EmbedCall(tuple(texts), is_query))
         if self.delay_s:
             await asyncio.sleep(self.delay_s)

@@ -99,6 +99,8 @@ class Backlog:
     async def wait(self, key: ChannelKey, timeout_s: float) -> int:
         """Wait until everything stored before the call has a vector; return how many rows have none yet.
 
+        An embedder that is being loaded is waited for as well: questions cannot be embedded before.
+
         Raises `StoreUnavailable`.
         """
         info = await self._reader.channel_info(key)
@@ -106,6 +108,8 @@ class Backlog:
         left = last_seq
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
+                with contextlib.suppress(ModelError):
+                    await self._embedder.embed([])
                 while True:
                     moved = self._moved
                     left = await self.count(key, last_seq)

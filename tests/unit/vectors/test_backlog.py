@@ -63,6 +63,28 @@ async def test_what_was_there_and_what_comes(works: Works) -> None:
     assert works.backlog.embedded == 72
 
 
+async def test_it_is_not_ready_while_questions_cannot_be_embedded() -> None:
+    """S2-22: after a restart the vectors are there before the model that makes those of questions."""
+
+    class Loading(FakeEmbedder):
+        loaded = asyncio.Event()
+
+        async def embed(self, texts, *, is_query=False):
+            await self.loaded.wait()
+            return await super().embed(texts, is_query=is_query)
+
+    works = Works(Loading())
+    await works.apply(append(message("m1", "text")))
+    works.embedder.loaded.set()
+    await works.backlog.start()
+    assert await works.backlog.wait(ROOM, 5) == 0
+    works.embedder.loaded.clear()
+    assert await works.backlog.wait(ROOM, 0.05) == 1
+    works.embedder.loaded.set()
+    assert await works.backlog.wait(ROOM, 5) == 0
+    await works.backlog.close()
+
+
 async def test_what_needs_none(works: Works) -> None:
     """Recalled and blank rows; an edit needs a new one, an equal edit does not."""
     blank = ["", "  ", "\u3000\u2003\n\t"]
