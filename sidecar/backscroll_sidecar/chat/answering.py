@@ -48,7 +48,7 @@ class Answering:
         saving: Sequence[asyncio.Task[Any]],
         release: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[ChatEvent]:
-        """The events of the turn's next model call; `ChatEnd` follows every commit, `saving` included.
+        """The events of the turn's next model call; `ChatEnd` follows all commits that end in time, `saving` included.
 
         `end_s` is when DEADLINE must be said, on the loop's clock; None: never. `release` is called once, before
         `ChatEnd` and when all that the call stores is stored, whether or not its caller is still there.
@@ -87,7 +87,7 @@ class Answering:
             yield ending.notice
         if error is not None:
             yield error
-        end, not_stored = await self._storing.settle(turn, reply, ending, finishing)
+        end, not_stored = await self._storing.settle(turn, reply, ending, finishing, end_s)
         if not_stored is not None:
             yield not_stored
         yield end

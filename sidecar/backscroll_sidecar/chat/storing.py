@@ -13,10 +13,14 @@ from backscroll_sidecar.chat.endings import Ending
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.chat.turns import Reply, Turn
-from backscroll_sidecar.errors import BackscrollError, Conflict, Reason
+from backscroll_sidecar.errors import BackscrollError, Conflict, Reason, StoreUnavailable
 from backscroll_sidecar.ports import Clock
 
 log = structlog.get_logger(__name__)
+
+COMMIT_S = 0.1
+"""What a commit may take beyond the time of the model: a part of what is kept of the caller's for this
+(`service.MOST_RESERVE_S`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +56,22 @@ class Storing:
         return self.spawn(self._finish(turn, reply, ending, saving))
 
     async def settle(
-        self, turn: Turn, reply: Reply, ending: Ending, finishing: asyncio.Task[Finish]
+        self,
+        turn: Turn,
+        reply: Reply,
+        ending: Ending,
+        finishing: asyncio.Task[Finish],
+        end_s: float | None,
     ) -> tuple[ChatEnd, ChatError | None]:
-        """Wait for every commit of the turn; the end, and what could not be stored."""
-        await asyncio.wait([finishing])  # a caller who goes away now cancels no commit
-        crashed = finishing.exception()
-        finish = finishing.result() if crashed is None else Finish(failure=crashed)
+        """Wait for every commit of the turn; the end, and what could not be stored.
+
+        Little longer than until `end_s`, on the loop's clock: a store that hangs costs nobody the end of a stream. What
+        is stored after that is stored all the same.
+        """
+        now_s = asyncio.get_running_loop().time()
+        left_s = None if end_s is None else max(0.0, end_s - now_s) + COMMIT_S
+        await asyncio.wait([finishing], timeout=left_s)  # a caller who goes away cancels no commit
+        finish = _outcome(finishing)
         reason, turn_id = ending.reason, turn.id
         if reason is EndReason.TOOL_CALLS and not finish.is_kept:
             reason, turn_id = EndReason.UPSTREAM_ERROR, ""  # nobody could take the results
@@ -135,6 +149,13 @@ class Storing:
 
     def _expires_at_ms(self) -> int:
         return self._clock.now_ms() + self._turn_lifetime_ms
+
+
+def _outcome(finishing: asyncio.Task[Finish]) -> Finish:
+    if not finishing.done():
+        return Finish(failure=StoreUnavailable("the commit did not end in time"))
+    crashed = finishing.exception()
+    return finishing.result() if crashed is None else Finish(failure=crashed)
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:

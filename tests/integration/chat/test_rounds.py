@@ -229,6 +229,26 @@ async def test_a_result_stands_behind_its_call() -> None:
     assert len({one.message.sent_at_ms for one in (asked, *results)}) == 1
 
 
+async def test_a_store_that_hangs_costs_nobody_the_end() -> None:
+    """Law 8, S5-29: the answer was heard; that it is not stored yet is said inside the caller's time; then it is."""
+    async with talk(FakeModel(["sunny", STOP])) as bot:
+        apply, go = bot.app.store.apply, asyncio.Event()
+
+        async def hanging(changes):
+            await go.wait()
+            return await apply(changes)
+
+        bot.app.store.apply = hanging
+        heard = await bot.ask(turn("well?"), timeout_s=3.0)
+        go.set()
+        await bot.idle()
+        stored = [text_of(row) for row in await bot.stored()]
+    assert (heard.text, heard.reason) == ("sunny", "COMPLETE")
+    assert [one.reason for one in heard.errors] == ["STORE_UNAVAILABLE"]
+    assert heard.end.reply_message_id == ""
+    assert stored == ["well?", "sunny"]
+
+
 async def test_a_round_that_cannot_be_stored_is_told() -> None:
     """The answer comes all the same (law 5), and the stream says what the history lacks."""
     model = FakeModel([call("c1", name="n" * 600), CALLS], ["sunny", STOP])
