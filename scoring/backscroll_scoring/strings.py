@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from secrets import randbits
 from types import ModuleType
 
 import numpy as np
@@ -17,6 +16,8 @@ from .reference_strings import BETWEEN, EMPTY, UNKNOWN
 _MIN_STRINGS, _MIN_BYTES = 16, 128
 _MIN_SLOTS = 32
 _BETWEEN = bytes([BETWEEN])
+_SEEDS = np.random.default_rng()
+"""One for all tables: to make a generator takes ten times what a number of it takes. It locks itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +147,7 @@ class StringTable:
         self._ends = np.zeros(_MIN_STRINGS + 1, np.int32)
         self._slots = np.full(_MIN_SLOTS, EMPTY, np.int32)
         self._used = np.zeros(1, np.int64)
-        self._seed = randbits(32)
+        self._seed = int(_SEEDS.integers(1 << 32))
 
     def __len__(self) -> int:
         return self._used.item(0)
