@@ -6,11 +6,12 @@ A line holds the fields of ``backscroll.v1.Message`` by name, or the common word
 ``message_id``            for ``id``
 ``group_id``              for ``channel``
 ``user_id``, ``name``     for ``author``; ``author`` may also be an id alone
-``content``, ``text``     for one text part in ``parts``
+``content``, ``text``     for ``parts``: text, or a list of texts and of others by their ``type``
 ``timestamp``             for ``sent_at_ms``: milliseconds, or ISO 8601 with an offset
 ``mentions``              user objects, or names as they stand in the text
 ``reply_to``              for ``reply``: the id of the answered message
 ``explicit_reply_to``     the same, used only when asked for
+``assistant``, ``bot``    for ``ROLE_ASSISTANT``, ``AUTHOR_KIND_BOT``, and so for the others
 ========================  ==========================================================
 """
 
@@ -208,7 +209,7 @@ def to_message(
     for key in ("author", "reply"):
         if _is_word(own.get(key)):
             del own[key]
-    own = _with_text_ids(own)
+    own = _with_enum_names(_with_text_ids(own))
     mentions = own.pop("mentions", None) or []
     try:
         json_format.ParseDict(own, message)
@@ -233,9 +234,8 @@ def _common_words(record: dict[str, Any], message: message_pb2.Message, options:
         message.author.id or _word(record, "user_id") or (str(author) if _is_word(author) else "")
     )
     message.author.name = message.author.name or _word(record, "name")
-    text = record.get("content", record.get("text"))
-    if not message.parts and isinstance(text, str):
-        message.parts.add().text.text = text
+    if not message.parts:
+        _add_content(message, record)
     if not message.sent_at_ms and "timestamp" in record:
         message.sent_at_ms = _milliseconds(record["timestamp"])
     reply = _word(record, "reply_to") or (
@@ -243,6 +243,43 @@ def _common_words(record: dict[str, Any], message: message_pb2.Message, options:
     )
     if reply and not message.HasField("reply"):
         message.reply.message_id = reply
+
+
+def _add_content(message: message_pb2.Message, record: dict[str, Any]) -> None:
+    """The text, which some write as a list: ``[{"type": "text", "text": "look"}, {"type": "image_url", …}]``."""
+    key = "content" if "content" in record else "text"
+    value = record.get(key)
+    for one in value if isinstance(value, list) else [value]:
+        text = one.get("text") if isinstance(one, dict) else one
+        kind = one.get("type") if isinstance(one, dict) else None
+        if isinstance(text, str):
+            message.parts.add().text.text = text
+        elif isinstance(kind, str):
+            message.parts.add().media.kind = kind.removeprefix("input_").removesuffix("_url")
+        elif one is not None:
+            raise BadLine(f"{key} is neither text nor a list of texts")
+
+
+def _with_enum_names(own: dict[str, Any]) -> dict[str, Any]:
+    """The same with ``assistant`` and ``bot`` as the contract writes them."""
+    named = dict(own)
+    if "role" in own:
+        named["role"] = _enum_name("role", own["role"], message_pb2.Role)
+    author = own.get("author")
+    if isinstance(author, dict) and "kind" in author:
+        kind = _enum_name("author.kind", author["kind"], message_pb2.AuthorKind)
+        named["author"] = {**author, "kind": kind}
+    return named
+
+
+def _enum_name(field: str, value: object, kind: Any) -> object:  # noqa: ANN401 - an enum's wrapper
+    """The contract's name for a word without its prefix, in whatever case; a number or a name stays."""
+    if not isinstance(value, str) or value in kind.keys():  # noqa: SIM118 - no mapping
+        return value
+    words = {name.split("_")[-1].lower(): name for name, number in kind.items() if number}
+    if value.lower() not in words:
+        raise BadLine(f"{field} is none of: {', '.join(sorted(words))}")
+    return words[value.lower()]
 
 
 def _is_word(value: object) -> bool:

@@ -7,6 +7,7 @@ standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 130 ended by Ctr
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -22,7 +23,7 @@ USAGE: Final = 2
 INTERRUPTED: Final = 130
 """The exit code of a program that Ctrl-C ended."""
 NARROW: Final = 120
-"""Columns where the output is no terminal and says nothing about its width."""
+"""Columns where the output is no terminal and COLUMNS says nothing."""
 
 
 class CommandError(Exception):
@@ -42,7 +43,8 @@ def usage(message: str, advice: str = "") -> NoReturn:
 
 def out() -> Console:
     """The console of the answer."""
-    return Console(width=None if sys.stdout.isatty() else NARROW, highlight=False, soft_wrap=False)
+    is_known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=None if is_known else NARROW, highlight=False, soft_wrap=False)
 
 
 def err() -> Console:

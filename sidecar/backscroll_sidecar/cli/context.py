@@ -137,7 +137,7 @@ def show(channel: str, built: Context, said: Mapping[str, Spoken], others: int) 
         )
     console.print(summary_line(response))
     if response.explanation.candidates:
-        console.print(score_table(response, said, others=others))
+        console.print(score_table(response, said, others=others, width=console.width))
     if response.explanation.candidates and response.explanation.weights:
         explanation = response.explanation
         weights = ", ".join(

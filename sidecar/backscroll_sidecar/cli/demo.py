@@ -127,7 +127,13 @@ def _show(
         console.print(summary_line(context.raw))
         said = texts(client, channel, context)
         console.print(
-            score_table(context.raw, said, marked=set(question["parents"]), others=OTHERS)
+            score_table(
+                context.raw,
+                said,
+                marked=set(question["parents"]),
+                others=OTHERS,
+                width=console.width,
+            )
         )
         console.print("The request body, to be posted to the model unchanged:")
         console.print(compact(context.payload), markup=False, soft_wrap=True)

@@ -19,6 +19,10 @@ from backscroll.v1 import context_pb2, message_pb2
 SHOWN_FACTORS = 4
 SHOWN_OTHERS = 8
 TEXT_CHARS = 300
+WIDE = 160
+MESSAGE_WIDTH = 30
+SHARES_WIDTH, SHARE_WIDTH = 98, 8
+"""What a table takes without the shares of the score; what each of these adds."""
 SOURCES: Mapping[int, str] = {
     number: name.removeprefix("SOURCE_").lower() for name, number in context_pb2.Source.items()
 }
@@ -72,10 +76,12 @@ def score_table(
     *,
     marked: Collection[str] = (),
     others: int = SHOWN_OTHERS,
+    width: int = WIDE,
 ) -> RenderableType:
     """The candidates in time order: all that were taken and the best `others` that were not.
 
-    `said` holds the text of messages that are no items; `marked` ids get a star.
+    `said` holds the text of messages that are no items; `marked` ids get a star. Where the table is narrow, less is
+    told of the scores, so that what was said can be read.
     """
     if not response.HasField("explanation"):
         return Text("The server gave no explanation.")
@@ -83,22 +89,33 @@ def score_table(
     texts = {**said, **{item.message.id: spoken(item.message) for item in response.items}}
     shown, hidden = _shown(explanation.candidates, others, marked)
     columns = _columns(explanation, shown)
+    left_out = []
+    if width < SHARES_WIDTH + SHARE_WIDTH * len(columns):
+        columns, left_out = [], ["shares"]
+    tells_how = width >= SHARES_WIDTH
+    if not tells_how:
+        left_out += ["by", "found by"]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("ago", justify="right", no_wrap=True)
     table.add_column("who", no_wrap=True, overflow="ellipsis", max_width=13)
-    table.add_column("message", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("message", no_wrap=True, overflow="ellipsis", ratio=1, min_width=MESSAGE_WIDTH)
     for _, name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("by", no_wrap=True)
-    table.add_column("found by", no_wrap=True, overflow="ellipsis", max_width=14)
+    if tells_how:
+        table.add_column("by", no_wrap=True)
+        table.add_column("found by", no_wrap=True, overflow="ellipsis", max_width=14)
     table.add_column("why", no_wrap=True)
     for candidate in shown:
-        _add_row(
-            table, candidate, texts, columns, response.asked_at_ms, candidate.message_id in marked
-        )
+        is_marked = candidate.message_id in marked
+        cells = _cells(candidate, texts, columns, response.asked_at_ms, is_marked, tells_how)
+        style = "" if candidate.fate == context_pb2.FATE_SELECTED else "dim"
+        table.add_row(*cells, style=style)
     lines: list[RenderableType] = [table]
+    if left_out:
+        words = f"{', '.join(left_out)}: in a wider terminal, or with --json"
+        lines.append(Text(words, style="dim"))
     if hidden:
         lines.append(Text(f"and {hidden} more that were not taken", style="dim"))
     return Group(*lines)
@@ -177,14 +194,15 @@ def _columns(
     return [*columns, (-1, "rest")] if len(totals) > len(chosen) else columns
 
 
-def _add_row(
-    table: Table,
+def _cells(
     candidate: context_pb2.CandidateExplanation,
     texts: Mapping[str, Spoken],
     columns: Sequence[tuple[int, str]],
     now_ms: int,
     marked: bool,
-) -> None:
+    tells_how: bool,
+) -> list[str | Text]:
+    """A row of the table."""
     line = texts.get(candidate.message_id, Spoken("", candidate.message_id, now_ms))
     taken = candidate.fate == context_pb2.FATE_SELECTED
     named = {at for at, _ in columns}
@@ -193,19 +211,17 @@ def _add_row(
     sources = [
         SOURCES.get(one, str(one)) for one in candidate.sources if one != context_pb2.SOURCE_OWN
     ]
-    reason = _kept(candidate) if taken else FATES.get(candidate.fate, "")
-    table.add_row(
+    found_by = " ".join([*sources, *candidate.own_sources])
+    return [
         f"{'★' if marked else ''}{candidate.rank if taken else '–'}",
         age(line.sent_at_ms, now_ms),
         Text(line.who),
         Text(line.text),
         *(f"{share:.2f}".replace("0.", ".") if share else "·" for share in shares),
         f"{candidate.score:.2f}",
-        candidate.scored_by,
-        " ".join([*sources, *candidate.own_sources]),
-        reason,
-        style="" if taken else "dim",
-    )
+        *((candidate.scored_by, found_by) if tells_how else ()),
+        _kept(candidate) if taken else FATES.get(candidate.fate, ""),
+    ]
 
 
 def _kept(candidate: context_pb2.CandidateExplanation) -> str:

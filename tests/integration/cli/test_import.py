@@ -55,6 +55,28 @@ def test_fields_of_ours_and_of_others_mean_the_same(chat):
     assert int(third["sent_at_ms"]) == AT + 2
 
 
+def test_logs_of_model_apis_are_read_as_they_are(chat):
+    """S4-06: roles and kinds as vendors spell them, content as a list."""
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}
+    done = chat.json(
+        "import", "-", "--channel", "vendor",
+        stdin=lines(
+            common(1, "", role="user", content=[{"type": "text", "text": "look"}, picture]),
+            common(2, "", role="Assistant", author={"id": "b", "kind": "bot"}, content="a cat"),
+            common(3, "", role="narrator"),
+            common(4, "", content=[5]),
+        ),
+    )  # fmt: skip
+    assert done["stored"] == 2
+    first, second = stored(chat, "vendor").values()
+    assert first["parts"] == [{"text": {"text": "look"}}, {"media": {"kind": "image"}}]
+    assert (second["role"], second["author"]["kind"]) == ("ROLE_ASSISTANT", "AUTHOR_KIND_BOT")
+    assert [one["reason"] for one in done["bad_lines"]] == [
+        "role is none of: assistant, system, tool, user",
+        "content is neither text nor a list of texts",
+    ]
+
+
 def test_names_become_ids_and_a_name_of_two_people_nobody(chat):
     done = chat.json(
         "import", "-", "--channel", "names",

@@ -78,6 +78,20 @@ def test_each_score_says_of_what_it_is():
     ]
 
 
+@pytest.mark.parametrize(
+    ("width", "told"), [(160, {"by", "reply"}), (100, {"by"}), (80, set())]
+)
+def test_a_narrow_table_leaves_out_scores_before_words(width, told):
+    """What was said can be read at 80 columns, and what is not told is named."""
+    built = response("SELECTED", factors=["reply_chain", *(f"other{n}_x" for n in range(20))])
+    built.explanation.candidates[0].shares[0] = 1.0
+    built.items[0].message.parts[0].text.text = "thirty characters can be read."
+    shown = printed(score_table(built, {}, width=width), width)
+    assert "thirty characters can be read." in shown
+    assert {one for one in ("by", "reply") if one in shown.splitlines()[1]} == told
+    assert ("wider terminal" in shown) == (width < 160)
+
+
 def test_only_the_best_of_the_others_are_shown_and_the_marked_always():
     built = response("SELECTED", *["LIMIT"] * 20)
     shown = printed(score_table(built, {}, others=2, marked={"m1"}))
