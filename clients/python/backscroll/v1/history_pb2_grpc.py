@@ -197,7 +197,8 @@ class HistoryServiceServicer(object):
 
     def Erase(self, request, context):
         """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
-        of those a model answers just then nothing more is stored.
+        of those a model answers just then nothing more is stored. Some seconds later no file has a byte of it; the file of a
+        database above 256 MiB may keep copies in pages that were split, until somebody runs VACUUM while the server is down.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -74,7 +74,8 @@ class HistoryServiceStub:
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _grpc.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]
     """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
-    of those a model answers just then nothing more is stored.
+    of those a model answers just then nothing more is stored. Some seconds later no file has a byte of it; the file of a
+    database above 256 MiB may keep copies in pages that were split, until somebody runs VACUUM while the server is down.
     """
     ExportMessages: _grpc.UnaryStreamMultiCallable[_history_pb2.ExportMessagesRequest, _history_pb2.ExportMessagesResponse]
     """ExportMessages streams a channel in order of arrival."""
@@ -125,7 +126,8 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _aio.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]  # type: ignore[assignment]
     """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
-    of those a model answers just then nothing more is stored.
+    of those a model answers just then nothing more is stored. Some seconds later no file has a byte of it; the file of a
+    database above 256 MiB may keep copies in pages that were split, until somebody runs VACUUM while the server is down.
     """
     ExportMessages: _aio.UnaryStreamMultiCallable[_history_pb2.ExportMessagesRequest, _history_pb2.ExportMessagesResponse]  # type: ignore[assignment]
     """ExportMessages streams a channel in order of arrival."""
@@ -245,7 +247,8 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.EraseResponse, _abc.Awaitable[_history_pb2.EraseResponse]]:
         """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
-        of those a model answers just then nothing more is stored.
+        of those a model answers just then nothing more is stored. Some seconds later no file has a byte of it; the file of a
+        database above 256 MiB may keep copies in pages that were split, until somebody runs VACUUM while the server is down.
         """
 
     @_abc_1.abstractmethod
