@@ -78,9 +78,7 @@ def test_each_score_says_of_what_it_is():
     ]
 
 
-@pytest.mark.parametrize(
-    ("width", "told"), [(160, {"by", "reply"}), (100, {"by"}), (80, set())]
-)
+@pytest.mark.parametrize(("width", "told"), [(160, {"by", "reply"}), (100, {"by"}), (80, set())])
 def test_a_narrow_table_leaves_out_scores_before_words(width, told):
     """What was said can be read at 80 columns, and what is not told is named."""
     built = response("SELECTED", factors=["reply_chain", *(f"other{n}_x" for n in range(20))])
