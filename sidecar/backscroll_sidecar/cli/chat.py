@@ -29,7 +29,14 @@ from backscroll.errors import BackscrollError
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected, explained, target
-from backscroll_sidecar.cli.console import FAILURE, CommandError, err, print_error, print_json
+from backscroll_sidecar.cli.console import (
+    FAILURE,
+    CommandError,
+    err,
+    print_error,
+    print_json,
+    usage,
+)
 from backscroll_sidecar.cli.render import as_dict
 
 EPILOG = 'Example: backscroll chat my-group --once "which one did we mean?" --asker u17'
@@ -87,6 +94,8 @@ def chat(
     Questions and answers are stored in the channel. Questions are read line by line; Ctrl-C ends an answer, Ctrl-D ends
     the chat. With --json each answer is one line, one that Ctrl-C ended with "interrupted": true.
     """
+    if once is not None and not once.strip():
+        usage("the question is blank", "give --once a text")
     server, token = target(server, token)
     with connected(server, token, tls_ca) as client:
         talk = Talk(client, channel, asker, self_id, profile, timeout, as_json)

@@ -71,6 +71,9 @@ def explained(error: BackscrollError, server: str, *, has_tls: bool) -> CommandE
         return no_server(error, server, has_tls=has_tls)
     if isinstance(error, Unauthenticated):
         return CommandError(str(error), "give --token, or set BACKSCROLL_TOKEN")
+    if error.reason == "UNKNOWN_PROFILE":
+        known = error.metadata.get("known", "")
+        return CommandError("there is no such profile [UNKNOWN_PROFILE]", f"profiles are: {known}")
     advice = ADVICE.get(error.reason, "")
     for name, value in error.metadata.items():
         advice = advice.replace("{" + name + "}", value)

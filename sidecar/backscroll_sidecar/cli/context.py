@@ -16,7 +16,7 @@ from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.chatlog import MIN_MILLISECONDS
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import CommandError, out, print_json, usage
+from backscroll_sidecar.cli.console import out, print_json, usage
 from backscroll_sidecar.cli.render import (
     SHOWN_OTHERS,
     Spoken,
@@ -83,26 +83,18 @@ def context(
     """
     when = _milliseconds(asked_at)
     with connected(server, token, tls_ca) as client:
-        try:
-            built = client.build_context(
-                channel,
-                question,
-                asker=asker,
-                trigger_message_id=trigger,
-                profile=profile,
-                layout=layout.value if layout else None,
-                overrides=Overrides(max_context=max_context) if max_context else None,
-                token_budget=token_budget,
-                asked_at=when,
-                explain=not payload,
-            )
-        except BackscrollError as error:
-            if error.reason != "UNKNOWN_PROFILE":
-                raise
-            known = error.metadata.get("known", "")
-            raise CommandError(
-                f"there is no profile {profile} [UNKNOWN_PROFILE]", f"profiles are: {known}"
-            ) from None
+        built = client.build_context(
+            channel,
+            question,
+            asker=asker,
+            trigger_message_id=trigger,
+            profile=profile,
+            layout=layout.value if layout else None,
+            overrides=Overrides(max_context=max_context) if max_context else None,
+            token_budget=token_budget,
+            asked_at=when,
+            explain=not payload,
+        )
         said = {} if payload or as_json else texts(client, channel, built)
     if payload:
         sys.stdout.buffer.write(built.payload_bytes + b"\n")

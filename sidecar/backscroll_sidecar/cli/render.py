@@ -31,6 +31,7 @@ FATES: Mapping[int, str] = {
 }
 DEGRADED: Mapping[tuple[str, str, str], str] = {
     ("question", "", "TRIGGER_NOT_FOUND"): "no message has the id of the trigger: not used",
+    ("question", "", "REPLY_NOT_FOUND"): "no message has the id that is replied to: not used",
     ("gather", "semantic", "NOT_CONFIGURED"): "no embedder: nothing found by meaning",
 }
 LEGEND = (

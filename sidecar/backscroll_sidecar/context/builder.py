@@ -162,7 +162,7 @@ class ContextBuilder:
         events = self._record(request, context_id, fitted, limits)
         degradations = (
             *opened.degradations,
-            *_lost_trigger(request, opened, question),
+            *_not_found(request, opened, question),
             *picked.degradations,
             *lost,
             *not_adapted,
@@ -381,10 +381,15 @@ def _reason(error: Exception) -> str:
     return error.reason.value if isinstance(error, BackscrollError) else "ERROR"
 
 
-def _lost_trigger(
+def _not_found(
     request: BuildRequest, opened: Opened, question: Question
 ) -> tuple[Degradation, ...]:
-    """A trigger that is not stored costs what it would have told: edges, mentions, its place in time."""
-    if not request.trigger_message_id or question.trigger_row >= 0 or opened.degradations:
-        return ()
-    return (Degradation("question", "TRIGGER_NOT_FOUND"),)
+    """What is named and not stored: a trigger costs its edges, mentions and place in time, a reply its edge."""
+    lost: tuple[Degradation, ...] = ()
+    if opened.degradations:
+        return lost
+    if request.trigger_message_id and question.trigger_row < 0:
+        lost += (Degradation("question", "TRIGGER_NOT_FOUND"),)
+    if request.reply is not None and opened.view.row_of(request.reply.message_id) < 0:
+        lost += (Degradation("question", "REPLY_NOT_FOUND"),)
+    return lost

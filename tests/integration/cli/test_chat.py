@@ -74,10 +74,15 @@ def test_lines_are_questions_and_what_was_said_is_stored(chat):
     assert authors == ["u7", "b"]
 
 
+def test_a_blank_question_is_a_wrong_call(chat):
+    done = chat.run("chat", CHANNEL, "--once", " ")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give --once a text" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--once", ""], "question"),
         (["--once", "hi", "--profile", "best"], "profile"),
         (["--once", "hi", "--server", "127.0.0.1:9"], "backscroll serve"),
         (["--server", "127.0.0.1:9"], "backscroll serve"),

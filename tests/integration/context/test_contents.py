@@ -278,6 +278,15 @@ async def test_the_naive_profile_on_sqlite(tmp_path):
         assert max(len(m["content"]) for m in context.payload["messages"]) == 4_000
 
 
+async def test_a_reply_to_what_is_not_stored_is_told(client):
+    """Law 5: the edge is not used, and the answer says so."""
+    await client.append("room", [line(1, BEN, "hi")])
+    context = await client.build_context("room", "hello?", asker="u1", reply="nope")
+    (lost,) = context.degradations
+    assert (lost.stage, lost.reason) == ("question", "REPLY_NOT_FOUND")
+    assert not (await client.build_context("room", "hello?", asker="u1", reply="m1")).degradations
+
+
 async def test_a_trigger_that_is_not_stored_is_told(client):
     """Law 5: with a question the build goes on, and says what it could not use."""
     await client.append("room", [line(1, BEN, "hi")])
