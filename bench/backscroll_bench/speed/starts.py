@@ -34,7 +34,7 @@ from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.stats import Wrong
 from backscroll_sidecar.models.local_embedder import LOCAL_DIMS, LOCAL_ID
 
-STARTS, QUICK_STARTS = 3, 1
+STARTS, QUICK_STARTS = 7, 1
 START_HISTORY = 1_000
 REST_S = 1.0
 LARGE_HISTORY, QUICK_HISTORY = 100_000, 5_000
