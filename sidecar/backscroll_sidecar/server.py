@@ -118,6 +118,7 @@ async def start_server(
     tls: TlsFiles | None = None,
     tokens: Mapping[str, str] | None = None,
     observe: Callable[[CallRecord], None] = log_call,
+    warmed_up: Callable[[], None] = lambda: None,
 ) -> RunningServer:
     """Start to serve and return once the server says SERVING.
 
@@ -134,6 +135,8 @@ async def start_server(
         Tenants by token (`read_tokens` reads them from a file). None: everybody is the default tenant.
     observe
         Told of every call once it is over.
+    warmed_up
+        Called right before the server says SERVING, for what nobody's call shall wait for.
 
     Raises
     ------
@@ -157,6 +160,7 @@ async def start_server(
     await server.start()
     try:
         await app.warm_up()
+        warmed_up()
     except BaseException:
         await running.stop(grace_s=0)
         raise

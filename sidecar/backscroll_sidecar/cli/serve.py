@@ -220,7 +220,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             tls = TlsFiles(cert, key, settings.tls_client_ca) if cert and key else None
             tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
             starting = asyncio.create_task(
-                start_server(app, listen=settings.listen, tls=tls, tokens=tokens)
+                start_server(app, listen=settings.listen, tls=tls, tokens=tokens, warmed_up=_freeze)
             )
             if not await _before(starting, stopping):
                 log.info("stopped before it served")
@@ -230,8 +230,6 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         except StartRefused as error:
             advice = TAKEN if error.setting == "listen" else ""
             raise CommandError(str(error), advice, exit_code=2) from None
-        gc.collect()
-        gc.freeze()
         started_s = time.monotonic() - STARTED_S
         _announce(running.addresses, metrics, started_s, as_json)
         log.info(
@@ -244,6 +242,12 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         if metrics is not None:
             metrics.close()
     log.info("stopped")
+
+
+def _freeze() -> None:
+    """Let the garbage collector never look again at what lives as long as the process."""
+    gc.collect()
+    gc.freeze()
 
 
 async def _metrics(app: App, running: RunningServer, listen: str | None) -> MetricsServer | None:
