@@ -29,6 +29,7 @@ from numba.core.dispatcher import Dispatcher
 from backscroll.v1 import history_pb2
 from backscroll_bench.speed import chats, everything, meaning, vectors
 from backscroll_bench.speed.fixture import FILL_BATCH, near_questions, stages_of
+from backscroll_bench.speed.resting import settled
 from backscroll_sidecar.rpc.context import ContextServicer
 from backscroll_sidecar.rpc.guard import Call
 from backscroll_sidecar.rpc.history import HistoryServicer
@@ -172,7 +173,7 @@ async def measure_profile(name: str, repeats: int) -> None:
         for raw in chats.append_requests(CHANNEL, messages, FILL_BATCH, vector_of):
             batch = parse_batch(history_pb2.AppendMessagesRequest, raw)
             await history.append_messages(batch, CALLER)
-        await meaning.settled(os.getpid())
+        await settled(os.getpid())
         if by_vector:
             asked, _ = await meaning.far_questions(build, CHANNEL, HISTORY)
         else:

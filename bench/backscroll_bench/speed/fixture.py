@@ -19,6 +19,7 @@ from backscroll.v1 import context_pb2, history_pb2
 from backscroll_bench.speed import chats, everything
 from backscroll_bench.speed.echo import method as echo_method
 from backscroll_bench.speed.load import Call, Load, closed_loop, open_channel, unary
+from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Wrong
 
@@ -211,6 +212,7 @@ class Bench:
         if found is None:
             served, channel = await self.filled(kind, count)
             found = await near_questions(served.call(BUILD), channel, profile, count)
+            await settled(served.running.pid)
             self._questions[kind, profile, count] = found
         return found
 

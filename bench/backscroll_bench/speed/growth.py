@@ -13,7 +13,7 @@ from backscroll.v1 import context_pb2
 from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import BUILD, COLD, LOAD_S, Bench, channel_of
 from backscroll_bench.speed.load import Call, open_channel, unary
-from backscroll_bench.speed.meaning import settled
+from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.rooms import copy_channels
 from backscroll_bench.speed.starts import resident_bytes
 from backscroll_bench.speed.stats import Wrong

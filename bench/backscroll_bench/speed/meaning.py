@@ -8,9 +8,7 @@ vector what it costs without.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from pathlib import Path
 from statistics import median
 
 from backscroll.v1 import context_pb2
@@ -19,13 +17,12 @@ from backscroll_bench.speed.builds import by_one_caller
 from backscroll_bench.speed.fixture import BUILD, Bench, Questions, Served, channel_of
 from backscroll_bench.speed.load import Call, Load, closed_loop
 from backscroll_bench.speed.reading import Reading, Readings, rates
+from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.stats import Rounds, Wrong
 
 KIND = "meaning"
 LOOK_AHEAD, QUESTIONS = 400, 8
-SETTLE_S, LOOK_S = 600.0, 1.0
-IDLE_SHARE = 0.1
-"""Less of a core than this for a second: a server that makes nothing in the background any more."""
+WHOLE_S, LOOK_S = 600.0, 1.0
 
 
 async def build(bench: Bench, count: int) -> Readings:
@@ -119,7 +116,7 @@ async def far_questions(call: Call, channel: str, count: int) -> tuple[Questions
 
 async def _whole(call: Call, request: bytes) -> bytes:
     """The answer once it has lost nothing: embedder and vectors are loaded behind the first ones."""
-    end_s = time.monotonic() + SETTLE_S
+    end_s = time.monotonic() + WHOLE_S
     while True:
         answer = await call(request)
         lost = context_pb2.BuildContextResponse.FromString(answer).degradations
@@ -133,25 +130,3 @@ async def _whole(call: Call, request: bytes) -> bytes:
 def _is_by_meaning(answer: bytes) -> bool:
     built = context_pb2.BuildContextResponse.FromString(answer)
     return any(context_pb2.SOURCE_SEMANTIC in item.sources for item in built.items)
-
-
-async def settled(pid: int) -> None:
-    """Wait until the server makes nothing in the background: vectors' indexes take a minute where there are many."""
-    end_s = time.monotonic() + SETTLE_S
-    before = _cpu_s(pid)
-    while time.monotonic() < end_s:
-        await asyncio.sleep(LOOK_S)
-        now = _cpu_s(pid)
-        if now - before < IDLE_SHARE * LOOK_S:
-            return
-        before = now
-    raise Wrong("the server did not come to rest")
-
-
-def _cpu_s(pid: int) -> float:
-    """Processor time of a process so far; 0 where the system does not tell."""
-    stat = Path(f"/proc/{pid}/stat")
-    if not stat.exists():
-        return 0.0
-    fields = stat.read_text("ascii", "replace").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

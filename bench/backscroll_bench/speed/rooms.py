@@ -19,6 +19,7 @@ from backscroll_bench.speed.fixture import (
 )
 from backscroll_bench.speed.load import Call, open_channel, unary
 from backscroll_bench.speed.reading import Reading, Readings, latencies
+from backscroll_bench.speed.resting import settled
 
 CHANNELS, HISTORY = 100, 10_000
 QUICK_CHANNELS, QUICK_HISTORY = 8, 1_000
@@ -33,8 +34,8 @@ async def many(bench: Bench) -> Readings:
     """Builds about the last lines of random channels, beside R0; every channel was asked once before.
 
     One channel is appended, the others are copies of its rows in the database (`copy_channels`): a million appends take
-    minutes and are measured elsewhere. Readings: p50, p99 (x R0), cold (share of builds whose channel was not in
-    memory).
+    minutes and are measured elsewhere. Begins when the server rests: it packs what it loaded row by row. Readings:
+    p50, p99 (x R0), cold (share of builds whose channel was not in memory).
     """
     count, history = (QUICK_CHANNELS, QUICK_HISTORY) if bench.sizes.quick else (CHANNELS, HISTORY)
     names = [f"room{n}" for n in range(count)]
@@ -50,6 +51,7 @@ async def many(bench: Bench) -> Readings:
             asked = await near_questions(call, names[0], "balanced", history)
             for name in names[1:]:
                 await once_loaded(call, _put_to(asked.requests[0], name))
+            await settled(running.pid)
             mixed = _in_random_channels(asked, names, bench.sizes.calls)
             rounds = await bench.beside_r0(call, mixed, calls=bench.sizes.calls)
             cold = await _cold_share(call, mixed)

@@ -29,8 +29,8 @@ from backscroll_bench.speed.fixture import (
     stages_of,
 )
 from backscroll_bench.speed.load import Call, closed_loop, open_channel, unary
-from backscroll_bench.speed.meaning import settled
 from backscroll_bench.speed.reading import Reading, Readings
+from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.stats import Wrong
 from backscroll_sidecar.models.local_embedder import LOCAL_DIMS, LOCAL_ID
 
