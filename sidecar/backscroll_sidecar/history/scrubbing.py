@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 QUIET_S = 2.0
 """Nothing more was deleted for so long: who deletes much does it in many calls."""
+LONGEST_S = 60.0
+"""Where somebody always deletes something, it is done so long after the first."""
 SHARE = 50
 """Of the time: writes wait while a file is rewritten, so that takes one part in so many at most."""
 CLOSE_S, RETRY_S = 10.0, 60.0
@@ -31,11 +33,7 @@ class Files(Protocol):
 
     @property
     def needs_scrub(self) -> bool:
-        """Whether rows were erased since the last `scrub`, as far as the files themselves tell: before a crash, too."""
-        ...
-
-    def note_erasure(self) -> None:
-        """Let the files tell so. Cheap."""
+        """Whether rows were erased since the last `scrub`, as the files themselves tell: before a crash, too."""
         ...
 
     async def empty_log(self) -> None:
@@ -50,18 +48,16 @@ class Scrubber:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._due_s = math.inf
+        self._due_s = self._latest_s = math.inf
         self._came = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Remember that something was deleted. Cheap where nothing was."""
         del key
-        if applied.is_erasure:
-            self._files.note_erasure()
-        elif all(one.state is not MessageState.RECALLED for one in applied.stored):
-            return
-        self._due_in(QUIET_S)
+        recalled = (one.state is MessageState.RECALLED for one in applied.stored)
+        if applied.is_erasure or any(recalled):
+            self._due_in(QUIET_S)
 
     async def start(self) -> None:
         """Start the task, once; with what a crash left to do."""
@@ -96,12 +92,10 @@ class Scrubber:
             await asyncio.sleep(SHARE * (time.monotonic() - began_s))
 
     async def _clean(self) -> None:
-        self._due_s = math.inf
+        self._due_s = self._latest_s = math.inf
         try:
             if self._files.needs_scrub:
                 await self._files.scrub()
-                if self._is_due:  # more went meanwhile
-                    self._files.note_erasure()
             else:
                 await self._files.empty_log()
         except BackscrollError as error:
@@ -112,5 +106,7 @@ class Scrubber:
             self._due_in(RETRY_S)
 
     def _due_in(self, rest_s: float) -> None:
-        self._due_s = time.monotonic() + rest_s
+        now_s = time.monotonic()
+        self._latest_s = min(self._latest_s, now_s + max(rest_s, LONGEST_S))
+        self._due_s = min(now_s + rest_s, self._latest_s)
         self._came.set()

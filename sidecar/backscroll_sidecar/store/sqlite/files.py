@@ -141,20 +141,34 @@ def checkpoint(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
+def empty_log(connection: sqlite3.Connection) -> None:
+    """The same, and raise `StoreUnavailable` where a reader held on to the log."""
+    ((is_busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    if is_busy:
+        raise StoreUnavailable("the log is being read")
+
+
 def mark_of(path: Path) -> Path:
     """The file that says that rows were erased and the database not yet rewritten."""
     return path.with_name(path.name + "-erased")
 
 
-def scrub(connection: sqlite3.Connection) -> None:
-    """Rewrite the file without what was deleted, unless that would hold up writes for too long."""
+def note_erasure(path: Path) -> None:
+    """Set that mark. A folder that takes no file keeps nobody from erasing."""
+    with contextlib.suppress(OSError):
+        mark_of(path).touch(0o600)
+
+
+def scrub(connection: sqlite3.Connection, path: Path) -> None:
+    """Rewrite the file without what was deleted, unless that would hold up writes for too long; then drop the mark."""
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if pages * page_bytes <= SCRUB_BYTES:
         connection.execute("VACUUM")
     else:
         log.warning("the database is too large to be rewritten: VACUUM it when nobody writes")
-    checkpoint(connection)
+    empty_log(connection)
+    mark_of(path).unlink(missing_ok=True)
 
 
 def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:

@@ -7,6 +7,7 @@ sqlite3 in threads of our own: docs/decisions/0003-sqlite3-in-own-threads.md.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from backscroll_sidecar.ports import (
     Change,
     ChannelInfo,
     ChannelRows,
+    EraseChange,
     IndexRecord,
     ListQuery,
     StoredVector,
@@ -108,22 +110,23 @@ class SqliteStore:
             return []
         few = all(isinstance(c, AppendChange) and len(c.messages) == 1 for c in changes)
         return await self._writer.run(
-            lambda c: group.apply_group(c, changes, self._known),
+            lambda c: self._apply(c, changes),
             is_short=few and len(changes) <= SHORT_GROUP,
         )
+
+    def _apply(self, connection: sqlite3.Connection, changes: Sequence[Change]) -> list[Applied]:
+        if any(isinstance(one, EraseChange) for one in changes):
+            files.note_erasure(self._path)  # first: a crash right behind the commit must leave it
+        return group.apply_group(connection, changes, self._known)
 
     @property
     def needs_scrub(self) -> bool:
         """Whether rows were erased since the last `scrub`; a mark beside the database outlives a crash."""
         return files.mark_of(self._path).exists()
 
-    def note_erasure(self) -> None:
-        """Set that mark."""
-        files.mark_of(self._path).touch(0o600)
-
     async def empty_log(self) -> None:
         """Write the log into the database and empty it."""
-        await self._writer.run(files.checkpoint)
+        await self._writer.run(files.empty_log)
 
     async def scrub(self) -> None:
         """Rewrite the file without what was erased or recalled: no byte stays (N-10). Holds up writes for a while.
@@ -131,9 +134,7 @@ class SqliteStore:
         Of a file larger than `files.SCRUB_BYTES` the log alone is emptied: the deleted rows are overwritten, but pages
         that were split may keep copies until `VACUUM`.
         """
-        mark = files.mark_of(self._path)
-        await self._writer.run(files.scrub)
-        mark.unlink(missing_ok=True)
+        await self._writer.run(lambda c: files.scrub(c, self._path))
 
     async def stats(self) -> StoreStats:
         """What `doctor` shows: versions, modes as read back, sizes, counts."""
