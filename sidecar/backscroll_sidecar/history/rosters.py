@@ -20,7 +20,7 @@ from backscroll_sidecar.domain import (
     MessageType,
     StoredMessage,
 )
-from backscroll_sidecar.ports import Applied, HistoryReader
+from backscroll_sidecar.ports import Applied, HistoryReader, LastMessage
 
 __all__ = ["BatchRoster", "ChannelRoster", "Roster", "Rosters"]
 
@@ -42,14 +42,16 @@ class ChannelRoster(StaticRoster):
     def __init__(
         self,
         members: Sequence[Member] = (),
-        last_message_ids: Mapping[str, str] | None = None,
+        last_messages: Mapping[str, LastMessage] | None = None,
         newest_ms: int = 0,
     ) -> None:
-        super().__init__(members, last_message_ids)
+        last = last_messages or {}
+        super().__init__(members, {user_id: one.id for user_id, one in last.items()})
         self.unsure: set[str] = set()
         self._newest_ms = newest_ms
         self._last_ms: dict[str, int] = {}
         self._questions: dict[str, bool] = {}
+        self._last_asks = {one.id: _asks(one.message_type) for one in last.values()}
         self._aliases = {one.user_id: one.aliases for one in members if one.aliases}
 
     @property
@@ -57,7 +59,7 @@ class ChannelRoster(StaticRoster):
         """Names, users and message ids it holds."""
         return (
             len(self._user_ids) + len(self._last) + len(self._last_ms)
-            + len(self._questions) + len(self._aliases)
+            + len(self._questions) + len(self._last_asks) + len(self._aliases)
         )  # fmt: skip
 
     def look_up(self, folded: str, unknown: str) -> str | None:
@@ -65,12 +67,12 @@ class ChannelRoster(StaticRoster):
         return self._user_ids.get(folded, unknown)
 
     def is_question(self, message_id: str) -> bool | None:
-        """Whether a message asks something; None when it is not among the last ones seen here."""
-        return self._questions.get(message_id)
+        """Whether a message asks something; None when it is neither its author's newest nor one of the last ones here.
 
-    def note_type(self, message_id: str, message_type: MessageType) -> None:
-        """Remember whether a message asks something, for those that answer it; the oldest is forgotten."""
-        _note_type(self._questions, message_id, message_type)
+        Whoever is mentioned is answered by their newest message: of that it must be known, however long ago it came.
+        """
+        asks = self._questions.get(message_id)
+        return self._last_asks.get(message_id) if asks is None else asks
 
     def take(self, applied: Applied) -> bool:
         """Learn from a committed change; False when names were taken away, so that it must be loaded anew."""
@@ -89,15 +91,14 @@ class ChannelRoster(StaticRoster):
         """Take the store's word for a user's newest message, unless a newer one was committed meanwhile."""
         if newest is None:
             if user_id not in self._last_ms:
-                self._last.pop(user_id, None)
+                self._last_asks.pop(self._last.pop(user_id, ""), None)
         elif newest.rank_time_ms >= self._last_ms.get(user_id, 0):
-            self._last[user_id] = newest.message.id
-            self._last_ms[user_id] = newest.rank_time_ms
+            self._set_last(newest)
 
     def _take_row(self, row: StoredMessage) -> None:
         author = row.message.author
         last_id = self._last.get(author.id)
-        _note_type(self._questions, row.message.id, row.analysis.message_type)
+        self._note_type(row)
         self._learn(author.name, author.id)
         if row.state is not MessageState.LIVE:
             if last_id == row.message.id:
@@ -111,8 +112,22 @@ class ChannelRoster(StaticRoster):
                 return
             known_ms = self._newest_ms
         if known_ms is None or row.rank_time_ms >= known_ms:
-            self._last[author.id] = row.message.id
-            self._last_ms[author.id] = row.rank_time_ms
+            self._set_last(row)
+
+    def _note_type(self, row: StoredMessage) -> None:
+        """Remember whether a message asks something, for those that answer it; the oldest is forgotten."""
+        self._questions.pop(row.message.id, None)
+        self._questions[row.message.id] = _asks(row.analysis.message_type)
+        if len(self._questions) > RECENT_TYPES:
+            del self._questions[next(iter(self._questions))]
+
+    def _set_last(self, row: StoredMessage) -> None:
+        """Make this its author's newest message."""
+        author_id = row.message.author.id
+        self._last_asks.pop(self._last.get(author_id, ""), None)
+        self._last[author_id] = row.message.id
+        self._last_asks[row.message.id] = _asks(row.analysis.message_type)
+        self._last_ms[author_id] = row.rank_time_ms
 
 
 class BatchRoster(StaticRoster):
@@ -136,13 +151,13 @@ class BatchRoster(StaticRoster):
         return self._last.get(user_id) or self._base.last_message_id(user_id)
 
     def is_question(self, message_id: str) -> bool | None:
-        """Whether a message asks something; None when it is not among the last ones seen here."""
+        """Whether a message asks something; None when it is neither of this batch nor known to the channel's roster."""
         mine = self._questions.get(message_id)
         return self._base.is_question(message_id) if mine is None else mine
 
     def note_type(self, message_id: str, message_type: MessageType) -> None:
-        """Remember whether a message asks something, for those that answer it; the oldest is forgotten."""
-        _note_type(self._questions, message_id, message_type)
+        """Remember whether a message asks something, for those that answer it."""
+        self._questions[message_id] = _asks(message_type)
 
     def note(self, message: Message, message_type: MessageType) -> None:
         """Learn from a message of the batch that was just analysed."""
@@ -150,14 +165,11 @@ class BatchRoster(StaticRoster):
             self._learn(message.author.name, message.author.id)
         else:
             self.note_author(message.author, message.id)
-        _note_type(self._questions, message.id, message_type)
+        self.note_type(message.id, message_type)
 
 
-def _note_type(questions: dict[str, bool], message_id: str, message_type: MessageType) -> None:
-    questions.pop(message_id, None)
-    questions[message_id] = message_type is MessageType.QUESTION
-    if len(questions) > RECENT_TYPES:
-        del questions[next(iter(questions))]
+def _asks(message_type: MessageType) -> bool:
+    return message_type is MessageType.QUESTION
 
 
 @dataclass(slots=True, eq=False)
@@ -271,12 +283,12 @@ class Rosters:
         try:
             newest = await self._reader.latest(key, 1)
             members = await self._reader.members(key)
-            last_message_ids = await self._reader.last_message_ids(key)
+            last_messages = await self._reader.last_messages(key)
         except BaseException:
             del self._loads[key]
             raise
         newest_ms = newest[-1].rank_time_ms if newest else 0
-        roster = ChannelRoster(members, last_message_ids, newest_ms)
+        roster = ChannelRoster(members, last_messages, newest_ms)
         # From here on nothing awaits: no commit can slip between these lines.
         load = self._loads.pop(key)
         kept = True

@@ -22,7 +22,13 @@ from backscroll_sidecar.ports.changes import (
     TurnMark,
     VectorsChange,
 )
-from backscroll_sidecar.ports.history import ChannelInfo, HistoryReader, HistoryStore, ListQuery
+from backscroll_sidecar.ports.history import (
+    ChannelInfo,
+    HistoryReader,
+    HistoryStore,
+    LastMessage,
+    ListQuery,
+)
 from backscroll_sidecar.ports.models import (
     ChatModel,
     Finished,
@@ -74,6 +80,7 @@ __all__ = [
     "IndexChange",
     "IndexRecord",
     "KeptVector",
+    "LastMessage",
     "ListQuery",
     "MembersChange",
     "MessageVector",

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports.changes import Applied, Change
 from backscroll_sidecar.ports.segments import ChannelRows
 from backscroll_sidecar.ports.vectors import IndexRecord, StoredVector, UnembeddedPage
+
+
+class LastMessage(NamedTuple):
+    """What must be known of an author's newest message so that a mention of the author can be read."""
+
+    id: str
+    message_type: MessageType
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +88,8 @@ class HistoryReader(Protocol):
     async def members(self, key: ChannelKey) -> Sequence[Member]:
         """All members, those who left included, authors seen included, ordered by user id."""
 
-    async def last_message_ids(self, key: ChannelKey) -> Mapping[str, str]:
-        """The id of the newest live row of each author."""
+    async def last_messages(self, key: ChannelKey) -> Mapping[str, LastMessage]:
+        """The newest live row of each author, by the author's id."""
 
     async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
         """Recorded events of a channel, oldest first; of one context when named."""

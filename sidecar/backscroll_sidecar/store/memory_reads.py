@@ -12,6 +12,7 @@ from backscroll_sidecar.ports import (
     ChannelInfo,
     ChannelRows,
     IndexRecord,
+    LastMessage,
     ListQuery,
     StoredVector,
     TurnChange,
@@ -152,9 +153,12 @@ class MemoryReader:
         people = self._open(key).people
         return [people[user_id].member for user_id in sorted(people)]
 
-    async def last_message_ids(self, key: ChannelKey) -> Mapping[str, str]:
+    async def last_messages(self, key: ChannelKey) -> Mapping[str, LastMessage]:
         live = sorted(self._open(key).live(), key=_recency)
-        return {stored.message.author.id: stored.message.id for stored in live}
+        return {
+            one.message.author.id: LastMessage(one.message.id, one.analysis.message_type)
+            for one in live
+        }
 
     async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
         found = [

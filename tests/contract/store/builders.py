@@ -138,7 +138,7 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
             await store.get_messages(key, probe_ids),
             await store.channel_info(key),
             await store.members(key),
-            await store.last_message_ids(key),
+            await store.last_messages(key),
             await store.events(key),
             await store.events(key, "c1"),
             await store.vectors(key, "e1"),

@@ -65,7 +65,8 @@ class PartialContract:
         assert list(await store.get_messages(ROOM, ["r1"])) == ["r1"]
         assert ids(await store.latest(ROOM, 9)) == ["q1", "r0"]
         assert ids(await store.latest_of_user("default", "u-bot", (), 9)) == ["r0"]
-        assert await store.last_message_ids(ROOM) == {"u-alice": "q1", "u-bot": "r0"}
+        last = await store.last_messages(ROOM)
+        assert {author: one.id for author, one in last.items()} == {"u-alice": "q1", "u-bot": "r0"}
         info = await store.channel_info(ROOM)
         assert info is not None
         assert (info.message_count, info.last_seq, info.newest_message_id) == (2, 3, "r0")

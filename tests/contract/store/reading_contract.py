@@ -13,7 +13,14 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import AppendChange, ChannelInfo, ChannelRows, HistoryStore, ListQuery
+from backscroll_sidecar.ports import (
+    AppendChange,
+    ChannelInfo,
+    ChannelRows,
+    HistoryStore,
+    LastMessage,
+    ListQuery,
+)
 from tests.contract.store.builders import (
     NOON_MS,
     OTHER_ROOM,
@@ -148,8 +155,9 @@ class ReadingContract:
         bob = message("b1", at=9, author="u-bob")
         await put(store, message("a1", at=5), message("a2", at=3), bob, message("a3", at=5))
         await store.apply([recall("b1")])
-        assert await store.last_message_ids(ROOM) == {"u-alice": "a3"}
-        assert await store.last_message_ids(OTHER_ROOM) == {}
+        asks = (await rows(store))["a3"].analysis.message_type
+        assert await store.last_messages(ROOM) == {"u-alice": LastMessage("a3", asks)}
+        assert await store.last_messages(OTHER_ROOM) == {}
 
     async def test_export_gives_every_row_once(self, store: HistoryStore) -> None:
         """In order of `seq`, more than a page of them, recalled ones included."""

@@ -20,7 +20,7 @@ from backscroll_sidecar.domain import (
     TextPart,
 )
 from backscroll_sidecar.history.writer import Writer
-from backscroll_sidecar.ports import AppendChange, Applied, Change, EventsChange
+from backscroll_sidecar.ports import AppendChange, Applied, Change, EventsChange, LastMessage
 
 KEY = ChannelKey("default", "general")
 NOW_MS = 1_700_000_000_000
@@ -159,10 +159,13 @@ class FakeReader:
         await self._answer("members")
         return list(self.people.get(key, []))
 
-    async def last_message_ids(self, key: ChannelKey) -> Mapping[str, str]:
-        await self._answer("last_message_ids")
+    async def last_messages(self, key: ChannelKey) -> Mapping[str, LastMessage]:
+        await self._answer("last_messages")
         rows = sorted(self.rows.get(key, []), key=lambda row: row.rank_time_ms)
-        last = {row.message.author.id: row.message.id for row in rows}
+        last = {
+            row.message.author.id: LastMessage(row.message.id, row.analysis.message_type)
+            for row in rows
+        }
         self.loading.set()
         await self.gate.wait()
         return last

@@ -22,7 +22,7 @@ from backscroll_sidecar.history.rosters import (
     ChannelRoster,
     Rosters,
 )
-from backscroll_sidecar.ports import Applied
+from backscroll_sidecar.ports import Applied, LastMessage
 from tests.unit.history.fakes import KEY, NOW_MS, FakeReader, message, stored
 
 
@@ -249,9 +249,13 @@ class TestCommits:
         assert rosters.loads == 1
 
 
+def asking(one):
+    return replace(one, analysis=replace(one.analysis, message_type=MessageType.QUESTION))
+
+
 class TestBatches:
     def test_sees_its_own_authors_and_leaves_the_channel_alone(self):
-        base = ChannelRoster([Member("u1", "Ann")], {"u1": "m1"})
+        base = ChannelRoster([Member("u1", "Ann")], {"u1": LastMessage("m1", MessageType.CASUAL)})
         batch = BatchRoster(base)
         assert (batch.user_for_name("Ann"), batch.last_message_id("u1")) == ("u1", "m1")
         batch.note(message("m2", author=Author("u2", "小黑")), MessageType.QUESTION)
@@ -264,7 +268,7 @@ class TestBatches:
 
     def test_a_partial_reply_tells_a_name_and_answers_no_mention(self):
         """Law 8: as committed, so in its batch: what came before it stays its author's last message."""
-        base = ChannelRoster([Member("u1", "Tom")], {"u1": "m0"})
+        base = ChannelRoster([Member("u1", "Tom")], {"u1": LastMessage("m0", MessageType.CASUAL)})
         partial = message("m1", author=Author("u1", "Tommy"), is_partial=True)
         base.take(Applied(stored=(stored(partial, 1, state=MessageState.PARTIAL),)))
         batch = BatchRoster(base)
@@ -300,6 +304,21 @@ class TestBatches:
     def test_types_are_bounded(self):
         roster = ChannelRoster()
         for i in range(RECENT_TYPES + 10):
-            roster.note_type(f"m{i}", MessageType.QUESTION)
+            roster.take(Applied(stored=(asking(row(f"m{i}", "u1", i, i + 1)),)))
         assert roster.is_question("m9") is None
         assert roster.is_question("m10") is True
+
+    async def test_of_everybodys_newest_message_it_is_known_whether_it_asks(self, rosters, reader):
+        """Law 2: who is mentioned is answered by it, however long ago it came, before a restart and after it."""
+        asked = asking(row("q", "u1"))
+        others = [row(f"m{i}", "u2", i + 1, i + 2) for i in range(RECENT_TYPES + 10)]
+        reader.rows[KEY] = [asked, *others]
+        live = ChannelRoster()
+        live.take(Applied(stored=(asked, *others)))
+        loaded = await rosters.get(KEY)
+        assert live.is_question("q") is loaded.is_question("q") is True
+        newer = row("n", "u1", 999, 999)
+        for roster in (live, loaded):
+            roster.take(Applied(stored=(newer, *others)))
+            assert roster.is_question("n") is False
+            assert roster.is_question("q") is None

@@ -34,7 +34,7 @@ WALKS_A_CHANNEL = {
     "RECALL_TURNS",  # a channel has a handful of turns
     # everything of it is what they return, delete or count
     "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "EVENTS", "VECTORS", "ERASE_ALL_EVENTS",
-    "ERASE_ALL_MEMBERS", "LAST_MESSAGE_IDS", "ERASE_TURNS",
+    "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "ERASE_TURNS",
 }  # fmt: skip
 WALK = re.compile(
     r"SEARCH (messages|revisions|vectors|tombstones|members|events|turns|segments) .*\(tenant=\?( AND channel=\?)?\)$"

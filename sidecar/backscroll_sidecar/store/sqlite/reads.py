@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports import (
     ChannelInfo,
     ChannelRows,
     IndexRecord,
+    LastMessage,
     ListQuery,
     Segment,
     StoredVector,
@@ -145,9 +146,10 @@ def members(connection: sqlite3.Connection, key: ChannelKey) -> list[Member]:
     return [decode_member(row) for row in rows]
 
 
-def last_message_ids(connection: sqlite3.Connection, key: ChannelKey) -> Mapping[str, str]:
+def last_messages(connection: sqlite3.Connection, key: ChannelKey) -> Mapping[str, LastMessage]:
     """The newest live row of each author."""
-    return dict(connection.execute(sql.LAST_MESSAGE_IDS, (key.tenant, key.channel)).fetchall())
+    rows = connection.execute(sql.LAST_MESSAGES, (key.tenant, key.channel))
+    return {author_id: LastMessage(id_, MessageType(kind)) for author_id, id_, kind in rows}
 
 
 def events(connection: sqlite3.Connection, key: ChannelKey, context_id: str) -> list[Event]:

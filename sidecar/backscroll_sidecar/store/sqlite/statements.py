@@ -333,9 +333,9 @@ FROM channels WHERE tenant = :tenant AND channel = :channel
 
 MEMBERS = f"SELECT {_MEMBER_COLUMNS} FROM members WHERE tenant = ? AND channel = ? ORDER BY user_id"
 
-LAST_MESSAGE_IDS = f"""
-SELECT author_id, id FROM (
-    SELECT author_id, id, row_number() OVER (PARTITION BY author_id ORDER BY {_NEWEST}) AS place
+LAST_MESSAGES = f"""
+SELECT author_id, id, message_type FROM (
+    SELECT author_id, id, message_type, row_number() OVER (PARTITION BY author_id ORDER BY {_NEWEST}) AS place
     FROM messages WHERE tenant = ? AND channel = ? AND state = 0
 ) WHERE place = 1
 """

@@ -22,6 +22,7 @@ from backscroll_sidecar.ports import (
     ChannelRows,
     EraseChange,
     IndexRecord,
+    LastMessage,
     ListQuery,
     StoredVector,
     UnembeddedPage,
@@ -174,8 +175,8 @@ class SqliteStore:
     async def members(self, key: ChannelKey) -> Sequence[Member]:
         return await self._reader.run(lambda c: reads.members(c, key))
 
-    async def last_message_ids(self, key: ChannelKey) -> Mapping[str, str]:
-        return await self._reader.run(lambda c: reads.last_message_ids(c, key))
+    async def last_messages(self, key: ChannelKey) -> Mapping[str, LastMessage]:
+        return await self._reader.run(lambda c: reads.last_messages(c, key))
 
     async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
         return await self._reader.run(lambda c: reads.events(c, key, context_id))
