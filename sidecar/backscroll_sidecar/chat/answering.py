@@ -13,7 +13,7 @@ import structlog
 
 from backscroll_sidecar.chat.endings import Ending, Notices, ending_of, error_text
 from backscroll_sidecar.chat.events import ChatError, ChatEvent, Delta, EndReason, ToolCalled
-from backscroll_sidecar.chat.storing import Storing
+from backscroll_sidecar.chat.storing import Ends, Storing
 from backscroll_sidecar.chat.turns import Reply, Turn
 from backscroll_sidecar.ports import (
     ChatModel,
@@ -44,13 +44,13 @@ class Answering:
     async def answer(
         self,
         turn: Turn,
-        end_s: float | None,
+        ends: Ends | None,
         saving: Sequence[asyncio.Task[Any]],
         release: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[ChatEvent]:
         """The events of the turn's next model call; `ChatEnd` follows all commits that end in time, `saving` included.
 
-        `end_s` is when DEADLINE must be said, on the loop's clock; None: never. `release` is called once, before
+        `ends` are those of the caller's time; None: it has none. `release` is called once, before
         `ChatEnd` and when all that the call stores is stored, whether or not its caller is still there.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
@@ -58,7 +58,7 @@ class Answering:
         ending: Ending | None = None
         error: ChatError | None = None
         try:
-            steps = self._model_events(turn, end_s, reply)
+            steps = self._model_events(turn, ends and ends.model_s, reply)
             async with aclosing(steps):
                 async for event in steps:
                     if isinstance(event, Ending):
@@ -87,7 +87,7 @@ class Answering:
             yield ending.notice
         if error is not None:
             yield error
-        end, not_stored = await self._storing.settle(turn, reply, ending, finishing, end_s)
+        end, not_stored = await self._storing.settle(turn, reply, ending, finishing, ends)
         if not_stored is not None:
             yield not_stored
         yield end

@@ -14,7 +14,7 @@ from backscroll_sidecar.chat.endings import NOTICES, Notices, notice_of
 from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
 from backscroll_sidecar.chat.fitting import fitted
 from backscroll_sidecar.chat.records import ChatHistory
-from backscroll_sidecar.chat.storing import Storing
+from backscroll_sidecar.chat.storing import Ends, Storing
 from backscroll_sidecar.chat.turns import ChatRequest, Turn
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.deadline import reserve_s
@@ -32,6 +32,8 @@ from backscroll_sidecar.ports import ChatModel, Clock
 T = TypeVar("T")
 
 MOST_RESERVE_S = 0.25
+COMMIT_S = 0.02
+"""What most commits take at most, a slow disk's included: short deadlines leave more than half of the reserve to it."""
 """A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
 DEFAULT_SELF_ID = "assistant"
 """The author of replies where the caller names no id of its bot."""
@@ -97,7 +99,7 @@ class ChatService:
 
     async def _begin(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """A new turn: the question's commit runs beside the build and the model."""
-        end_s = self._end_s(request)
+        ends = self._ends(request)
         context = _checked_context(request)
         since = self._history.losses_seen  # before anything of the channel is read
         turn_id = uuid.uuid4().hex
@@ -154,7 +156,7 @@ class ChatService:
             tokenizer=built.tokens.tokenizer,
             since=since,
         )
-        steps = self._answering.answer(turn, end_s, saving)
+        steps = self._answering.answer(turn, ends, saving)
         async with aclosing(steps):
             async for event in steps:
                 yield event
@@ -162,7 +164,7 @@ class ChatService:
     async def _continue(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The next round of a kept turn; of one that has ended, its reply again."""
         release = self._hold((request.tenant, request.turn_id))
-        end_s = self._end_s(request)
+        ends = self._ends(request)
         try:
             turn = await self._history.find(request.tenant, request.turn_id)
             if turn.ended is not None:
@@ -180,7 +182,7 @@ class ChatService:
         saving = []
         if turn.key.channel and not is_stored:
             saving.append(self._storing.spawn(self._history.save_round(turn, results)))
-        steps = self._answering.answer(following, end_s, saving, release)
+        steps = self._answering.answer(following, ends, saving, release)
         async with aclosing(steps):
             async for event in steps:
                 yield event
@@ -197,12 +199,14 @@ class ChatService:
 
         return release
 
-    def _end_s(self, request: ChatRequest) -> float | None:
-        """When DEADLINE must be said so that it arrives before the caller's own, on the loop's clock."""
-        if request.time_left_s is None:
+    def _ends(self, request: ChatRequest) -> Ends | None:
+        """What arrives before the caller's own time ends: DEADLINE, and the end, half of what is kept for it later."""
+        left_s = request.time_left_s
+        if left_s is None:
             return None
-        usable_s = request.time_left_s - min(reserve_s(request.time_left_s), MOST_RESERVE_S)
-        return asyncio.get_running_loop().time() + max(0.0, usable_s)
+        kept_s = min(reserve_s(left_s), MOST_RESERVE_S)
+        model_s = asyncio.get_running_loop().time() + max(0.0, left_s - kept_s)
+        return Ends(model_s, model_s + max(kept_s / 2, min(COMMIT_S, 0.9 * kept_s)))
 
     @property
     def is_idle(self) -> bool:

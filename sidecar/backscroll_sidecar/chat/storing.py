@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -18,9 +18,18 @@ from backscroll_sidecar.ports import Clock
 
 log = structlog.get_logger(__name__)
 
-COMMIT_S = 0.1
-"""What a commit may take beyond the time of the model: a part of what is kept of the caller's for this
-(`service.MOST_RESERVE_S`)."""
+
+class Ends(NamedTuple):
+    """When parts of a caller's time are over, on the loop's clock.
+
+    Attributes
+    ----------
+    model_s : the model has said what it will: behind that DEADLINE is said.
+    commit_s : what is not stored is not waited for.
+    """
+
+    model_s: float
+    commit_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +70,14 @@ class Storing:
         reply: Reply,
         ending: Ending,
         finishing: asyncio.Task[Finish],
-        end_s: float | None,
+        ends: Ends | None,
     ) -> tuple[ChatEnd, ChatError | None]:
         """Wait for every commit of the turn; the end, and what could not be stored.
 
-        Little longer than until `end_s`, on the loop's clock: a store that hangs costs nobody the end of a stream. What
-        is stored after that is stored all the same.
+        A store that hangs costs nobody the end of a stream. What is stored after that is stored all the same.
         """
         now_s = asyncio.get_running_loop().time()
-        left_s = None if end_s is None else max(0.0, end_s - now_s) + COMMIT_S
+        left_s = None if ends is None else max(0.0, ends.commit_s - now_s)
         await asyncio.wait([finishing], timeout=left_s)  # a caller who goes away cancels no commit
         finish = _outcome(finishing)
         reason, turn_id = ending.reason, turn.id

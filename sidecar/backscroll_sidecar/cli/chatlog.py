@@ -6,7 +6,7 @@ A line holds the fields of ``backscroll.v1.Message`` by name, or the common word
 ``message_id``            for ``id``
 ``group_id``              for ``channel``
 ``user_id``, ``name``     for ``author``; ``author`` may also be an id alone
-``content``, ``text``     for ``parts``: text, or a list of texts and of others by their ``type``
+``content``, ``text``     for ``parts``: text, or a list of texts, images, sounds, files
 ``timestamp``             for ``sent_at_ms``: milliseconds, or ISO 8601 with an offset
 ``mentions``              user objects, or names as they stand in the text
 ``reply_to``              for ``reply``: the id of the answered message
@@ -53,6 +53,13 @@ COMMON = frozenset(
     }
     | {"explicit_reply_to"}
 )
+MEDIA = {
+    f"{before}{kind}{behind}": kind
+    for kind in ("image", "audio", "video", "file", "document")
+    for before in ("", "input_", "output_")
+    for behind in ("", "_url")
+}
+"""What a part of a content list is, by the words of several vendors for its type."""
 ID_FIELDS = frozenset({"id", "channel", "user_id", "message_id", "thread_id", "dedupe_key"})
 PROTO_FIELDS = frozenset(message_pb2.Message.DESCRIPTOR.fields_by_name)
 MIN_MILLISECONDS = 10_000_000_000
@@ -250,14 +257,16 @@ def _add_content(message: message_pb2.Message, record: dict[str, Any]) -> None:
     key = "content" if "content" in record else "text"
     value = record.get(key)
     for one in value if isinstance(value, list) else [value]:
-        text = one.get("text") if isinstance(one, dict) else one
-        kind = one.get("type") if isinstance(one, dict) else None
+        given = one if isinstance(one, dict) else {"text": one}
+        text = given.get("text", given.get("refusal"))
+        text = text.get("value") if isinstance(text, dict) else text
+        kind = MEDIA.get(str(given.get("type")))
         if isinstance(text, str):
             message.parts.add().text.text = text
-        elif isinstance(kind, str):
-            message.parts.add().media.kind = kind.removeprefix("input_").removesuffix("_url")
+        elif kind:
+            message.parts.add().media.kind = kind
         elif one is not None:
-            raise BadLine(f"{key} is neither text nor a list of texts")
+            raise BadLine(f"{key} is neither text nor a list of texts, images, sounds and files")
 
 
 def _with_enum_names(own: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ FAILURE: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
 """The exit code of a program that Ctrl-C ended."""
+MIN_COLUMNS, MAX_COLUMNS = 20, 10_000
 NARROW: Final = 120
 """Columns where the output is no terminal and COLUMNS says nothing."""
 
@@ -43,8 +44,14 @@ def usage(message: str, advice: str = "") -> NoReturn:
 
 def out() -> Console:
     """The console of the answer."""
-    is_known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
-    return Console(width=None if is_known else NARROW, highlight=False, soft_wrap=False)
+    width = None if sys.stdout.isatty() else _told_columns() or NARROW
+    return Console(width=width, highlight=False, soft_wrap=False)
+
+
+def _told_columns() -> int:
+    """What COLUMNS says; 0 where that is no width."""
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isdecimal() and MIN_COLUMNS <= int(told) <= MAX_COLUMNS else 0
 
 
 def err() -> Console:

@@ -228,6 +228,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
 
 def _database(settings: Settings) -> Iterator[Check]:
     from backscroll_sidecar.store.sqlite.examine import examine_database
+    from backscroll_sidecar.store.sqlite.scrub import REWRITE_BYTES
 
     report = examine_database(None if settings.in_memory else settings.database_path)
     number = tuple(map(int, report.sqlite_version.split(".")))
@@ -271,6 +272,15 @@ def _database(settings: Settings) -> Iterator[Check]:
         yield Check(
             "database", "ok", f"{path}: {held}, {size}, schema {report.stats.schema_version}, whole"
         )
+        if not report.stats.is_rewritten:
+            yield Check(
+                "deletions",
+                "ok",
+                "what was erased or recalled may have left copies in the database's file",
+                "a server clears them within a quarter of an hour; "
+                f"above {REWRITE_BYTES // 2**20} MiB stop it and run: "
+                f"sqlite3 {path} 'VACUUM; PRAGMA user_version = 0'",
+            )
     yield Check("lock", "ok", "a server has the database" if report.in_use else "free")
 
 

@@ -51,6 +51,7 @@ class Question:
         whether the commit came before the build changes no context (law 2).
     parent_row, explicit_parent_row : int
         The row it replies to, by any edge and by the platform's own; -1 none.
+    self_ids : the bot's own ids.
     keywords, token_count
         Read off the ends of a text longer than `QUESTION_CHARS`; its tokens are reckoned from those of the ends.
     """
@@ -68,6 +69,7 @@ class Question:
     message_type: MessageType
     addressed: bool
     token_count: int
+    self_ids: tuple[str, ...] = ()
     _numbers: list[int] = field(init=False, repr=False, default_factory=list)
 
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
@@ -195,6 +197,7 @@ def resolve_question(
             frozenset(request.self_ids),
         ),
         token_count=token_count if read is text else token_count * len(text) // len(read),
+        self_ids=request.self_ids,
     )
 
 

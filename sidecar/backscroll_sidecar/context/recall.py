@@ -52,6 +52,13 @@ _CALL = re.compile(r"[@\uff20](\S+)\s+(?=\S)")
 since all who ask begin with it: they would seem to be what is meant."""
 
 
+_BEHIND_A_NAME = ",.:;!?\uff0c\u3002\uff1a\uff1b\uff01\uff1f\u3001"
+_EVERYBODY = frozenset(
+    ("all", "everyone", "everybody", "here", "channel", "所有人", "全体成员", "大家")
+)
+"""Whom platforms call by these words: the bot is one of them at most."""
+
+
 @runtime_checkable
 class Meaning(Protocol):
     """The part of the semantic source that says how similar every row is to a question."""
@@ -103,7 +110,7 @@ def _look_up(
     query: StrategyQuery, question: Question, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, asked = query.view, _asked(query.view, question, query.self_ids)
+    view, asked = query.view, _asked(query.view, question)
     named = named_in(asked.text, view.people.by_name_part)
     most = most_long_ago(view, asked, named, query.eligible)
     far = settled(starts_new, most)
@@ -162,8 +169,8 @@ def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.
     return rank_memory(view, seek(view, _asked(view, question), eligible), rows=rows)
 
 
-def _asked(view: ChannelView, question: Question, self_ids: tuple[str, ...] = ()) -> MemoryQuestion:
-    asker = question.asker
+def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
+    asker, self_ids = question.asker, question.self_ids
     read = ends_of(question.text, QUESTION_CHARS)
     text, calls_bot = _without_call(read, view.people, self_ids)
     return MemoryQuestion(
@@ -186,7 +193,9 @@ def _without_call(text: str, people: People, self_ids: tuple[str, ...]) -> tuple
     call = _CALL.match(text)
     if call is None:
         return text, False
-    user, known = people.user_for_name(call[1]), call[1].casefold() in people.by_name_part
+    name = call[1].rstrip(_BEHIND_A_NAME)
+    user = people.user_for_name(name) or people.user_for_name(call[1])
+    known = name.casefold() in people.by_name_part or name.casefold() in _EVERYBODY
     if user not in self_ids and (user is not None or known):
         return text, False
     rest = text[call.end() :]

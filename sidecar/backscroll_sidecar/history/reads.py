@@ -16,7 +16,13 @@ from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.history.ingest import MessageAnalyzer
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.requests import check_id, check_ids, check_key
-from backscroll_sidecar.ports import ChannelInfo, EmbeddingProgress, HistoryReader, ListQuery
+from backscroll_sidecar.ports import (
+    ChannelInfo,
+    EmbeddingProgress,
+    HistoryReader,
+    ListQuery,
+    Waited,
+)
 
 MAX_PAGE = 1_000
 MAX_INT64 = 2**63 - 1
@@ -97,11 +103,13 @@ class HistoryReads:
         waiting = await self._embedding.count(key, info.last_seq)
         return replace(info, unembedded_count=waiting)
 
-    async def wait_for_index(self, key: ChannelKey, timeout_s: float) -> int:
-        """Wait until the semantic source finds everything stored before; return how many rows it does not yet."""
+    async def wait_for_index(self, key: ChannelKey, timeout_s: float) -> Waited:
+        """Wait until the semantic source finds everything stored before."""
         check_key(key)
         await self._require_channel(key)
-        return 0 if self._embedding is None else await self._embedding.wait(key, timeout_s)
+        if self._embedding is None:
+            return Waited(True, 0)
+        return await self._embedding.wait(key, timeout_s)
 
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str] = (), limit: int = 100

@@ -55,6 +55,7 @@ from backscroll_sidecar.ports.vectors import (
     Unembedded,
     UnembeddedPage,
     VectorSearch,
+    Waited,
 )
 
 __all__ = [
@@ -103,4 +104,5 @@ __all__ = [
     "UsageDelta",
     "VectorSearch",
     "VectorsChange",
+    "Waited",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from backscroll_sidecar.domain import ChannelKey
 
@@ -158,11 +158,21 @@ class VectorSearch(Protocol):
         """The `limit` most similar of these messages; of equal ones the later. Those without a vector are none."""
 
 
+class Waited(NamedTuple):
+    """Whether the semantic source finds what was asked for, and how many rows it cannot find yet.
+
+    It is not ready either while questions cannot be embedded.
+    """
+
+    is_ready: bool
+    unembedded_count: int
+
+
 class EmbeddingProgress(Protocol):
     """How far the semantic source is behind what is stored."""
 
     async def count(self, key: ChannelKey, until_seq: int) -> int:
         """How many live rows with text up to this one (included) wait for their vector. Raises `StoreUnavailable`."""
 
-    async def wait(self, key: ChannelKey, timeout_s: float) -> int:
-        """Wait until the semantic source finds all that is stored now; returns how many rows it cannot find yet."""
+    async def wait(self, key: ChannelKey, timeout_s: float) -> Waited:
+        """Wait until the semantic source finds all that is stored now."""

@@ -187,8 +187,10 @@ class HistoryServicer:
         timed = request.HasField("timeout_ms")
         timeout_ms = request.timeout_ms if timed else DEFAULT_WAIT_FOR_INDEX_MS
         check_range(timeout_ms, "timeout_ms", 0, MAX_WAIT_FOR_INDEX_MS)
-        left = await self._history.wait_for_index(_key(request.channel, call), timeout_ms / 1000)
-        return pb.WaitForIndexResponse(ready=left == 0, unembedded_count=left)
+        found = await self._history.wait_for_index(_key(request.channel, call), timeout_ms / 1000)
+        return pb.WaitForIndexResponse(
+            ready=found.is_ready, unembedded_count=found.unembedded_count
+        )
 
     async def export_messages(
         self, request: pb.ExportMessagesRequest, call: Call

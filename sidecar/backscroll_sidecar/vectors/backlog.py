@@ -26,6 +26,7 @@ from backscroll_sidecar.ports import (
     ModelFault,
     Unembedded,
     VectorsChange,
+    Waited,
 )
 
 log = logging.getLogger(__name__)
@@ -96,27 +97,27 @@ class Backlog:
         if applied.stored:
             self._put_due(key, min(stored.seq for stored in applied.stored))
 
-    async def wait(self, key: ChannelKey, timeout_s: float) -> int:
-        """Wait until everything stored before the call has a vector; return how many rows have none yet.
+    async def wait(self, key: ChannelKey, timeout_s: float) -> Waited:
+        """Wait until everything stored before the call has a vector.
 
         An embedder that is being loaded is waited for as well: questions cannot be embedded before.
 
         Raises `StoreUnavailable`.
         """
         info = await self._reader.channel_info(key)
-        last_seq = info.last_seq if info else 0
-        left = last_seq
+        last_seq, left, can_embed = info.last_seq if info else 0, 1, False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 with contextlib.suppress(ModelError):
                     await self._embedder.embed([])
-                while True:
+                can_embed = True
+                while left:
                     moved = self._moved
                     left = await self.count(key, last_seq)
-                    if not left:
-                        break
-                    await moved.wait()
-        return left
+                    if left:
+                        await moved.wait()
+        left = await self.count(key, last_seq)
+        return Waited(can_embed and not left, left)
 
     async def count(self, key: ChannelKey, until_seq: int) -> int:
         """How many rows up to this one (included) have no vector, those that will never have one left out.

@@ -92,7 +92,7 @@ async def test_a_turn_does_not_bring_back_what_was_erased_in_a_round(
         assert await bot.app.store.turn("default", turn_id, 0) is None
         if act is erase_channel:
             assert await bot.stored() == []
-            await bot.app.store.scrub()
+            await bot.app.store.rewrite()
     if act is erase_channel:
         assert b"4711" not in raw_bytes(tmp_path)
     assert len(model.calls) == 2

@@ -167,7 +167,9 @@ def check_ended_by_time(heard: Heard, timeout_ms: int) -> str:
     if heard.refusal is not None:
         assert heard.refusal.code.name == "DEADLINE_EXCEEDED", (timeout_ms, heard.refusal)
         return "DEADLINE_EXCEEDED"
-    assert (heard.reason, heard.errors) == ("DEADLINE", []), timeout_ms
+    # Of some milliseconds a commit may have had too few: that is said, too.
+    assert {one.reason for one in heard.errors} <= {"STORE_UNAVAILABLE"}, timeout_ms
+    assert heard.reason == "DEADLINE", timeout_ms
     return heard.reason
 
 

@@ -229,7 +229,8 @@ async def test_a_result_stands_behind_its_call() -> None:
     assert len({one.message.sent_at_ms for one in (asked, *results)}) == 1
 
 
-async def test_a_store_that_hangs_costs_nobody_the_end() -> None:
+@pytest.mark.parametrize("timeout_s", [0.4, 3.0])
+async def test_a_store_that_hangs_costs_nobody_the_end(timeout_s: float) -> None:
     """Law 8, S5-29: the answer was heard; that it is not stored yet is said inside the caller's time; then it is."""
     async with talk(FakeModel(["sunny", STOP])) as bot:
         apply, go = bot.app.store.apply, asyncio.Event()
@@ -239,7 +240,7 @@ async def test_a_store_that_hangs_costs_nobody_the_end() -> None:
             return await apply(changes)
 
         bot.app.store.apply = hanging
-        heard = await bot.ask(turn("well?"), timeout_s=3.0)
+        heard = await bot.ask(turn("well?"), timeout_s=timeout_s)
         go.set()
         await bot.idle()
         stored = [text_of(row) for row in await bot.stored()]

@@ -64,7 +64,7 @@ def test_logs_of_model_apis_are_read_as_they_are(chat):
             common(1, "", role="user", content=[{"type": "text", "text": "look"}, picture]),
             common(2, "", role="Assistant", author={"id": "b", "kind": "bot"}, content="a cat"),
             common(3, "", role="narrator"),
-            common(4, "", content=[5]),
+            common(4, "", content=[{"type": "thinking", "thinking": "hm"}]),
         ),
     )  # fmt: skip
     assert done["stored"] == 2
@@ -73,7 +73,7 @@ def test_logs_of_model_apis_are_read_as_they_are(chat):
     assert (second["role"], second["author"]["kind"]) == ("ROLE_ASSISTANT", "AUTHOR_KIND_BOT")
     assert [one["reason"] for one in done["bad_lines"]] == [
         "role is none of: assistant, system, tool, user",
-        "content is neither text nor a list of texts",
+        "content is neither text nor a list of texts, images, sounds and files",
     ]
 
 

@@ -87,10 +87,12 @@ CALLS = [
         ("@Helper is the printer in room four repaired", True),
         ("@Helper 我家的猫叫什么名字", True),
         ("@助手我家的猫叫什么名字 小黑吗", True),  # the question stands in what could be a call
-        (
-            "@Ann is the printer in room four repaired",
-            False,
-        ),  # people ask each other about the talk
+        # people ask each other about the talk
+        ("@Ann is the printer in room four repaired", False),
+        ("@Ann, is the printer in room four repaired", False),
+        ("@Ann：the printer in room four is repaired, is it", False),
+        ("@everyone is the printer in room four repaired", False),
+        ("@Helper: is the printer in room four repaired", True),
     ],
 )
 def test_a_call_of_the_bot_is_no_word_of_the_question(question: str, found: bool):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -15,18 +17,21 @@ from backscroll_sidecar.history import scrubbing
 from backscroll_sidecar.history.scrubbing import Scrubber
 from backscroll_sidecar.ports import Applied, EraseChange, EraseReceipt
 from backscroll_sidecar.settings import Settings
-from backscroll_sidecar.store.sqlite import SqliteStore, files
+from backscroll_sidecar.store.sqlite import SqliteStore, files, scrub
 from backscroll_sidecar.wiring import open_app
 from tests.kit.chats import NOON_MS
 
 KEY = ChannelKey("default", "room")
 SECRET = Message("m1", "room", Author("u1", "Ann"), (TextPart("secretword"),), NOON_MS)
 HELLO = Message("m2", "room", Author("u2", "Ben"), (TextPart("keepthis"),), NOON_MS + 1)
+ERASED = Applied(erased_ids=("m1",), receipt=EraseReceipt({"messages": 1}))
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scrubbing, "QUIET_S", 0.01)
+    monkeypatch.setattr(scrubbing, "REWRITE_GAP_S", 0.01)
+    monkeypatch.setattr(scrubbing, "RETRY_S", 0.01)
 
 
 @asynccontextmanager
@@ -39,9 +44,14 @@ def has(path: Path, word: bytes) -> bool:
     return any(word in file.read_bytes() for file in path.iterdir() if file.exists())
 
 
-async def until_gone(path: Path, word: bytes) -> None:
+def is_rewritten(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as connection:
+        return scrub.is_rewritten(connection)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
-        while has(path, word):  # noqa: ASYNC110 - nothing tells
+        while not is_so():  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.01)
 
 
@@ -51,84 +61,150 @@ async def test_an_erased_text_is_soon_in_no_file(tmp_path: Path) -> None:
         await app.history.append(KEY, [SECRET, HELLO])
         assert has(tmp_path, b"secretword")
         await app.history.erase(KEY, user_id="u1")
-        await until_gone(tmp_path, b"secretword")
+        await until(lambda: not has(tmp_path, b"secretword") and is_rewritten(tmp_path / "b.db"))
         assert has(tmp_path, b"keepthis")
-        async with asyncio.timeout(60):
-            while app.store.needs_scrub:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-    assert not (tmp_path / "b.db-erased").exists()
 
 
-async def test_a_recalled_text_leaves_the_log(tmp_path: Path) -> None:
-    """N-10: its text is deleted, also where it waited to be written into the database."""
+async def test_recalled_texts_leave_pages_that_were_split(tmp_path: Path) -> None:
+    """N-10: a row that grows or goes moves others; what stands where they stood goes, too."""
+    texts = [f"number {n} " + "secretword " * (n % 40) for n in range(3_000)]
     async with opened(tmp_path) as app:
+        many = [
+            Message(f"m{n}", "room", Author(f"u{n % 9}"), (TextPart(text),), NOON_MS + n)
+            for n, text in enumerate(texts)
+        ]
+        for start in range(0, len(many), 500):
+            await app.history.append(KEY, many[start : start + 500])
+        for n, text in enumerate(texts):
+            if "secretword" in text and n % 3:
+                await app.history.edit(KEY, f"m{n}", (TextPart("x" * (n % 700)),))
+            if "secretword" in text:
+                await app.history.recall(KEY, f"m{n}")
+        await until(lambda: is_rewritten(tmp_path / "b.db") and not has(tmp_path, b"secretword"))
+
+
+async def test_an_erasure_of_nobody_rewrites_nothing(tmp_path: Path) -> None:
+    """Writes wait for it: whoever names people nobody knows cannot have that."""
+    store = await SqliteStore.open(tmp_path / "b.db")
+    await store.apply([EraseChange(KEY, (), "nobody", NOON_MS)])
+    await store.close()
+    assert is_rewritten(tmp_path / "b.db")
+
+
+async def with_erased_row(path: Path) -> SqliteStore:
+    """A store in which something was erased, as a crash leaves it."""
+    async with opened(path) as app:
         await app.history.append(KEY, [SECRET, HELLO])
-        await app.history.recall(KEY, "m1")
-        await until_gone(tmp_path, b"secretword")
-        assert not app.store.needs_scrub
+    store = await SqliteStore.open(path / "b.db")
+    await store.apply([EraseChange(KEY, ("m1",), "", NOON_MS)])
+    return store
 
 
 async def test_what_a_crash_left_is_done_after_the_start(tmp_path: Path) -> None:
-    """N-10: the mark beside the database outlives the process."""
-    store = await SqliteStore.open(tmp_path / "b.db")
-    await store.apply([EraseChange(KEY, ("m1",), "", NOON_MS)])
-    assert store.needs_scrub
+    """N-10: a database that was copied right behind the commit, its log with it, says what is left to do."""
+    store = await with_erased_row(tmp_path)
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    for name in ("b.db", "b.db-wal"):
+        shutil.copy(tmp_path / name, crashed / name)
     await store.close()
-    async with opened(tmp_path) as app:
-        async with asyncio.timeout(60):
-            while app.store.needs_scrub:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-
-
-class BrokenFiles:
-    """Files that cannot be cleaned."""
-
-    needs_scrub = True
-
-    def __init__(self) -> None:
-        self.tried = 0
-
-    async def empty_log(self) -> None:
-        raise AssertionError("there is more to do")
-
-    async def scrub(self) -> None:
-        self.tried += 1
-        raise StoreUnavailable("the disk is full")
-
-
-async def test_files_that_cannot_be_cleaned_cost_nothing_else() -> None:
-    """Law 5: it is tried again, at the end at the latest; closing it does not fail."""
-    broken = BrokenFiles()
-    scrubber = Scrubber(broken)
-    await scrubber.start()
-    async with asyncio.timeout(60):
-        while not broken.tried:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
-    await scrubber.close()
-    await scrubber.close()
-    assert broken.tried == 2
+    assert not is_rewritten(crashed / "b.db")
+    async with opened(crashed):
+        await until(lambda: is_rewritten(crashed / "b.db") and not has(crashed, b"secretword"))
 
 
 async def test_a_log_that_is_read_is_emptied_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """N-10: a reader that held on to it may hide what is still there; the mark stays until nothing is."""
+    """N-10: who reads it keeps what is in it; meanwhile it does not grow by the database, try after try."""
     monkeypatch.setattr(files, "_BUSY_TIMEOUT_MS", 20)
-    path = tmp_path / "b.db"
-    store = await SqliteStore.open(path)
+    store, path = await with_erased_row(tmp_path), tmp_path / "b.db"
     try:
-        await store.apply([EraseChange(KEY, ("m1",), "", NOON_MS)])
         with closing(sqlite3.connect(path)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM messages").fetchall()
             await store.apply([EraseChange(KEY, ("m2",), "", NOON_MS)])
-            with pytest.raises(StoreUnavailable):
-                await store.scrub()
-            assert store.needs_scrub
-        await store.scrub()
-        assert not store.needs_scrub
+            before = (tmp_path / "b.db-wal").stat().st_size
+            for work in (store.empty_log, store.rewrite, store.rewrite):
+                with pytest.raises(StoreUnavailable):
+                    await work()
+            assert (tmp_path / "b.db-wal").stat().st_size == before
+            assert not is_rewritten(path)
+        await store.rewrite()
+        assert is_rewritten(path)
+        assert not has(tmp_path, b"secretword")
     finally:
         await store.close()
+
+
+async def test_without_room_the_log_is_emptied_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await with_erased_row(tmp_path)
+    full = shutil.disk_usage(tmp_path)._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    try:
+        with pytest.raises(StoreUnavailable, match="room"):
+            await store.rewrite()
+        assert not has(tmp_path, b"secretword")
+        assert not is_rewritten(tmp_path / "b.db")
+    finally:
+        await store.close()
+
+
+async def test_one_too_large_is_left_as_it_is_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrub, "REWRITE_BYTES", 1)
+    store = await with_erased_row(tmp_path)
+    try:
+        await store.rewrite()
+        assert not (await store.stats()).is_rewritten
+    finally:
+        await store.close()
+
+
+class BrokenFiles:
+    """Files that cannot be cleaned."""
+
+    def __init__(self) -> None:
+        self.tried = self.interrupted = 0
+        self.ends = asyncio.Event()
+        self.ends.set()
+
+    async def empty_log(self) -> None:
+        pass
+
+    async def rewrite(self) -> None:
+        self.tried += 1
+        await self.ends.wait()
+        raise StoreUnavailable("the disk is full")
+
+    def interrupt(self) -> None:
+        self.interrupted += 1
+        self.ends.set()
+
+
+async def test_files_that_cannot_be_cleaned_cost_nothing_else() -> None:
+    """Law 5: it is tried again, ever more seldom; closing it does not fail."""
+    broken = BrokenFiles()
+    scrubber = Scrubber(broken)
+    await scrubber.start()
+    await until(lambda: broken.tried > 2)
+    await scrubber.close()
+    await scrubber.close()
+    assert not broken.interrupted
+
+
+async def test_closing_waits_for_some_seconds_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrubbing, "CLOSE_S", 0.02)
+    broken = BrokenFiles()
+    scrubber = Scrubber(broken)
+    await scrubber.start()
+    broken.ends.clear()
+    await until(lambda: broken.tried > 0)
+    await scrubber.close()
+    assert broken.interrupted
 
 
 async def test_who_always_deletes_does_not_keep_it_from_being_done(
@@ -137,12 +213,10 @@ async def test_who_always_deletes_does_not_keep_it_from_being_done(
     monkeypatch.setattr(scrubbing, "QUIET_S", 0.2)
     monkeypatch.setattr(scrubbing, "LONGEST_S", 0.3)
     broken = BrokenFiles()
-    broken.needs_scrub = False
     scrubber = Scrubber(broken)
     await scrubber.start()
-    broken.needs_scrub = True
     async with asyncio.timeout(60):
         while not broken.tried:
-            scrubber.publish(KEY, Applied(erased_ids=("m1",), receipt=EraseReceipt({})))
+            scrubber.publish(KEY, ERASED)
             await asyncio.sleep(0.01)
     await scrubber.close()

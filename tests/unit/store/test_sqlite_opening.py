@@ -19,7 +19,7 @@ import pytest
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import EraseChange
-from backscroll_sidecar.store.sqlite import SqliteStore
+from backscroll_sidecar.store.sqlite import SqliteStore, files
 from tests.contract.store.builders import NOON_MS, ROOM, append, edit, message, put, recall, rows
 
 
@@ -135,6 +135,25 @@ async def test_durability_is_what_was_chosen(path: Path, durability: str) -> Non
         "channels": 1, "messages": 1, "revisions": 0, "vectors": 0, "tombstones": 0,
         "members": 1, "events": 0, "turns": 0,
     }  # fmt: skip
+    await store.close()
+
+
+async def test_a_long_log_on_a_full_disk_can_be_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 5: what a crash left in the log needs room in the database; without it the server starts all the same."""
+
+    def full(_: sqlite3.Connection) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    store = await SqliteStore.open(path)
+    await put(store, message("m1"))
+    await store.close()
+    monkeypatch.setattr(files, "checkpoint", full)
+    store = await SqliteStore.open(path)
+    assert list(await rows(store)) == ["m1"]
     await store.close()
 
 
@@ -254,7 +273,7 @@ async def test_scrubbing_leaves_no_byte_of_what_is_gone(path: Path) -> None:
     await store.apply([edit("e1", "secretthree"), edit("r1", "secretfour")])
     await store.apply([EraseChange(ROOM, ("e1",), "", NOON_MS), recall("r1")])
     await store.apply([append(message("r2", "secretfive")), edit("r2", "secretsix"), recall("r2")])
-    await store.scrub()
+    await store.rewrite()
     content = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert b"secret" not in content
     assert b"keepthis" in content

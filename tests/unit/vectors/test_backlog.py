@@ -52,13 +52,13 @@ async def test_what_was_there_and_what_comes(works: Works) -> None:
     other = ChannelKey("tenant b", "elsewhere")
     await works.apply(append(message("x", "theirs"), key=other))
     await works.backlog.start()
-    assert await works.backlog.wait(ROOM, 5) == 0
-    assert await works.backlog.wait(other, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
+    assert await works.backlog.wait(other, 5) == (True, 0)
     assert await works.embedded() == list(range(1, 71))
     assert max(len(call.texts) for call in works.embedder.calls) == module.MAX_BATCH
     assert works.seen[0] == "Alice: text 0"
     await works.apply(append(message("late", "one more")))
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     assert len(works.seen) == 72
     assert works.backlog.embedded == 72
 
@@ -77,11 +77,11 @@ async def test_it_is_not_ready_while_questions_cannot_be_embedded() -> None:
     await works.apply(append(message("m1", "text")))
     works.embedder.loaded.set()
     await works.backlog.start()
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     works.embedder.loaded.clear()
-    assert await works.backlog.wait(ROOM, 0.05) == 1
+    assert await works.backlog.wait(ROOM, 0.05) == (False, 0)
     works.embedder.loaded.set()
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     await works.backlog.close()
 
 
@@ -92,10 +92,10 @@ async def test_what_needs_none(works: Works) -> None:
     await works.apply(append(message("m1", "one"), message("m2", "two")))
     await works.apply(recall("m2"))
     await works.backlog.start()
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     assert works.seen == ["Alice: one"]
     await works.apply(edit("m1", "one, edited"))
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     assert works.seen == ["Alice: one", "Alice: one, edited"]
     assert [one.seq for one in await works.store.vectors(ROOM, "fake")] == [4]
 
@@ -105,11 +105,11 @@ async def test_a_failing_embedder_is_tried_again(works: Works) -> None:
     works.embedder.broken = failed(ModelFault.CONNECTION)
     await works.apply(append(*(message(f"m{n}", f"text {n}") for n in range(5))))
     await works.backlog.start()
-    assert await works.backlog.wait(ROOM, 0.1) == 5
+    assert await works.backlog.wait(ROOM, 0.1) == (False, 5)
     assert works.backlog.fault is ModelFault.CONNECTION
     assert len(works.embedder.calls) > 1
     works.embedder.broken = None
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     assert await works.embedded() == [1, 2, 3, 4, 5]
 
 
@@ -119,11 +119,11 @@ async def test_a_text_that_can_never_be_embedded_stands_alone(works: Works) -> N
     texts[4] = "poison"
     await works.apply(append(*(message(f"m{n}", text) for n, text in enumerate(texts))))
     await works.backlog.start()
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     assert await works.embedded() == [1, 2, 3, 4, 6, 7, 8, 9]
     calls = len(works.embedder.calls)
     await works.apply(append(message("m9", "another")))
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     assert len(works.embedder.calls) == calls + 1
 
 
@@ -140,10 +140,10 @@ async def test_what_is_remembered_of_refusals_is_bounded(works: Works, monkeypat
 
 
 async def test_waiting_is_bounded_and_an_empty_channel_is_ready(works: Works) -> None:
-    assert await works.backlog.wait(ChannelKey("default", "never heard of"), 5) == 0
+    assert await works.backlog.wait(ChannelKey("default", "never heard of"), 5) == (True, 0)
     await works.apply(append(message("m1")))
     async with asyncio.timeout(60):
-        assert await works.backlog.wait(ROOM, 0.05) == 1
+        assert await works.backlog.wait(ROOM, 0.05) == (False, 1)
 
 
 async def test_what_comes_later_is_not_waited_for(works: Works) -> None:
@@ -158,7 +158,7 @@ async def test_what_comes_later_is_not_waited_for(works: Works) -> None:
             await asyncio.sleep(0.002)
 
     flooding = asyncio.create_task(flood())
-    assert await works.backlog.wait(ROOM, 5) == 0
+    assert await works.backlog.wait(ROOM, 5) == (True, 0)
     flooding.cancel()
 
 
@@ -178,7 +178,7 @@ async def test_it_gives_way_to_requests(works: Works, busy: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module.asyncio, "sleep", watched)
         await works.backlog.start()
-        assert await works.backlog.wait(ROOM, 5) == 0
+        assert await works.backlog.wait(ROOM, 5) == (True, 0)
     assert [nap > 0 for nap in naps] == [busy] * 4
     assert len(works.embedder.calls) == 4
 

@@ -197,8 +197,9 @@ class HistoryServiceServicer(object):
 
     def Erase(self, request, context):
         """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
-        of those a model answers just then nothing more is stored. Some seconds later no file has a byte of it; the file of a
-        database above 256 MiB may keep copies in pages that were split, until somebody runs VACUUM while the server is down.
+        of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
+        a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
+        split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

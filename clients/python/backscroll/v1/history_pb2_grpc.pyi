@@ -74,8 +74,9 @@ class HistoryServiceStub:
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _grpc.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]
     """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
-    of those a model answers just then nothing more is stored. Some seconds later no file has a byte of it; the file of a
-    database above 256 MiB may keep copies in pages that were split, until somebody runs VACUUM while the server is down.
+    of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
+    a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
+    split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
     """
     ExportMessages: _grpc.UnaryStreamMultiCallable[_history_pb2.ExportMessagesRequest, _history_pb2.ExportMessagesResponse]
     """ExportMessages streams a channel in order of arrival."""
@@ -126,8 +127,9 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _aio.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]  # type: ignore[assignment]
     """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
-    of those a model answers just then nothing more is stored. Some seconds later no file has a byte of it; the file of a
-    database above 256 MiB may keep copies in pages that were split, until somebody runs VACUUM while the server is down.
+    of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
+    a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
+    split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
     """
     ExportMessages: _aio.UnaryStreamMultiCallable[_history_pb2.ExportMessagesRequest, _history_pb2.ExportMessagesResponse]  # type: ignore[assignment]
     """ExportMessages streams a channel in order of arrival."""
@@ -247,8 +249,9 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.EraseResponse, _abc.Awaitable[_history_pb2.EraseResponse]]:
         """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
-        of those a model answers just then nothing more is stored. Some seconds later no file has a byte of it; the file of a
-        database above 256 MiB may keep copies in pages that were split, until somebody runs VACUUM while the server is down.
+        of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
+        a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
+        split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
         """
 
     @_abc_1.abstractmethod

@@ -47,6 +47,12 @@ class OwnedConnection:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._run, work, is_short)
 
+    def interrupt(self) -> None:
+        """Break off the statement that runs, from any thread: it fails."""
+        connection = self._connection
+        if connection is not None:
+            connection.interrupt()
+
     async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
         """Finish what is queued, do the last work, close the connection, end the thread. Call it once."""
         self._closed = True

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.store.sqlite import migrate, statements
+from backscroll_sidecar.store.sqlite import migrate, scrub, statements
 from backscroll_sidecar.store.sqlite.connection import transaction
 
 log = logging.getLogger(__name__)
@@ -29,8 +29,6 @@ _CACHE_KIB = 32 * 1024
 _CHECKPOINT_PAGES = 4_000
 """16 MiB of log between checkpoints: a page changed by many groups is copied back once."""
 _LOG_KEPT_BYTES = 64 * 1024 * 1024
-SCRUB_BYTES = 256 * 1024 * 1024
-"""A larger database is not rewritten while it serves: writes would wait for more than some two seconds."""
 _PREPARED_STATEMENTS = 512
 """Those that insert rows come in one for each number of rows."""
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
@@ -38,7 +36,10 @@ _SYNCHRONOUS = ("off", "normal", "full", "extra")
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """What `doctor` says of the database. `synchronous` and `journal_mode` are read back from the writer."""
+    """What `doctor` says of the database. `synchronous` and `journal_mode` are read back from the writer.
+
+    `is_rewritten`: nothing was deleted since the file was rewritten last, so no copy of it is left.
+    """
 
     path: str
     sqlite_version: str
@@ -47,6 +48,7 @@ class StoreStats:
     synchronous: str
     file_bytes: int
     log_bytes: int
+    is_rewritten: bool
     row_counts: dict[str, int]
 
 
@@ -141,36 +143,6 @@ def checkpoint(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def empty_log(connection: sqlite3.Connection) -> None:
-    """The same, and raise `StoreUnavailable` where a reader held on to the log."""
-    ((is_busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    if is_busy:
-        raise StoreUnavailable("the log is being read")
-
-
-def mark_of(path: Path) -> Path:
-    """The file that says that rows were erased and the database not yet rewritten."""
-    return path.with_name(path.name + "-erased")
-
-
-def note_erasure(path: Path) -> None:
-    """Set that mark. A folder that takes no file keeps nobody from erasing."""
-    with contextlib.suppress(OSError):
-        mark_of(path).touch(0o600)
-
-
-def scrub(connection: sqlite3.Connection, path: Path) -> None:
-    """Rewrite the file without what was deleted, unless that would hold up writes for too long; then drop the mark."""
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
-    if pages * page_bytes <= SCRUB_BYTES:
-        connection.execute("VACUUM")
-    else:
-        log.warning("the database is too large to be rewritten: VACUUM it when nobody writes")
-    empty_log(connection)
-    mark_of(path).unlink(missing_ok=True)
-
-
 def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
     """Read back what the writer's connection really does."""
     tables = (
@@ -187,6 +159,7 @@ def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
         synchronous=_SYNCHRONOUS[synchronous],
         file_bytes=_size(path),
         log_bytes=_size(path.with_name(path.name + "-wal")),
+        is_rewritten=scrub.is_rewritten(connection),
         row_counts=dict(zip(tables, counts, strict=True)),
     )
 

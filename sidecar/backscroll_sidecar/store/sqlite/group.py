@@ -40,6 +40,7 @@ from backscroll_sidecar.store.sqlite.encoding import (
     encode_person,
     encode_revision,
 )
+from backscroll_sidecar.store.sqlite.scrub import note_deletion
 
 N = TypeVar("N", Place, Named)
 T = TypeVar("T")
@@ -230,6 +231,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
         connection.execute(sql.PURGE_TURNS, expired)
     if plan.emptied:  # recalled: behind the turns, which may have come earlier in the run
+        note_deletion(connection)
         recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
         many(sql.RECALL_TURNS, recalled)
     if plan.events:
@@ -344,6 +346,8 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
         counts["members"] = erased.rowcount
     # With no victims there is nothing executemany could count.
     counts = {name: max(count, 0) for name, count in sorted(counts.items())}
+    if any(counts.values()):
+        note_deletion(connection)
     erased_ids = tuple(message_id for _, message_id, _ in victims)
     return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
 

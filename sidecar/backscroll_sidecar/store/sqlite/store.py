@@ -7,27 +7,27 @@ sqlite3 in threads of our own: docs/decisions/0003-sqlite3-in-own-threads.md.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
+import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from backscroll_sidecar.background import make_room
 from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
+from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.ports import (
     AppendChange,
     Applied,
     Change,
     ChannelInfo,
     ChannelRows,
-    EraseChange,
     IndexRecord,
     LastMessage,
     ListQuery,
     StoredVector,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.sqlite import files, group, migrate, reads
+from backscroll_sidecar.store.sqlite import files, group, migrate, reads, scrub
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
 
@@ -48,6 +48,7 @@ class SqliteStore:
         self._reader = reader
         self._known = group.Known()
         self._closing: asyncio.Task[None] | None = None
+        self._is_rewriting = False
 
     @classmethod
     async def open(
@@ -82,7 +83,9 @@ class SqliteStore:
         reader = OwnedConnection("backscroll-store-reader", partial(files.connect_reader, path))
         store = cls(path, lock, writer, reader)
         try:
-            await writer.run(files.checkpoint)  # a crash may have left a long log
+            await writer.run(lambda _: None)  # opens it
+            with contextlib.suppress(StoreUnavailable, StoreReadOnly):  # a full disk may be read
+                await writer.run(files.checkpoint)  # a crash may have left a long log
             await reader.run(lambda _: make_room())
         except BaseException:
             await store.close()
@@ -111,31 +114,26 @@ class SqliteStore:
             return []
         few = all(isinstance(c, AppendChange) and len(c.messages) == 1 for c in changes)
         return await self._writer.run(
-            lambda c: self._apply(c, changes),
+            lambda c: group.apply_group(c, changes, self._known),
             is_short=few and len(changes) <= SHORT_GROUP,
         )
 
-    def _apply(self, connection: sqlite3.Connection, changes: Sequence[Change]) -> list[Applied]:
-        if any(isinstance(one, EraseChange) for one in changes):
-            files.note_erasure(self._path)  # first: a crash right behind the commit must leave it
-        return group.apply_group(connection, changes, self._known)
-
-    @property
-    def needs_scrub(self) -> bool:
-        """Whether rows were erased since the last `scrub`; a mark beside the database outlives a crash."""
-        return files.mark_of(self._path).exists()
-
     async def empty_log(self) -> None:
-        """Write the log into the database and empty it."""
-        await self._writer.run(files.empty_log)
+        """Write the log into the database and empty it. Raises `StoreUnavailable` where another program reads it."""
+        await self._writer.run(scrub.empty_log)
 
-    async def scrub(self) -> None:
-        """Rewrite the file without what was erased or recalled: no byte stays (N-10). Holds up writes for a while.
+    async def rewrite(self) -> None:
+        """Leave no byte of what was deleted since the last time (N-10); see `scrub.rewrite`. Writes wait meanwhile."""
+        self._is_rewriting = True
+        try:
+            await self._writer.run(lambda c: scrub.rewrite(c, self._path))
+        finally:
+            self._is_rewriting = False
 
-        Of a file larger than `files.SCRUB_BYTES` the log alone is emptied: the deleted rows are overwritten, but pages
-        that were split may keep copies until `VACUUM`.
-        """
-        await self._writer.run(lambda c: files.scrub(c, self._path))
+    def interrupt(self) -> None:
+        """Break off `rewrite`, which fails; it leaves everything as it was."""
+        if self._is_rewriting:
+            self._writer.interrupt()
 
     async def stats(self) -> StoreStats:
         """What `doctor` shows: versions, modes as read back, sizes, counts."""
