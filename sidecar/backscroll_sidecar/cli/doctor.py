@@ -227,8 +227,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
 
 
 def _database(settings: Settings) -> Iterator[Check]:
-    from backscroll_sidecar.store.sqlite.examine import examine_database
-    from backscroll_sidecar.store.sqlite.scrub import REWRITE_BYTES
+    from backscroll_sidecar.store.sqlite.examine import REWRITE_BYTES, examine_database
 
     report = examine_database(None if settings.in_memory else settings.database_path)
     number = tuple(map(int, report.sqlite_version.split(".")))

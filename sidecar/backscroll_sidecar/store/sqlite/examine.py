@@ -10,6 +10,9 @@ from pathlib import Path
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite import files, migrate
 from backscroll_sidecar.store.sqlite.files import StoreStats
+from backscroll_sidecar.store.sqlite.scrub import REWRITE_BYTES
+
+__all__ = ["REWRITE_BYTES", "DatabaseReport", "examine_database"]
 
 
 @dataclass(frozen=True, slots=True)
