@@ -29,6 +29,7 @@ from backscroll_sidecar.cli.console import (
     print_json,
 )
 from backscroll_sidecar.errors import BackscrollError, StoreReadOnly, StoreUnavailable
+from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded
 from backscroll_sidecar.telemetry import logs
@@ -150,6 +151,7 @@ def serve(
     settings = _usable(loaded)
     _leave_on_interrupt()
     try:
+        _refuse_to_listen(settings)
         _say_when_compiling(prepare_process(settings))
         # Before the loop runs: an interrupt that meets an import inside gRPC's loop ends in tracebacks.
         importlib.import_module("backscroll_sidecar.server")
@@ -159,6 +161,9 @@ def serve(
         path = str(settings.database_path)
         said = str(error) if path in str(error) else f"{path}: {error}"
         raise CommandError(said, DOCTOR) from None
+    except StartRefused as error:
+        advice = TAKEN if error.setting == "listen" else ""
+        raise CommandError(str(error), advice, exit_code=2) from None
     except BackscrollError as error:
         raise CommandError(str(error), DOCTOR) from None
     except OSError as error:
@@ -207,29 +212,23 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(settings: Settings, as_json: bool) -> None:
     """Open, start, say so, wait for a signal, stop. The store closes last."""
-    from backscroll_sidecar.rpc.start_errors import StartRefused
     from backscroll_sidecar.rpc.tenants import read_tokens
     from backscroll_sidecar.server import TlsFiles, start_server
     from backscroll_sidecar.wiring import open_app
 
-    _refuse_taken(settings.listen)
+    cert, key = settings.tls_cert, settings.tls_key
+    tls = TlsFiles(cert, key, settings.tls_client_ca) if cert and key else None
+    tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
     stopping = _signals()
     async with open_app(settings) as app:
-        try:
-            cert, key = settings.tls_cert, settings.tls_key
-            tls = TlsFiles(cert, key, settings.tls_client_ca) if cert and key else None
-            tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
-            starting = asyncio.create_task(
-                start_server(app, listen=settings.listen, tls=tls, tokens=tokens, warmed_up=_freeze)
-            )
-            if not await _before(starting, stopping):
-                log.info("stopped before it served")
-                return
-            running = starting.result()
-            metrics = await _metrics(app, running, settings.metrics_listen)
-        except StartRefused as error:
-            advice = TAKEN if error.setting == "listen" else ""
-            raise CommandError(str(error), advice, exit_code=2) from None
+        starting = asyncio.create_task(
+            start_server(app, listen=settings.listen, tls=tls, tokens=tokens, warmed_up=_freeze)
+        )
+        if not await _before(starting, stopping):
+            log.info("stopped before it served")
+            return
+        running = starting.result()
+        metrics = await _metrics(app, running, settings.metrics_listen)
         started_s = time.monotonic() - STARTED_S
         _announce(running.addresses, metrics, started_s, as_json)
         log.info(
@@ -263,23 +262,36 @@ async def _metrics(app: App, running: RunningServer, listen: str | None) -> Metr
         raise
 
 
-def _refuse_taken(listen: tuple[str, ...]) -> None:
-    """Say that a port is taken before gRPC does, which also logs it in words of its own."""
-    from backscroll_sidecar.rpc.exposure import Reach, parse_address
+def _refuse_to_listen(settings: Settings) -> None:
+    """Look at addresses and tokens before kernels are compiled and a database is made for nothing.
 
-    for address in map(parse_address, listen):
-        if address.reach is not Reach.LOOPBACK or not address.port:
-            continue
-        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((address.host, address.port))
-            except OSError as error:
-                if error.errno == errno.EADDRINUSE:
-                    raise CommandError(
-                        f"{address.target} is taken by another program", TAKEN, exit_code=2
-                    ) from None
+    That a port is taken is said before gRPC does, which also logs it in words of its own.
+    """
+    from backscroll_sidecar.rpc.exposure import Reach, check_exposure
+    from backscroll_sidecar.rpc.tenants import TokenTenants, read_tokens
+
+    if settings.tokens_file:
+        TokenTenants(read_tokens(settings.tokens_file))
+    addresses = check_exposure(
+        settings.listen,
+        has_tls=settings.tls_cert is not None,
+        has_tokens=settings.tokens_file is not None,
+    )
+    for address in addresses:
+        is_ours = address.reach is Reach.LOOPBACK and address.port
+        if is_ours and _is_taken(address.host, address.port):
+            raise CommandError(f"{address.target} is taken by another program", TAKEN, exit_code=2)
+
+
+def _is_taken(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
 
 
 async def _before(starting: asyncio.Task[Any], stopping: asyncio.Event) -> bool:

@@ -183,6 +183,7 @@ def test_refuses_an_unsafe_or_impossible_start(shell, options, says):
     assert done.returncode == 2
     assert done.stdout == ""
     assert says in done.stderr
+    assert not list(shell.directory.rglob("*.db")), "made for nothing"
 
 
 def test_a_tokens_file_that_is_none_refuses(shell):
