@@ -10,11 +10,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from backscroll_bench.awake import stay_awake
+
 PACKAGES = ("backscroll", "grpcio", "protobuf", "numpy", "numba", "uvloop")
 
 
 def describe() -> dict[str, Any]:
-    """Date, processor, cores this process may use, system, versions."""
+    """Date, processor, cores this process may use and whether they can be kept awake, system, versions."""
     versions = {platform.python_implementation(): platform.python_version()}
     for name in PACKAGES:
         try:
@@ -25,6 +27,7 @@ def describe() -> dict[str, Any]:
         "measured_on": datetime.now(UTC).date().isoformat(),
         "cpu": _cpu(),
         "cores": _cores(),
+        "cores_awake": stay_awake(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "versions": versions | {"SQLite": sqlite3.sqlite_version},
     }

@@ -111,7 +111,8 @@ def remarks_of(results: Sequence[Result]) -> list[str]:
 def described(machine: Mapping[str, Any]) -> str:
     """Machine and versions in one line."""
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
-    return f"Measured on {machine['measured_on']}: {machine['cpu']}, {machine['cores']} cores, {versions}."
+    cores = f"{machine['cores']} cores{'' if machine['cores_awake'] else ' that may sleep'}"
+    return f"Measured on {machine['measured_on']}: {machine['cpu']}, {cores}, {versions}."
 
 
 def _cells(result: Result) -> tuple[str, ...]:

@@ -12,7 +12,13 @@ from backscroll_bench.speed.report import Result, figure, markdown, remarks_of, 
 from backscroll_bench.speed.stats import Rounds
 from tests.unit.bench_speed.results import HIGHER, LOWER, TOLD, result
 
-MACHINE = {"measured_on": "2026-11-22", "cpu": "A CPU", "cores": 2, "versions": {"grpcio": "1.85"}}
+MACHINE = {
+    "measured_on": "2026-11-22",
+    "cpu": "A CPU",
+    "cores": 2,
+    "cores_awake": True,
+    "versions": {"grpcio": "1.85"},
+}
 
 
 def test_a_row_says_what_was_held_and_reached():
