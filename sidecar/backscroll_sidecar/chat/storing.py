@@ -18,6 +18,9 @@ from backscroll_sidecar.ports import Clock
 
 log = structlog.get_logger(__name__)
 
+NOT_STORED = "the turn could not be stored"
+NOT_STORED_YET = "the turn was not stored before the caller's time was up; it still may be"
+
 
 class Ends(NamedTuple):
     """When parts of a caller's time are over, on the loop's clock.
@@ -79,6 +82,7 @@ class Storing:
         now_s = asyncio.get_running_loop().time()
         left_s = None if ends is None else max(0.0, ends.commit_s - now_s)
         await asyncio.wait([finishing], timeout=left_s)  # a caller who goes away cancels no commit
+        in_time = finishing.done()
         finish = _outcome(finishing)
         reason, turn_id = ending.reason, turn.id
         if reason is EndReason.TOOL_CALLS and not finish.is_kept:
@@ -96,7 +100,7 @@ class Storing:
             return end, None
         log.warning("turn not stored", turn_id=turn.id, error=type(failed).__name__)
         word = failed.reason.value if isinstance(failed, BackscrollError) else Reason.INTERNAL.value
-        return end, ChatError("the turn could not be stored", word)
+        return end, ChatError(NOT_STORED if in_time else NOT_STORED_YET, word)
 
     @property
     def is_idle(self) -> bool:

@@ -13,6 +13,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.chat import ChatEnd, Delta
+from backscroll_sidecar.chat.storing import NOT_STORED_YET
 from backscroll_sidecar.domain import MAX_TEXT_BYTES, Role, ToolCallPart
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.models.fake import FakeModel, Wait
@@ -246,6 +247,7 @@ async def test_a_store_that_hangs_costs_nobody_the_end(timeout_s: float) -> None
         stored = [text_of(row) for row in await bot.stored()]
     assert (heard.text, heard.reason) == ("sunny", "COMPLETE")
     assert [one.reason for one in heard.errors] == ["STORE_UNAVAILABLE"]
+    assert heard.errors[0].message == NOT_STORED_YET
     assert heard.end.reply_message_id == ""
     assert stored == ["well?", "sunny"]
 
