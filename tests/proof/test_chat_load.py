@@ -99,15 +99,17 @@ async def test_leaving_leaks_nothing(server: ServerProcess, model: ModelProcess)
     rng = random.Random(5)
     await leave_many(server, rng, WARM_UP_CANCELS, 0)
     before, _ = await settled(server, model)
-    series = [resident(server)]
+    series = [await resident(server)]
     for part in range(5):
         await leave_many(server, rng, CANCELS // 5, WARM_UP_CANCELS + part * CANCELS // 5)
-        series.append(resident(server))
+        series.append(await resident(server))
     after, sockets = await settled(server, model)
     print("resident MiB after each fifth:", [round(one / MIB, 2) for one in series])
     assert sockets == 0
     assert after <= before + POOL_THREADS
-    assert series[-1] - series[0] <= GROWTH_LIMIT_BYTES
+    assert (
+        min(series[-2:]) - series[0] <= GROWTH_LIMIT_BYTES
+    )  # a thread of the pool may just have begun
 
 
 async def fill_page_cache(server: ServerProcess) -> None:
@@ -184,5 +186,14 @@ def sockets_between(server: ServerProcess, model: ModelProcess) -> int:
     return sum(str(link.readlink()) in inodes for link in links if link.is_symlink())
 
 
-def resident(server: ServerProcess) -> int:
+async def resident(server: ServerProcess) -> int:
+    """The least of some seconds: what the server does behind its answers takes memory for a moment."""
+    sizes = []
+    for _ in range(30):
+        sizes.append(resident_now(server))
+        await asyncio.sleep(0.1)
+    return min(sizes)
+
+
+def resident_now(server: ServerProcess) -> int:
     return int(Path(f"/proc/{server.pid}/statm").read_text().split()[1]) * PAGE_BYTES
