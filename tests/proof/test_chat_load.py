@@ -94,8 +94,8 @@ async def test_leaving_leaks_nothing(server: ServerProcess, model: ModelProcess)
     10,000 stored questions would fill by some 2 MiB; `fill_page_cache`), hot channels (1 MiB here), pools and free
     lists (the first 6,000 callers). The words are few: what is remembered of words has a bound of its own, far above.
     Nothing is trimmed by hand. What is bounded may be filled late, a pool or an arena at a time, so that one of three
-    times 10,000 has to show it; what leaks grows in each. Some .9 MiB of what remains is gRPC's own: it loses 80 bytes of
-    each batch whose caller has left (grpc/grpc#43360).
+    times 10,000 has to show it; what leaks grows in each. Some .9 MiB of what remains is gRPC's own: it loses 80 bytes
+    of each batch whose caller has left (grpc/grpc#43360).
     """
     await fill_page_cache(server)
     rng = random.Random(5)
