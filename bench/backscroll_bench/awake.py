@@ -13,7 +13,19 @@ NO_SLEEP = (0).to_bytes(4, "little")
 
 def stay_awake() -> bool:
     """Whether cores can be kept awake here: it needs Linux, and mostly root."""
-    return os.access(DEVICE, os.W_OK)
+    request = _open()
+    if request is None:
+        return False
+    os.close(request)
+    return True
+
+
+def _open() -> int | None:
+    """The device, which asks for nothing yet; None where there is none, or none for us."""
+    try:
+        return os.open(DEVICE, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
 
 
 class Awake:
@@ -29,8 +41,8 @@ class Awake:
         self._request: int | None = None
 
     def __enter__(self) -> Self:
-        if stay_awake():
-            self._request = os.open(DEVICE, os.O_WRONLY | os.O_CLOEXEC)
+        self._request = _open()
+        if self._request is not None:
             os.write(self._request, NO_SLEEP)
         return self
 

@@ -50,7 +50,7 @@ def test_one_command_measures_rows_beside_an_empty_call(shell):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_its_servers_end_with_it_however_it_ends(shell, number):
-    """The server, R0 and what keeps the cores awake: none is left, whatever ended the bench."""
+    """The server and R0: neither is left, whatever ended the bench."""
     popen = subprocess.Popen(
         [*COMMAND, "bench", "balanced-10k"], cwd=shell.directory,
         env=shell.variables({"TMPDIR": str(shell.directory)}),

@@ -13,9 +13,7 @@ from backscroll_bench.awake import DEVICE, NO_SLEEP, Awake, stay_awake
 
 def requests() -> int:
     """How often this process holds the device open."""
-    return sum(
-        os.path.realpath(fd) == str(DEVICE) for fd in Path("/proc/self/fd").iterdir()
-    )  # fmt: skip
+    return sum(os.path.realpath(fd) == str(DEVICE) for fd in Path("/proc/self/fd").iterdir())
 
 
 @pytest.mark.skipif(not stay_awake(), reason="cores cannot be kept awake here")
@@ -35,4 +33,5 @@ def test_the_system_grants_no_sleep_at_all() -> None:
 def test_without_the_device_it_does_nothing(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(awake, "DEVICE", tmp_path / "none")
     with Awake():
+        assert not stay_awake()
         assert not list(tmp_path.iterdir())
