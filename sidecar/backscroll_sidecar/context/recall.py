@@ -40,8 +40,11 @@ MEANING_SHARE = 0.5
 
 SEEK_TEXT = 1.6
 """Names, words and signs of a question, against words, tokens and type of it (`text_us`)."""
-SEEK_US, SEEK_US_PER_ROW, SEEK_US_PER_POSTING = 60.0, 0.0003, 0.042
-"""Measured at 10,000 and 100,000 rows: at all; counting the rows that count; counting and scoring one posting."""
+SEEK_US, SEEK_US_PER_POSTING = 60.0, 0.042
+"""Measured at 10,000 and 100,000 rows: at all; counting and scoring one posting."""
+SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
+"""Counting the rows that count, at a million: where all do but a few named ones (45 to 90 us);
+where some are partial or recalled, or of another thread, so that marks are made of states first (170 to 250)."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.013, 0.05
 """The same of ranking the whole history."""
 MOST_NEWER_ROWS = 1_000
@@ -140,7 +143,7 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
         parts = [part for word in missing if not word.isascii() for part in word]
         numbers += ids.numbers(parts)  # what the channel does not have is sought by its characters
     said = _said(counts, numbers)
-    return _read_us(question) + SEEK_US_PER_ROW * query.end + SEEK_US_PER_POSTING * said
+    return _read_us(question) + _count_us(query) + SEEK_US_PER_POSTING * said
 
 
 def _is_short_work(query: StrategyQuery, question: Question) -> bool:
@@ -149,8 +152,13 @@ def _is_short_work(query: StrategyQuery, question: Question) -> bool:
     Else whoever looks for the newest row that has a word may have to pass over all that have it and do not count.
     """
     newer = query.view.count - query.end
-    us = _read_us(question) + SEEK_US_PER_ROW * query.end
+    us = _read_us(question) + _count_us(query)
     return query.excluded is not None and newer <= MOST_NEWER_ROWS and us <= INLINE_US
+
+
+def _count_us(query: StrategyQuery) -> float:
+    """What counting the rows that count takes of that."""
+    return query.end * (SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW)
 
 
 def _read_us(question: Question) -> float:

@@ -191,21 +191,23 @@ async def test_a_word_that_others_said_leaves_the_loop(monkeypatch):
     assert seeking == [False]
 
 
-def test_postings_of_unknown_words_are_predicted():
-    """A Chinese word the channel does not have is sought by its characters: they are what it costs."""
+def test_what_looking_up_costs_is_predicted():
+    """A Chinese word the channel does not have is sought by its characters: they are what it costs. So are rows."""
     view = HotChannel(KEY, PlainCodec(), stored_in_order(
         [say(f"m{n}", ANN, "猫在这里。鱼在那里。", n) for n in range(200)]
     )).view()  # fmt: skip
 
-    def us(*words):
+    def us(*words, end=view.count, excluded=()):
         question = resolve_question(
             BuildRequest(KEY, "x", asker=ANN, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
         )
-        query = type("Query", (), {"view": view, "end": view.count})
+        query = type("Query", (), {"view": view, "end": end, "excluded": excluded})
         return recall.look_up_us(query, replace(question, keywords=words))
 
     assert us("猫鱼") == us("猫", "鱼") > us("猫") > us("zebra")
     assert us("zebra") < INLINE_US
+    assert us("zebra", end=1_000_000) < INLINE_US  # all count: no look at their states
+    assert us("zebra", end=1_000_000, excluded=None) > INLINE_US
 
 
 def test_shortened_names_are_sought_in_the_beginnings_of_lines():
