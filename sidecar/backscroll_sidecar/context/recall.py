@@ -43,8 +43,8 @@ SEEK_TEXT = 1.6
 SEEK_US, SEEK_US_PER_POSTING = 60.0, 0.042
 """Measured at 10,000 and 100,000 rows: at all; counting and scoring one posting."""
 SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
-"""Counting the rows that count, at a million: where all do but a few named ones (45 to 90 us);
-where some are partial or recalled, or of another thread, so that marks are made of states first (170 to 250)."""
+"""Counting the rows that count: where all do but a few named ones (measured at a million: 40 to 60 us); where some are
+partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
 RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.013, 0.05
 """The same of ranking the whole history."""
 MOST_NEWER_ROWS = 1_000
