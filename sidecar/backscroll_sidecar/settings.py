@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, ERROR_PREFIX, LENGTH_NOTICE
 from backscroll_sidecar.settings_types import (
     Address,
+    Core,
     ProfileName,
     Share,
     StrategyName,
@@ -278,6 +279,11 @@ class Settings(_Section):
         default=None,
         description="Where metrics are scraped, as Prometheus' text over plain HTTP: 127.0.0.1:9464. Loopback only; no "
         "text and no id is in them. Unset: nowhere.",
+    )
+    event_loop_core: Core | None = Field(
+        default=None,
+        description="Number of the core that requests are answered on (Linux): sooner and more evenly, where no other "
+        "busy program is tied to that core. Work in the background uses all. Unset: the system moves it.",
     )
     tls_cert: UserPath | None = Field(
         default=None, description="PEM file of the server's certificate chain."

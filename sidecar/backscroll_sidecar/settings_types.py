@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from backscroll_sidecar.threads import CORES
+
 MAX_PORT = 65_535
 PROFILE_NAMES = (
     "balanced", "classic", "chain_recent", "retrieval", "naive", "memory", "hybrid", "hybrid_linear", "room",
@@ -42,6 +44,15 @@ def address(value: str) -> str:
         raise ValueError("an address is host:port, [v6 address]:port or unix:path")
     if int(port) > MAX_PORT:
         raise ValueError(f"the port is over {MAX_PORT:,}")
+    return value
+
+
+def core(value: int) -> int:
+    """Accept the number of a core this process may use."""
+    if not CORES:
+        raise ValueError("this system does not let threads choose their core")
+    if value not in CORES:
+        raise ValueError(f"this process may use {', '.join(map(str, sorted(CORES)))}")
     return value
 
 
@@ -82,6 +93,7 @@ def number_or_none(value: object) -> object:
 
 
 UserPath = Annotated[Path, AfterValidator(home)]
+Core = Annotated[int, AfterValidator(core)]
 Address = Annotated[str, AfterValidator(address)]
 ProfileName = Annotated[str, AfterValidator(profile_name)]
 StrategyName = Annotated[str, AfterValidator(strategy)]

@@ -42,6 +42,7 @@ from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
+from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.backlog import Backlog
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
@@ -175,7 +176,7 @@ async def _assemble(
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
     stack.push_async_callback(store.close)
-    executor = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="backscroll"))
+    executor = stack.enter_context(pool("backscroll", 2))
     channels = Channels(store, WireCodec(), max_bytes=settings.hot_channel_bytes)
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)

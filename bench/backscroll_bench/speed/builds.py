@@ -37,9 +37,11 @@ INGEST_KEPT = 0.95
 """Less than this share of the rate reached the server: then it was not under that load."""
 
 
-async def build(bench: Bench, profile: str, count: int, concurrency: int = 1) -> Readings:
-    """Builds about the last lines of a hot channel, beside R0. Readings: p50, p99, stages."""
-    kind = KINDS[profile]
+async def build(
+    bench: Bench, profile: str, count: int, concurrency: int = 1, kind: str | None = None
+) -> Readings:
+    """Builds about the last lines of a hot channel, beside R0; `kind`: of server. Readings: p50, p99, stages."""
+    kind = kind or KINDS[profile]
     asked = await bench.questions(kind, profile, count)
     call = (await bench.served(kind)).call(BUILD)
     if concurrency == 1:

@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 
 from backscroll_bench.speed.children import child, until_input_ends
+from backscroll_bench.speed.cores import keep_loop
 from backscroll_bench.speed.loops import run
 
 LARGEST_REPLY = 8 * 2**20
@@ -54,6 +55,7 @@ async def _serve() -> None:
     server.add_generic_rpc_handlers((_Echo(),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
+    keep_loop()
     await until_input_ends(port)
     await server.stop(0)
 

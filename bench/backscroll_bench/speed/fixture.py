@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 import grpc
 
 from backscroll.v1 import context_pb2, history_pb2
-from backscroll_bench.speed import chats, everything
+from backscroll_bench.speed import chats, cores, everything
 from backscroll_bench.speed.echo import method as echo_method
 from backscroll_bench.speed.load import Call, Load, closed_loop, open_channel, unary
 from backscroll_bench.speed.resting import settled
@@ -114,14 +114,16 @@ class Bench:
         full_classic: bool = False,
         embedder: str = "none",
         settings: str = "",
+        is_kept: bool = True,
     ) -> list[str]:
         """How a server of the bench is called: its own database and settings, the user's compiled kernels.
 
-        `settings` are further lines of its file.
+        `settings` are further lines of its file; `is_kept`: its event loop keeps to one core.
         """
         config = self.directory / f"{self.new_name('settings')}.toml"
         strategies = f'strategies = ["{everything.PATH}"]\n' if full_classic else ""
-        config.write_text(f'embedder = "{embedder}"\n{strategies}{settings}', "utf-8")
+        kept = cores.setting() if is_kept else ""
+        config.write_text(f'embedder = "{embedder}"\n{strategies}{kept}{settings}', "utf-8")
         return [
             "--config", str(config), "--state-dir", str(self.state_dir),
             "--database", str(self.directory / database), "--durability", durability,
@@ -133,7 +135,10 @@ class Bench:
         return self.serve(flags, self.directory)
 
     async def served(self, kind: str = "plain") -> Served:
-        """The server of that kind: plain, normal (durability), full_classic, or meaning (the bundled embedder)."""
+        """The server of that kind: plain, normal (durability), full_classic, meaning (the bundled embedder), or moved.
+
+        An event loop that is `moved` keeps to no core, as by default.
+        """
         if kind not in self._served:
             durability = "normal" if kind == "normal" else "full"
             flags = self.flags(
@@ -141,6 +146,7 @@ class Bench:
                 durability=durability,
                 full_classic=kind == "full_classic",
                 embedder="local" if kind == "meaning" else "none",
+                is_kept=kind != "moved",
             )
             running = self.stack.enter_context(self.start(flags))
             self._served[kind] = Served(running, await self.connect(running.address))

@@ -19,6 +19,7 @@ import grpc
 from backscroll_bench.speed import meaning
 from backscroll_bench.speed.builds import KINDS
 from backscroll_bench.speed.children import child, until_input_ends
+from backscroll_bench.speed.cores import keep_loop
 from backscroll_bench.speed.fixture import BUILD, Bench, Questions, Served
 from backscroll_bench.speed.load import open_channel, unary
 from backscroll_bench.speed.loops import run
@@ -106,6 +107,7 @@ async def _serve(replies: Mapping[bytes, bytes]) -> None:
     )
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
+    keep_loop()
     await until_input_ends(port)
     await server.stop(0)
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from backscroll_bench.awake import stay_awake
+from backscroll_bench.speed.cores import LOOP_CORE
 
 PACKAGES = ("backscroll", "grpcio", "protobuf", "numpy", "numba", "uvloop")
 
 
 def describe() -> dict[str, Any]:
-    """Date, processor, cores this process may use and whether they can be kept awake, system, versions."""
+    """Date, processor, cores this process may use, whether they can be kept awake, the event loops' one, versions."""
     versions = {platform.python_implementation(): platform.python_version()}
     for name in PACKAGES:
         try:
@@ -28,6 +29,7 @@ def describe() -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": _cores(),
         "cores_awake": stay_awake(),
+        "loop_core": LOOP_CORE,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "versions": versions | {"SQLite": sqlite3.sqlite_version},
     }

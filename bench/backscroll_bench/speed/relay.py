@@ -14,6 +14,7 @@ import openai
 
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed.children import until_input_ends
+from backscroll_bench.speed.cores import keep_loop
 from backscroll_bench.speed.loops import run
 
 MODULE = "backscroll_bench.speed.relay"
@@ -55,6 +56,7 @@ async def _serve(base_url: str) -> None:
     )
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
+    keep_loop()
     await until_input_ends(port)
     await server.stop(0)
 

@@ -112,6 +112,8 @@ def described(machine: Mapping[str, Any]) -> str:
     """Machine and versions in one line."""
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     cores = f"{machine['cores']} cores{'' if machine['cores_awake'] else ' that may sleep'}"
+    if machine["loop_core"] is not None:
+        cores += f", event loops on core {machine['loop_core']}"
     return f"Measured on {machine['measured_on']}: {machine['cpu']}, {cores}, {versions}."
 
 

@@ -33,6 +33,7 @@ from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded
 from backscroll_sidecar.telemetry import logs
+from backscroll_sidecar.threads import keep_on_core, pool
 
 if TYPE_CHECKING:
     from backscroll_sidecar.server import App, RunningServer
@@ -220,6 +221,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     tls = TlsFiles(cert, key, settings.tls_client_ca) if cert and key else None
     tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None
     stopping = _signals()
+    asyncio.get_running_loop().set_default_executor(pool("backscroll-work"))
     async with open_app(settings) as app:
         starting = asyncio.create_task(
             start_server(app, listen=settings.listen, tls=tls, tokens=tokens, warmed_up=_freeze)
@@ -229,6 +231,8 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             return
         running = starting.result()
         metrics = await _metrics(app, running, settings.metrics_listen)
+        if settings.event_loop_core is not None:
+            keep_on_core(settings.event_loop_core)
         started_s = time.monotonic() - STARTED_S
         _announce(running.addresses, metrics, started_s, as_json)
         log.info(

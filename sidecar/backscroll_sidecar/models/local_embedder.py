@@ -13,7 +13,6 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.models.vectors import checked_vectors
 from backscroll_sidecar.ports import ModelError, ModelFault
+from backscroll_sidecar.threads import pool
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class LocalEmbedder:
     """`Embedder` over the bundled model. Make it on the event loop that uses it."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="backscroll-embedder")
+        self._thread = pool("backscroll-embedder", 1)
         self._model: Any = None
         self._loading: asyncio.Future[None] | None = None
         self._queries = 0

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -30,6 +30,7 @@ from backscroll_sidecar.ports import (
     Similarities,
     StoredVector,
 )
+from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.block import Block
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.sweep import sweep
@@ -102,7 +103,7 @@ class Vectors:
         self._submit = submit
         self._closed = False
         self._sweep: asyncio.Task[None] | None = None
-        self._builder = ThreadPoolExecutor(1, thread_name_prefix="backscroll-index")
+        self._builder = pool("backscroll-index", 1)
         self._max_bytes = max_bytes
         self._hot: OrderedDict[ChannelKey, _Channel] = OrderedDict()
         self._sizes: dict[ChannelKey, int] = {}

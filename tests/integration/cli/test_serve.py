@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.threads import CORES
 from tests.integration.cli.conftest import CHANNEL, CHAT, COMMAND
 
 pytestmark = pytest.mark.slow
@@ -47,6 +50,19 @@ def test_says_so_in_words_without_json(shell):
         line = popen.stdout.readline()
         popen.terminate()
     assert line.startswith("Backscroll serves on 127.0.0.1:")
+
+
+@pytest.mark.skipif(len(CORES) < 2, reason="there is no core to choose")
+def test_only_the_event_loop_keeps_to_its_core(shell):
+    core = max(CORES)
+    with shell.serving(BACKSCROLL_EVENT_LOOP_CORE=str(core)) as process:
+        shell.json("import", str(CHAT), "--server", process.address)
+        shell.json("context", CHANNEL, "who has a link?", "--server", process.address)
+        tasks = Path(f"/proc/{process.popen.pid}/task")
+        kept_to = {int(one.name): os.sched_getaffinity(int(one.name)) for one in tasks.iterdir()}
+    assert kept_to.pop(process.popen.pid) == {core}
+    assert len(kept_to) > 3
+    assert all(cores == CORES for cores in kept_to.values())
 
 
 def test_what_was_stored_is_there_after_a_restart(shell):

@@ -17,6 +17,7 @@ MACHINE = {
     "cpu": "A CPU",
     "cores": 2,
     "cores_awake": True,
+    "loop_core": 0,
     "versions": {"grpcio": "1.85"},
 }
 
@@ -83,7 +84,7 @@ def test_noise_is_marked_and_told_once_a_part():
     assert "| ~1.00 x R0 | ≤ 2 | ≤ 1.5 | yes | yes |" in page
     assert "| ~0.4 of R0 | ≥ 0.5 | ≥ 0.7 | no | no |" in page
     assert page.count("~ part: busy") == 1
-    assert "Measured on 2026-11-22: A CPU, 2 cores, grpcio 1.85." in page
+    assert "Measured on 2026-11-22: A CPU, 2 cores, event loops on core 0, grpcio 1.85." in page
 
 
 def test_the_terminal_shows_every_row_on_a_line():

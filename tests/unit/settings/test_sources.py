@@ -13,6 +13,7 @@ from backscroll_sidecar.settings_sources import (
     known_names,
     load,
 )
+from backscroll_sidecar.threads import CORES
 
 S5_ENV = """\
 # .env 文件中添加智能记忆相关配置
@@ -190,6 +191,20 @@ def test_the_home_of_nobody_is_a_wrong_value(monkeypatch):
     loaded = load()
     assert wrong(loaded) == {"BACKSCROLL_STATE_DIR"}
     assert loaded.origins["state_dir"] == "default"
+
+
+@pytest.mark.parametrize("value", [str(max(CORES, default=0) + 1), "-1", "0.5", "first"])
+def test_a_core_this_process_may_not_use_is_a_wrong_value(monkeypatch, value):
+    monkeypatch.setenv("BACKSCROLL_EVENT_LOOP_CORE", value)
+    loaded = load()
+    assert wrong(loaded) == {"BACKSCROLL_EVENT_LOOP_CORE"}
+    assert loaded.settings.event_loop_core is None
+
+
+@pytest.mark.skipif(not CORES, reason="threads cannot choose")
+def test_any_core_of_the_process_can_be_the_loops(monkeypatch):
+    monkeypatch.setenv("BACKSCROLL_EVENT_LOOP_CORE", str(max(CORES)))
+    assert load().settings.event_loop_core == max(CORES)
 
 
 def test_lists_and_tables(monkeypatch):

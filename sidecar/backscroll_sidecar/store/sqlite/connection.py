@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from backscroll_sidecar.background import in_background
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite.failures import is_connection_usable_after, typed
+from backscroll_sidecar.threads import pool
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class OwnedConnection:
 
     def __init__(self, name: str, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._thread = pool(name, 1)
         self._connection: sqlite3.Connection | None = None
         self._closed = False
 
