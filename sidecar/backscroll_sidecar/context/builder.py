@@ -29,7 +29,7 @@ from backscroll_sidecar.context.model import (
     Payload,
 )
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
-from backscroll_sidecar.context.picking import Picked, Picker, without_history
+from backscroll_sidecar.context.picking import Picked, Picker, eligible_rows, without_history
 from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
 from backscroll_sidecar.context.question import (
     INLINE_US,
@@ -260,7 +260,7 @@ class ContextBuilder:
             view=view,
             end=question.end,
             excluded=question.excluded(view, request.thread_id),
-            make_eligible=lambda: question.eligible(view, request.thread_id),
+            make_eligible=await eligible_rows(question, view, request.thread_id),
             user_id=question.asker.id if question.asker else "",
             question=question.text,
             asked_at_ms=question.asked_at_ms,

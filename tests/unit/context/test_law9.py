@@ -15,6 +15,7 @@ from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.context import builder, diversity, recall
+from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import INLINE_US, resolve_question
 from backscroll_sidecar.context.writing import Drafts
@@ -208,6 +209,30 @@ def test_what_looking_up_costs_is_predicted():
     assert us("zebra") < INLINE_US
     assert us("zebra", end=1_000_000) < INLINE_US  # all count: no look at their states
     assert us("zebra", end=1_000_000, excluded=None) > INLINE_US
+
+
+@pytest.mark.parametrize(("us_per_row", "inline"), [(0.0011, True), (100.0, False)])
+async def test_marks_of_very_many_rows_are_made_off_the_loop(us_per_row, inline, monkeypatch):
+    """A channel of a million messages with a partial one: what may be a candidate is said row by row."""
+    monkeypatch.setattr(question_module, "MARK_US_PER_ROW", us_per_row)
+    marking = watched(monkeypatch, question_module.Question, "eligible")
+    room = Room([*LINES, say("cut", BEN, "the cat is", 500, is_partial=True)])
+    built = await room.build("cat")
+    assert marking == [inline]
+    assert built.items
+    assert "cut" not in {item.message_id for item in built.items}
+
+
+def test_marking_a_million_rows_is_predicted_to_take_long():
+    live, partial = (
+        HotChannel(KEY, PlainCodec(), stored_in_order([say("m", ANN, "cat", 5, is_partial=cut)])).view()
+        for cut in (False, True)
+    )  # fmt: skip
+    asked = resolve_question(BuildRequest(KEY, "x"), live, Analyzer(), NOON_MS)
+    asked = replace(asked, end=1_000_000)
+    assert asked.eligible_us(partial, None) > INLINE_US
+    assert asked.eligible_us(live, "t") > INLINE_US
+    assert asked.eligible_us(live, None) == 0
 
 
 def test_shortened_names_are_sought_in_the_beginnings_of_lines():
