@@ -115,23 +115,23 @@ def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
 
 def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
     """The last eligible live rows, and the others among them (their fate is told, they take no place)."""
-    eligible = live = query.eligible
-    if not query.view.all_live:
-        live = eligible & (query.view.state[: query.end] == MessageState.LIVE)
     if limit <= 0 or query.end == 0:
         return np.empty(0, np.int32)
-    # The usual cases first: a tail without gaps, a tail a little longer than the limit, before looking at everything.
     start = max(0, query.end - limit)
-    if live[start:].all():
-        return np.arange(start, query.end, dtype=np.int32)
-    start = max(0, query.end - 2 * limit)
-    places = np.flatnonzero(live[start:])
-    if len(places) < limit and start > 0:
-        start, places = 0, np.flatnonzero(live)
+    while len(places := _live_from(query, start)) < limit and start > 0:  # few tails have gaps
+        start = max(0, query.end - 4 * (query.end - start))
     if len(places) == 0:
         return np.empty(0, np.int32)
     first = start + int(places[-min(limit, len(places))])
-    return np.flatnonzero(eligible[first:]).astype(np.int32) + np.int32(first)
+    return np.flatnonzero(query.eligible[first:]).astype(np.int32) + np.int32(first)
+
+
+def _live_from(query: StrategyQuery, start: int) -> NDArray[np.intp]:
+    """The eligible live rows from `start` on, counted from there."""
+    eligible = query.eligible[start:]
+    if query.view.all_live:
+        return np.flatnonzero(eligible)
+    return np.flatnonzero(eligible & (query.view.state[start : query.end] == MessageState.LIVE))
 
 
 def _messages(rows: NDArray[np.int32]) -> StrategyResult:
