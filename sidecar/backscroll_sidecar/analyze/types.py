@@ -14,6 +14,8 @@ from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 from backscroll_sidecar.domain import AuthorKind, MessageType
 
+_HUMAN = AuthorKind.HUMAN
+
 MAX_CHARS = 1_000
 """A type shows in the first lines; a pasted log is not read to its end."""
 
@@ -35,7 +37,7 @@ def classify(
 
     Bots that are not the caller's own and the platform itself post notifications. Pure, O(`MAX_CHARS`).
     """
-    if author_kind is not AuthorKind.HUMAN:
+    if author_kind is not _HUMAN:
         return MessageType.NOTIFICATION
     return _type_of(text[:MAX_CHARS], is_reply, is_reply and parent_is_question is True)
 

@@ -36,6 +36,9 @@ TITLE_TOKENS = 12
 FIT_US = 1.0
 """Rough microseconds a line takes."""
 
+_O200K, _TURNS, _RECENT_LINES = TokenizerName.O200K, Layout.TURNS, Category.RECENT
+_QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
+
 
 @quick
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ class Tokens(dict[str, int]):
     def __init__(self, counter: TokenCounter) -> None:
         self.name = counter.name
         self._counter = counter
-        self._is_exact = counter.name is TokenizerName.O200K
+        self._is_exact = counter.name is _O200K
         self._shown: Sequence[Written] = ()
 
     def know(self, sections: Sequence[Section], lines: Lines) -> None:
@@ -226,8 +229,8 @@ def _lines_tokens(messages: Messages, tokens: Tokens) -> int:
 def _titles_cost(lines: Lines, layout: Layout) -> int:
     """An upper bound for the titles of the lines' sections and the message they may need."""
     titled = int(lines.has_references)
-    if layout is not Layout.TURNS:
-        titled += Category.RECENT in lines.categories
+    if layout is not _TURNS:
+        titled += _RECENT_LINES in lines.categories
     return MESSAGE_TOKENS + TITLE_TOKENS * titled if titled else 0
 
 
@@ -241,7 +244,7 @@ def _by_part(
     system = tokens[parts.system] + MESSAGE_TOKENS if parts.system else 0
     tools = tokens.again(frame.tools_json)
     last = made.payload_messages[-1].content
-    has_own = frame.layout in (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
+    has_own = frame.layout in _QUESTION_APART
     labelled = last if has_own else parts.question_label + parts.question
     by_part["question"] = tokens[labelled] + MESSAGE_TOKENS
     framing = total - system - tools - frame.reserve - sum(by_part.values())

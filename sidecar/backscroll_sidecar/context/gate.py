@@ -36,6 +36,9 @@ class Reach(Enum):
     FAR = "far"
 
 
+_NEAR, _MOSTLY_NEAR, _TURNS, _MOSTLY_FAR, _FAR = Reach
+
+
 def reach(starts_new: float, long_ago: LongAgo) -> Reach:
     """The reach of a question that answers no message: what a platform says it answers is about the last lines.
 
@@ -60,17 +63,17 @@ def decisive_score(long_ago: LongAgo) -> float:
 def _reach(starts_new: float, long_ago: LongAgo, *, sounds: bool) -> Reach:
     after_pause = long_ago.pause_ms >= PAUSE_MS
     if after_pause and (long_ago.scattered or sounds):
-        return Reach.FAR
+        return _FAR
     if starts_new > SURE:
-        return Reach.MOSTLY_FAR
+        return _MOSTLY_FAR
     if starts_new > UNSURE or sounds or long_ago.scattered:
-        return Reach.TURNS
-    return Reach.MOSTLY_NEAR if after_pause else Reach.NEAR
+        return _TURNS
+    return _MOSTLY_NEAR if after_pause else _NEAR
 
 
 def united(near: Int32, far: Int32, reach: Reach) -> Interleaved:
     """Both rankings in one, `by_first`: of the conversation; cut anywhere it is what a smaller maximum gives."""
-    if reach is Reach.NEAR:
+    if reach is _NEAR:
         far = far[:0]
     return interleave(near, far, PATTERNS[reach])
 

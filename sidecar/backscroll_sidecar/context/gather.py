@@ -33,6 +33,7 @@ from backscroll_sidecar.values import quick
 log = structlog.get_logger(__name__)
 
 RESULTS = (Messages, Preferences, Empty)
+_SEMANTIC = Category.SEMANTIC
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
 
@@ -261,7 +262,7 @@ def _proposed(
     bit: int, source: str, result: Messages, query: StrategyQuery, reference: bool
 ) -> Proposed:
     """What a source proposed, what may not be a candidate left out. Raises `SourceFailed` for scores that are none."""
-    reference = reference or result.category is Category.SEMANTIC
+    reference = reference or result.category is _SEMANTIC
     given = result.rows
     if (
         isinstance(given, range)

@@ -20,6 +20,8 @@ PREFERENCES_LABEL = "User Preferences: "
 SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
+_TURNS, _SYSTEM_AND_USER = Layout.TURNS, Layout.SYSTEM_AND_USER
+_USER, _RECENT = Role.USER, Category.RECENT
 _ID: Callable[[Written], str] = attrgetter("said.message_id")
 NO_LINES = Lines(NOTHING_SHOWN, [], [], [], [], {})
 _TITLED = (
@@ -154,17 +156,15 @@ class StandardAssembler:
 
     def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
         """See `Assembler`."""
-        sections = context_sections(parts, has_turns=layout is Layout.TURNS)
+        sections = context_sections(parts, has_turns=layout is _TURNS)
         text = context = _join([section.text for section in sections])
         if include_system and parts.system:
             text = _join(filter(None, (SYSTEM_LABEL + indent(parts.system), context)))
-        body = LAYOUTS[layout](
-            parts, sections, context if layout is Layout.SYSTEM_AND_USER else text
-        )
+        body = LAYOUTS[layout](parts, sections, context if layout is _SYSTEM_AND_USER else text)
         if not parts.system:
             return Assembled(body, body, text, sections)
         whole = body.behind(NeutralMessage(Role.SYSTEM, parts.system))
-        if layout is Layout.SYSTEM_AND_USER or (layout is Layout.TURNS and include_system):
+        if layout is _SYSTEM_AND_USER or (layout is _TURNS and include_system):
             return Assembled(whole, whole, text, sections)
         return Assembled(body, body if include_system else whole, text, sections)
 
@@ -179,7 +179,7 @@ def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
         if not shown.written:
             continue
         text = "\n".join([title, *[one.line for one in shown.written]])
-        is_turns = has_turns and category is Category.RECENT
+        is_turns = has_turns and category is _RECENT
         sections.append(Section(part, text, shown, is_turns))
     return tuple(sections)
 
@@ -199,7 +199,7 @@ def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
             recent = section.shown
         else:
             rest.append(section)
-    question = NeutralMessage(Role.USER, parts.question, parts.question_name)
+    question = NeutralMessage(_USER, parts.question, parts.question_name)
     if not rest:
         return Messages((), recent, (question,))
     reference = NeutralMessage(Role.USER, _join(s.text for s in rest), "", _ids(rest))

@@ -25,6 +25,9 @@ ROLE_LABEL = {
 }
 LABEL_ROLE = {"User": Role.USER, "Assistant": Role.ASSISTANT, "System": Role.SYSTEM}
 BOT_MARK = " [bot]"
+_USER, _ASSISTANT, _SYSTEM = Role.USER, Role.ASSISTANT, Role.SYSTEM
+_ROLE, _BOT = SpeakerStyle.ROLE, AuthorKind.BOT
+_NO_TIME, _ISO_DATE, _RELATIVE = TimeStyle.NONE, TimeStyle.ISO_DATE, TimeStyle.RELATIVE
 
 _BREAK = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])")
 _INDENTED = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])  ")
@@ -65,9 +68,9 @@ class Said:
     @property
     def rendered_role(self) -> Role:
         """The role it has for the model: another bot's line is not the model's own (DESIGN 6)."""
-        if self.role is Role.SYSTEM:
-            return Role.SYSTEM
-        return Role.ASSISTANT if self.is_own else Role.USER
+        if self.role is _SYSTEM:
+            return _SYSTEM
+        return _ASSISTANT if self.is_own else _USER
 
 
 @quick
@@ -131,7 +134,7 @@ def unescape_name(name: str) -> str:
 
 def outside(said: Said, style: SpeakerStyle) -> bool:
     """Whether the role says all there is to say about the speaker, so that a message of its own needs no prefix."""
-    return style is SpeakerStyle.ROLE or said.is_own or said.role is Role.SYSTEM
+    return style is _ROLE or said.is_own or said.role is _SYSTEM
 
 
 def speaker(said: Said, style: SpeakerStyle) -> str:
@@ -139,7 +142,7 @@ def speaker(said: Said, style: SpeakerStyle) -> str:
     if outside(said, style):
         return ROLE_LABEL[said.rendered_role]
     name = escape_name(said.author_name)
-    mark = BOT_MARK if said.kind is AuthorKind.BOT else ""
+    mark = BOT_MARK if said.kind is _BOT else ""
     return (
         f"{name} <{escape_name(said.author_id)}>{mark}"
         if name
@@ -150,10 +153,10 @@ def speaker(said: Said, style: SpeakerStyle) -> str:
 def time_mark(sent_at_ms: int, style: LineStyle) -> str:
     """``[2026-11-20] ``, ``[5 minutes ago] `` or nothing."""
     age_ms = style.asked_at_ms - sent_at_ms
-    kind = style.time or (TimeStyle.ISO_DATE if age_ms > MS_PER_DAY else TimeStyle.NONE)
-    if kind is TimeStyle.NONE:
+    kind = style.time or (_ISO_DATE if age_ms > MS_PER_DAY else _NO_TIME)
+    if kind is _NO_TIME:
         return ""
-    if kind is TimeStyle.RELATIVE:
+    if kind is _RELATIVE:
         return f"[{relative(age_ms)}] "
     return f"[{iso_date(sent_at_ms, style.zone)}] "
 

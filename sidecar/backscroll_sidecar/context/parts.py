@@ -20,6 +20,9 @@ from backscroll_sidecar.context.writing import Shown
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
 
 _ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
+_TURNS, _RECENT = Layout.TURNS, Category.RECENT
+_TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
+_QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
 
 
 class Chosen(NamedTuple):
@@ -52,12 +55,12 @@ def in_time_order(picked: Picked) -> Chosen:
 def lines_of(layout: Layout, picked: Picked, chosen: Chosen, shown: Shown) -> Lines:
     """The chosen candidates as lines; `shown`: they, as written."""
     gathered, places = picked.gathered, chosen.places.tolist()
-    has_turns = layout is Layout.TURNS
+    has_turns = layout is _TURNS
     if gathered.rounds.unanswered:
         shown = _answered(shown, places, gathered.rounds.unanswered)
     written = shown.written
     costs = [one.turn_cost for one in written] if has_turns else [one.line_cost for one in written]
-    categories = [Category.RECENT] * len(places)
+    categories = [_RECENT] * len(places)
     references = gathered.semantic[chosen.places].nonzero()[0].tolist()
     for at in references:
         categories[at] = Category.SEMANTIC
@@ -102,9 +105,9 @@ def speaker_style(
         if (role == _ASSISTANT and (is_bot or not own)) or (role == _TOOL and is_bot):
             continue
         if somebody is not None:
-            return SpeakerStyle.TAGGED
+            return _TAGGED
         somebody = speaker
-    return SpeakerStyle.ROLE
+    return _ROLE
 
 
 def question_text(question: Question, speaker: SpeakerStyle, layout: Layout) -> str:
@@ -112,8 +115,8 @@ def question_text(question: Question, speaker: SpeakerStyle, layout: Layout) -> 
 
     In one message with the context it cannot begin a line of its own, which would pass for somebody else's (law 4).
     """
-    if speaker is SpeakerStyle.ROLE or question.asker is None:
-        is_apart = layout in (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
+    if speaker is _ROLE or question.asker is None:
+        is_apart = layout in _QUESTION_APART
         return question.text if is_apart else indent(question.text)
     name, author_id = escape_name(question.asker.name), escape_name(question.asker.id)
     who = f"{name} <{author_id}>" if name else f"<{author_id}>"

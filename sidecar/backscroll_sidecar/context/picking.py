@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import structlog
@@ -49,6 +50,7 @@ BY = np.array([4, 1, 2, 3], np.uint8)
 """Whose a recalled row is: by neither words nor meaning, by words, by meaning, by both."""
 
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
+_RANKED, _NEAR = Rung.RANKED, Reach.NEAR
 
 
 @quick
@@ -137,7 +139,7 @@ class Picker:
             selection = select(
                 view, question, gathered, ranked, profile, membership_only=membership_only
             )
-            return Picked(Rung.RANKED, gathered, ranked, selection, profile, gathered.degradations)
+            return Picked(_RANKED, gathered, ranked, selection, profile, gathered.degradations)
         except (OutOfTime, TimeoutError):
             failed = Degradation(stage, "DEADLINE")
         except Exception as error:  # whatever broke, the bot gets an answer (law 5)
@@ -189,12 +191,12 @@ class Picker:
         replies = rank_replies(view, question, query.eligible, gathered.rows, state)
         if Recent.name in gathered.sources:
             gathered = _with_older(gathered, query, replies)
-        far = Reach.NEAR
+        far = _NEAR
         recalled: Recalled | None = None
         answers = question.explicit_parent_row >= 0
         if profile.memory_sources and question.text and not answers:
             far, sought = await look_up(query, question, replies.starts_new, deadline)
-            if sought is not None and far is not Reach.NEAR:
+            if sought is not None and far is not _NEAR:
                 recalled = await recall(query, sought, self._meaning(profile), deadline)
                 gathered = _with_recalled(gathered, recalled)
         gathered = with_rounds(gathered, query, self._orphan_calls)
@@ -236,7 +238,7 @@ async def eligible_rows(
 ) -> Callable[[], NDArray[np.bool_]]:
     """Makes the marks of rows that may be candidates; they are made already, in a thread, where that takes long."""
     if question.eligible_us(view, thread_id) <= INLINE_US:
-        return lambda: question.eligible(view, thread_id)
+        return partial(question.eligible, view, thread_id)
     marks = await asyncio.to_thread(question.eligible, view, thread_id)
     return lambda: marks
 

@@ -20,6 +20,7 @@ from backscroll_sidecar.values import quick
 
 SAME_TEXT_WINDOW_MS = 60_000
 _NONE = np.empty(0, np.int32)
+_HUMAN = AuthorKind.HUMAN
 NO_ROW = -1
 _OWN_QUESTION = ":question"
 
@@ -196,7 +197,7 @@ def resolve_question(
             text,
             is_reply=explicit_row >= 0,
             parent_is_question=_is_question(view, explicit_row),
-            author_kind=asker.kind if asker else AuthorKind.HUMAN,
+            author_kind=asker.kind if asker else _HUMAN,
         ),
         addressed=is_addressed(
             mentioned,

@@ -9,11 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import CLASSIC_FACTORS, score_only, score_reaching, score_rows, top_order
+from backscroll_scoring import (
+    CLASSIC_FACTORS,
+    ChannelColumns,
+    QueryFeatures,
+    ScoreParameters,
+    score_only,
+    score_reaching,
+    score_rows,
+    top_order,
+)
 from backscroll_scoring.links import FIRST_LINKS, SHARES, Ranking, reply_order
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gate import Reach, united
@@ -108,14 +118,8 @@ def rank(
     columns = view.columns if profile.follow_inferred else view.explicit_columns
     features = question.features(view, follow_inferred=profile.follow_inferred)
     parameters = profile.parameters
-
-    def contributions() -> Contributions:
-        scored = score_rows(columns, features, rows, parameters)
-        return scored.shares, scored.linear
-
-    def all_scores() -> NDArray[np.float64]:
-        return score_only(columns, features, rows, parameters)
-
+    contributions = partial(_contributions, columns, features, rows, parameters)
+    all_scores = partial(score_only, columns, features, rows, parameters)
     of_classic = (contributions, CLASSIC_FACTORS, parameters.weights, parameters.link)
     least = _least_of_use(view, profile)
     if least <= 0:
@@ -124,6 +128,17 @@ def rank(
         columns, features, rows, parameters, at_least=least, in_order=True
     )
     return Ranked(scores, *of_classic, places=places, all_scores=all_scores)
+
+
+def _contributions(
+    columns: ChannelColumns,
+    features: QueryFeatures,
+    rows: NDArray[np.int32],
+    parameters: ScoreParameters,
+) -> Contributions:
+    """What the scores of the rows are made of."""
+    scored = score_rows(columns, features, rows, parameters)
+    return scored.shares, scored.linear
 
 
 def _least_of_use(view: ChannelView, profile: Profile) -> float:
@@ -161,15 +176,19 @@ def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
             stages[first] = LINK_STAGE
             if found.parent >= 0:
                 stages[order[best == found.parent]] = CHAIN_STAGE
-
-    def contributions() -> Contributions:
-        head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
-        shares, linear = np.zeros((len(rows), len(SHARES))), np.zeros(len(rows))
-        shares[order], shares[first] = found.tail_shares[best], found.link_shares[head]
-        linear[order], linear[first] = found.tail_linear[best], found.link_linear[head]
-        return shares, linear
-
+    contributions = partial(_reply_contributions, len(rows), found, best, order)
     return Ranked(scores, contributions, SHARES, ONES, "softmax, logistic", order, stages)
+
+
+def _reply_contributions(
+    m: int, found: Ranking, best: NDArray[np.int64], order: NDArray[np.intp]
+) -> Contributions:
+    """What the scores of m candidates are made of; `best` are those the model looked at, `order` their places here."""
+    head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
+    shares, linear = np.zeros((m, len(SHARES))), np.zeros(m)
+    shares[order], shares[first] = found.tail_shares[best], found.link_shares[head]
+    linear[order], linear[first] = found.tail_linear[best], found.link_linear[head]
+    return shares, linear
 
 
 def _among(places: NDArray[np.intp], found: Ranking) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

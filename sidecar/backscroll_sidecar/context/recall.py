@@ -34,6 +34,7 @@ from backscroll_sidecar.strategies.memory import (
 from backscroll_sidecar.strategies.names import named_in
 
 log = structlog.get_logger(__name__)
+_NEAR = Reach.NEAR
 
 MEANING_SHARE = 0.5
 """Of the time left, what meaning may take; without it the words decide."""
@@ -117,7 +118,7 @@ def _look_up(
     named = named_in(asked.text, view.people.by_name_part)
     most = most_long_ago(view, asked, named, query.eligible)
     far = settled(starts_new, most)
-    if far is Reach.NEAR:
+    if far is _NEAR:
         return far, None
     sought = seek(view, asked, query.eligible, named)
     if far is None:

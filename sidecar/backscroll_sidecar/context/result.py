@@ -23,6 +23,7 @@ from backscroll_sidecar.domain import Degradation, Event, Rung
 from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
+_RANKED = Rung.RANKED
 _is_logged = logging.getLogger(__name__).isEnabledFor
 """Asked first: it remembers its answer, while the other logger is put together anew for every question."""
 
@@ -127,7 +128,7 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
 
 def log_built(built: BuiltContext) -> None:
     """The path taken and the number of messages, no texts (S5-52)."""
-    level = logging.DEBUG if built.rung is Rung.RANKED else logging.WARNING
+    level = logging.DEBUG if built.rung is _RANKED else logging.WARNING
     if not _is_logged(level):
         return
     log.log(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -26,6 +27,8 @@ from backscroll_sidecar.domain import Fate, MessageState
 HEAD = 3
 """This many best scores come before floors and chain: the likeliest parents stay in front (measured on irc_dev)."""
 
+_THRESHOLD, _VISIBILITY, _RECALLED = Fate.THRESHOLD, Fate.VISIBILITY, Fate.RECALLED
+_DUPLICATE, _DIVERSITY = Fate.DUPLICATE, Fate.DIVERSITY
 
 Marks = NDArray[np.bool_]
 Places = NDArray[np.intp]
@@ -95,15 +98,15 @@ def select(
     below = _below(ranked, profile, unseen)
     weak = _all_of_round(_but(below, floor, chain), rounds)
     out = weak
-    rejected: list[Rejected] = [(weak, Fate.THRESHOLD, Fate.THRESHOLD)]
+    rejected: list[Rejected] = [(weak, _THRESHOLD, _THRESHOLD)]
     if unseen is not None:
         out = weak | unseen
-        for marks, fate in ((hidden, Fate.VISIBILITY), (recalled, Fate.RECALLED)):
+        for marks, fate in ((hidden, _VISIBILITY), (recalled, _RECALLED)):
             if marks is not None:
                 rejected.append((marks, fate, fate))
     if rounds.members:
         parted = _any_of_round(out, rounds) & ~out
-        rejected.append((parted, Fate.VISIBILITY, "round"))
+        rejected.append((parted, _VISIBILITY, "round"))
         out = out | parted
     if ranked.order is None:
         head = HEAD if profile.parameters else 0
@@ -140,23 +143,12 @@ def _select_reaching(
     What became of those left out is worked out when it is asked for, by the same rules.
     """
     assert ranked.places is not None
-
-    def unseen(rows: NDArray[np.int32]) -> tuple[Marks | None, Marks | None]:
-        recalled, hidden = _not_live(view, rows)
-        if membership_only:
-            hidden = _either(hidden, _hidden(view, question, rows))
-        return recalled, hidden
-
-    def weak() -> Marks:
-        out = np.ones(len(gathered.rows), np.bool_)
-        out[places] = False
-        return out
-
     places, scores = ranked.places, ranked.scores
+    unseen = partial(_unseen, view, question, membership_only)
     rejected: list[Rejected] = [
-        (weak, Fate.THRESHOLD, Fate.THRESHOLD),
-        (lambda: unseen(gathered.rows)[1], Fate.VISIBILITY, Fate.VISIBILITY),
-        (lambda: unseen(gathered.rows)[0], Fate.RECALLED, Fate.RECALLED),
+        (partial(_all_but, len(gathered.rows), places), _THRESHOLD, _THRESHOLD),
+        (lambda: unseen(gathered.rows)[1], _VISIBILITY, _VISIBILITY),
+        (lambda: unseen(gathered.rows)[0], _RECALLED, _RECALLED),
     ]
     all_seen = view.all_live and not membership_only
     out = None if all_seen else _either(*unseen(gathered.rows[places]))
@@ -165,6 +157,23 @@ def _select_reaching(
     order: Places = seen[best_first].astype(np.intp)
     order = _thinned(view, gathered, ranked, order, profile, rejected)
     return Selection(order[: profile.max_context].tolist(), rejected, ranked.stage_of)
+
+
+def _unseen(
+    view: ChannelView, question: Question, membership_only: bool, rows: NDArray[np.int32]
+) -> tuple[Marks | None, Marks | None]:
+    """bool[m]: recalled; partial, or not for this asker. None where there are none."""
+    recalled, hidden = _not_live(view, rows)
+    if membership_only:
+        hidden = _either(hidden, _hidden(view, question, rows))
+    return recalled, hidden
+
+
+def _all_but(count: int, places: NDArray[np.int32]) -> Marks:
+    """bool[count]: all but these."""
+    out = np.ones(count, np.bool_)
+    out[places] = False
+    return out
 
 
 def _thinned(
@@ -178,10 +187,10 @@ def _thinned(
     """The order without copies and, as far as the profile wants it, without what says nothing new."""
     if profile.collapse_duplicates:
         order, copies = _without_copies(view, gathered, order)
-        rejected.append((copies, Fate.DUPLICATE, Fate.DUPLICATE))
+        rejected.append((copies, _DUPLICATE, _DUPLICATE))
     if profile.diversity != "none":
         order, alike = diversify(view, gathered, ranked, order, profile)
-        rejected.append((alike, Fate.DIVERSITY, Fate.DIVERSITY))
+        rejected.append((alike, _DIVERSITY, _DIVERSITY))
     return order
 
 

@@ -17,6 +17,7 @@ from backscroll_sidecar.domain import Category
 from backscroll_sidecar.values import quick
 
 _TRUNCATED: Callable[[Written], bool] = attrgetter("said.truncated")
+_RECENT = Category.RECENT
 
 
 class Line(NamedTuple):
@@ -125,5 +126,5 @@ class Lines(Sequence[Line]):
     def of_category(self, category: Category) -> Shown:
         """Those shown in one section."""
         if not self.has_references:
-            return self.shown if category is Category.RECENT else NOTHING_SHOWN
+            return self.shown if category is _RECENT else NOTHING_SHOWN
         return self.shown.where([one is category for one in self.categories])

@@ -22,6 +22,7 @@ class Stopwatch:
 
     def lap(self, stage: str) -> None:
         """The time since the last lap was that of `stage`."""
-        now_s = self._now_s()
+        read_s = self._now_s
+        now_s = read_s()
         self.laps_us[stage] = int((now_s - self._last_s) * 1e6)
         self._last_s = now_s

@@ -43,6 +43,8 @@ WRITE_US, WRITE_US_PER_CHAR = 15.0, 0.15
 
 _ROLES = {int(one): one for one in Role}
 _KINDS = {int(one): one for one in AuthorKind}
+_ASSISTANT, _SYSTEM, _O200K = Role.ASSISTANT, Role.SYSTEM, TokenizerName.O200K
+_RELATIVE, _ISO_DATE = TimeStyle.RELATIVE, TimeStyle.ISO_DATE
 
 
 class Pen(NamedTuple):
@@ -68,7 +70,7 @@ class Pen(NamedTuple):
         else:
             content, turn_cost = line, line_cost
             turn_tokens, line_tokens = count_and_with_break(counter, line)
-        name = "" if said.is_own or said.role is Role.SYSTEM else said.author_name or said.author_id
+        name = "" if said.is_own or said.role is _SYSTEM else said.author_name or said.author_id
         turn = NeutralMessage(said.rendered_role, content, name, (said.message_id,))
         turn_tokens += MESSAGE_TOKENS
         if self.with_names:
@@ -83,7 +85,7 @@ class Pen(NamedTuple):
         BPE counts of pieces add up to at least the count of the whole for such joins; the recount in `budget.fit` has
         the last word anyway.
         """
-        if self.tokenizer is TokenizerName.O200K and said.token_count and not said.truncated:
+        if self.tokenizer is _O200K and said.token_count and not said.truncated:
             tokens = said.token_count
         else:
             tokens = token_counter(self.tokenizer).count(said.whole + "\n")
@@ -224,7 +226,7 @@ class Drafts:
         said = Said(
             view.message_ids[row],
             role,
-            role is Role.ASSISTANT and (not own or author_id in own),
+            role is _ASSISTANT and (not own or author_id in own),
             author_id,
             view.author_name(row),
             _KINDS[view.kind.item(row)],
@@ -242,13 +244,13 @@ def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen
     """What is there of ascending rows in this style."""
     seqs: list[int] = view.seq[rows].tolist()
     times, of = view.columns.time_ms, view.written.of
-    if style.time is TimeStyle.RELATIVE:
+    if style.time is _RELATIVE:
         marks = [time_mark(at_ms, style) for at_ms in times[rows].tolist()]
         pairs = zip(seqs, marks, strict=True)
         found = [of(_sheet(pen, style, mark)).get(seq) for seq, mark in pairs]
         return Drafts(view, rows, pen, style, found)
     dated = 0
-    if style.time is TimeStyle.ISO_DATE:
+    if style.time is _ISO_DATE:
         dated = len(seqs)
     elif style.time is None and seqs:
         day_before_ms = style.asked_at_ms - MS_PER_DAY
@@ -262,5 +264,5 @@ def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen
 
 def _sheet(pen: Pen, style: LineStyle, mark: str) -> Hashable:
     """Where a message of this mark is kept: a date is the same in one time zone whenever it is asked for."""
-    is_dated = mark and style.time is not TimeStyle.RELATIVE
+    is_dated = mark and style.time is not _RELATIVE
     return (pen, style.zone) if is_dated else (pen, mark)

@@ -37,6 +37,8 @@ from backscroll_sidecar.rpc.enums import (
 )
 from backscroll_sidecar.rpc.wire import FIXED64, LENGTH, VARINT, lengthed, tag, varint
 
+_RECENT, _SEMANTIC = Category.RECENT, Category.SEMANTIC
+
 _TRIGGER = tag(pb.BuildContextResponse, "trigger", LENGTH)
 _ITEMS = tag(pb.BuildContextResponse, "items", LENGTH)
 _MESSAGE = tag(pb.Item, "message", LENGTH)
@@ -119,11 +121,11 @@ def _tails(names: tuple[tuple[int, tuple[str, ...]], ...]) -> Tails:
 def _said(items: Items) -> list[bytes]:
     """What each item says whatever was asked: all but rank, score and sources."""
     form, encode = ("item turn", _encode_turn) if items.has_turns else ("item line", _encode_line)
-    if Category.SEMANTIC not in items.categories:
+    if _SEMANTIC not in items.categories:
         return items.shown.forms(form, encode)
     recent = (form, encode)
     ways = [
-        recent if one is Category.RECENT else ("item reference", _encode_reference)
+        recent if one is _RECENT else ("item reference", _encode_reference)
         for one in items.categories
     ]
     written = items.shown.written
@@ -252,7 +254,9 @@ def _tell_rest(built: BuiltContext, out: pb.BuildContextResponse) -> None:
 
 
 def _tell_diagnostics(diagnostics: Diagnostics, out: pb.Diagnostics) -> None:
-    out.stage_microseconds.update(diagnostics.stage_us)
+    stage_us = out.stage_microseconds
+    for stage, us in diagnostics.stage_us.items():  # `update` takes twice as long
+        stage_us[stage] = us
     out.cache_hit, out.exhaustive_search = diagnostics.cache_hit, diagnostics.exhaustive_search
     out.channel_generation = diagnostics.channel_generation
     out.candidate_count = diagnostics.candidate_count

@@ -90,6 +90,9 @@ class Empty:
     """Nothing to add."""
 
 
+NOTHING = Empty()
+
+
 @quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Messages:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import ancestors, reply_tree
 from backscroll_sidecar.domain import Category, MessageState
 from backscroll_sidecar.strategies.base import (
-    Empty,
+    NOTHING,
     Messages,
     Preferences,
     Strategy,
@@ -21,6 +21,7 @@ from backscroll_sidecar.strategies.graph import Graph
 from backscroll_sidecar.strategies.recall import Lexical, Recall
 
 MS_PER_HOUR = 3_600_000
+_RECENT = Category.RECENT
 
 
 class Recent:
@@ -34,11 +35,11 @@ class Recent:
         if excluded is None:
             return _messages(_last(query, limit))
         if limit <= 0 or query.end <= len(excluded):
-            return Empty()
+            return NOTHING
         first = query.end - limit
         for row in reversed(excluded):
             first -= row >= first
-        return Messages(Category.RECENT, range(max(0, first), query.end))
+        return Messages(_RECENT, range(max(0, first), query.end))
 
 
 class Window:
@@ -60,7 +61,7 @@ class Chain:
 
     def gather(self, query: StrategyQuery) -> StrategyResult:
         """At most `thread_limit` eligible rows; nothing when the question replies to nothing."""
-        return _nearest(query, _chain(query)) if query.parent_row >= 0 else Empty()
+        return _nearest(query, _chain(query)) if query.parent_row >= 0 else NOTHING
 
 
 class Thread:
@@ -71,7 +72,7 @@ class Thread:
     def gather(self, query: StrategyQuery) -> StrategyResult:
         """At most `thread_limit` eligible rows; nothing when the question replies to nothing."""
         if query.parent_row < 0:
-            return Empty()
+            return NOTHING
         chain = _chain(query)
         tree = reply_tree(query.parents, query.parent_row)
         others = tree[~np.isin(tree, chain)][::-1]
@@ -86,9 +87,9 @@ class GivenPreferences:
     def gather(self, query: StrategyQuery) -> StrategyResult:
         """The lines as given, blank ones left out."""
         if not query.preferences:
-            return Empty()
+            return NOTHING
         lines = tuple(line.strip() for line in query.preferences if line.strip())
-        return Preferences(lines) if lines else Empty()
+        return Preferences(lines) if lines else NOTHING
 
 
 BUILTIN: Mapping[str, Strategy] = {
@@ -123,16 +124,17 @@ def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
     if len(places) == 0:
         return np.empty(0, np.int32)
     first = start + int(places[-min(limit, len(places))])
-    return np.flatnonzero(query.eligible[first:]).astype(np.int32) + np.int32(first)
+    return query.eligible[first:].nonzero()[0].astype(np.int32) + np.int32(first)
 
 
 def _live_from(query: StrategyQuery, start: int) -> NDArray[np.intp]:
     """The eligible live rows from `start` on, counted from there."""
-    eligible = query.eligible[start:]
-    if query.view.all_live:
-        return np.flatnonzero(eligible)
-    return np.flatnonzero(eligible & (query.view.state[start : query.end] == MessageState.LIVE))
+    marks = query.eligible[start:]
+    if not query.view.all_live:
+        marks = marks & (query.view.state[start : query.end] == MessageState.LIVE)
+    places: NDArray[np.intp] = marks.nonzero()[0]
+    return places
 
 
 def _messages(rows: NDArray[np.int32]) -> StrategyResult:
-    return Messages(Category.RECENT, rows) if len(rows) else Empty()
+    return Messages(_RECENT, rows) if len(rows) else NOTHING

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import NEAR, graph_scores, top_order
 from backscroll_sidecar.domain import Category, MessageState, Role
-from backscroll_sidecar.strategies.base import Empty, Messages, StrategyQuery, StrategyResult
+from backscroll_sidecar.strategies.base import NOTHING, Messages, StrategyQuery, StrategyResult
 
 
 class Graph:
@@ -33,7 +33,7 @@ class Graph:
         live &= query.view.state[found.rows] == MessageState.LIVE
         rows, values = found.rows[live], found.values[live]
         best = top_order(values, rows, limit=max(0, query.thread_limit))
-        return Messages(Category.RECENT, rows[best], scores=values[best]) if len(best) else Empty()
+        return Messages(Category.RECENT, rows[best], scores=values[best]) if len(best) else NOTHING
 
 
 def _own_authors(query: StrategyQuery) -> NDArray[np.int32]:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 import numpy as np
 
 from backscroll_sidecar.domain import Category
-from backscroll_sidecar.strategies.base import Empty, Messages, StrategyQuery, StrategyResult
+from backscroll_sidecar.strategies.base import NOTHING, Messages, StrategyQuery, StrategyResult
 from backscroll_sidecar.strategies.memory import MemoryQuestion, best_by_words, rank_memory, seek
 
 INLINE_ROWS = 4_000
@@ -35,7 +35,7 @@ class Recall:
     def gather(self, query: StrategyQuery) -> StrategyResult | Awaitable[StrategyResult]:
         """At most `recall_limit` eligible rows; nothing for a blank question."""
         if not query.question:
-            return Empty()
+            return NOTHING
         if query.end > INLINE_ROWS:
             return asyncio.to_thread(_by_memory, query)
         return _by_memory(query)
@@ -45,14 +45,14 @@ def _by_words(query: StrategyQuery) -> StrategyResult:
     sought = seek(query.view, _question(query), query.eligible)
     rows = best_by_words(sought, query.recall_limit)
     scores = sought.matches.scores[rows].astype(np.float64)
-    return Messages(Category.RECENT, rows, scores=scores) if len(rows) else Empty()
+    return Messages(Category.RECENT, rows, scores=scores) if len(rows) else NOTHING
 
 
 def _by_memory(query: StrategyQuery) -> StrategyResult:
     sought = seek(query.view, _question(query), query.eligible)
     memory = rank_memory(query.view, sought, limit=query.recall_limit)
     rows, scores = memory.rows, memory.scores
-    return Messages(Category.RECENT, rows, scores=scores) if len(rows) else Empty()
+    return Messages(Category.RECENT, rows, scores=scores) if len(rows) else NOTHING
 
 
 def _question(query: StrategyQuery) -> MemoryQuestion:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from backscroll_sidecar.domain import Category, MessageState
 from backscroll_sidecar.ports import Embedder, ModelError, ModelFault, Similarities, VectorSearch
 from backscroll_sidecar.strategies.base import (
-    Empty,
+    NOTHING,
     Messages,
     SourceFailed,
     StrategyQuery,
@@ -48,14 +48,14 @@ class Semantic:
         """
         rows = _live_rows(query)
         if query.semantic_limit <= 0 or len(rows) == 0:
-            return Empty()
+            return NOTHING
         vector = await self.question_vector(query)
         if vector is None:
-            return Empty()
+            return NOTHING
         seqs = query.view.seq[rows]
         found = await self._vectors.nearest(query.key, seqs, vector, query.semantic_limit)
         if len(found.positions) == 0:
-            return Empty()
+            return NOTHING
         return Messages(
             Category.SEMANTIC,
             rows[found.positions],
