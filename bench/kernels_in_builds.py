@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -148,8 +148,9 @@ async def measure(build: Build, requests: list[bytes], repeats: int) -> None:
         print(f"  {name}: {calls:.1f} calls, {least:.1f} us (median {half:.1f}), hot {hot:.1f}")
 
 
-async def measure_profile(name: str, repeats: int) -> None:
-    """Fill a channel as the server would, and measure questions of that kind."""
+@asynccontextmanager
+async def ready(name: str) -> AsyncIterator[tuple[Build, list[bytes]]]:
+    """A channel filled as the server would, and what builds questions of that kind about it."""
     by_vector = name == "vector"
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -180,8 +181,14 @@ async def measure_profile(name: str, repeats: int) -> None:
             asked = await near_questions(build, CHANNEL, name, HISTORY)
         gc.collect()
         gc.freeze()
-        print(f"{name}, {HISTORY:,} messages, {len(asked.requests)} questions")
-        await measure(build, asked.requests, repeats)
+        yield build, asked.requests
+
+
+async def measure_profile(name: str, repeats: int) -> None:
+    """Measure questions of that kind."""
+    async with ready(name) as (build, requests):
+        print(f"{name}, {HISTORY:,} messages, {len(requests)} questions")
+        await measure(build, requests, repeats)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,77 @@
+"""How many instructions a build takes and how much memory it touches, by callgrind: the same however busy the host is.
+
+``python bench/instructions_in_builds.py [PROFILE ...]`` (balanced, vector, classic_full; by default the first and the
+last) prints for each, in process, without gRPC: instructions a build, the mean of `ROUNDS` rounds of all questions; and
+of one build whose code and data are in no cache, how many lines of 64 bytes of code and of data it fetches. It needs
+valgrind and takes one to three minutes a profile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from backscroll_sidecar.telemetry import logs
+from kernels_in_builds import PROFILES, ready
+
+WARM_ROUNDS, ROUNDS = 10, 10
+PLAIN = ("--tool=callgrind", "--instr-atstart=no")
+CACHES = ("--cache-sim=yes", "--I1=65536,16,64", "--D1=49152,12,64", "--LL=4194304,16,64")
+"""The last level holds all that a build touches, so each line is fetched once."""
+COUNTED = re.compile(r"== (Collected|LLi misses|LLd misses) *: +([0-9,]+)")
+
+
+def counted(profile: str, builds: int, *caches: str) -> dict[str, int]:
+    """What callgrind says of so many builds in a process of its own; 0: each question `ROUNDS` times."""
+    with tempfile.TemporaryDirectory() as place:
+        out = f"--callgrind-out-file={Path(place) / 'callgrind.out'}"
+        inner = (sys.executable, __file__, "--inside", profile, str(builds))
+        done = subprocess.run(
+            ("valgrind", *PLAIN, *caches, out, *inner), capture_output=True, text=True, check=True
+        )
+    found = {name: int(number.replace(",", "")) for name, number in COUNTED.findall(done.stderr)}
+    return found | {"builds": int(done.stdout)}
+
+
+async def run_inside(profile: str, builds: int) -> None:
+    """Fill a channel, warm up, and let callgrind count these builds alone. The process ends in the midst of it."""
+    async with ready(profile) as (build, requests):
+        for request in requests * WARM_ROUNDS:
+            await build(request)
+        asked = requests[:builds] or requests * ROUNDS
+        _count("on")
+        for request in asked:
+            await build(request)
+        _count("off")
+        print(len(asked), flush=True)
+        os._exit(0)  # what a server does to end is long under valgrind
+
+
+def _count(switch: str) -> None:
+    """By the shell: of all ways to run a command this one has the least code to be counted, some hundred lines."""
+    if os.system(f"callgrind_control -i {switch} {os.getpid()} >/dev/null"):
+        raise SystemExit("callgrind_control does not reach this process")
+
+
+def main(profiles: list[str]) -> None:
+    """Print the counts of these profiles."""
+    for profile in profiles:
+        all_builds, cold = counted(profile, 0), counted(profile, 1, *CACHES)
+        each = all_builds["Collected"] / all_builds["builds"]
+        print(
+            f"{profile}: {each:,.0f} instructions a build; cold, {cold['LLi misses']:,} lines of code and "
+            f"{cold['LLd misses']:,} of data"
+        )
+
+
+if __name__ == "__main__":
+    logs.configure("error")
+    if sys.argv[1:2] == ["--inside"]:
+        asyncio.run(run_inside(sys.argv[2], int(sys.argv[3])))
+    else:
+        main(sys.argv[1:] or [PROFILES[0], PROFILES[2]])
