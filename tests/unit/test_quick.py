@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from dataclasses import dataclass, field, replace
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 
 import pytest
 
@@ -49,6 +49,8 @@ def test_a_quick_value_is_the_plain_one(args, named):
     assert (changed.name, changed.kind, changed.tags) == (plain.name, 9, plain.tags)
     assert made.kept == {}
     assert made.kept is not changed.kept
+    with pytest.raises(FrozenInstanceError):
+        made.kind = 5  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("named", [{}, {"kind": 1}, {"name": "a", "other": 1}])

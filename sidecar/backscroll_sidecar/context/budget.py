@@ -9,6 +9,7 @@ from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_token
 from backscroll_sidecar.context.compress import Compressor, Limits, block_of, whole_blocks
 from backscroll_sidecar.context.layouts import (
     NO_LINES,
+    QUESTION_APART,
     Assembled,
     Assembler,
     Messages,
@@ -37,7 +38,6 @@ FIT_US = 1.0
 """Rough microseconds a line takes."""
 
 _O200K, _TURNS, _RECENT_LINES = TokenizerName.O200K, Layout.TURNS, Category.RECENT
-_QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
 
 
 @quick
@@ -244,7 +244,7 @@ def _by_part(
     system = tokens[parts.system] + MESSAGE_TOKENS if parts.system else 0
     tools = tokens.again(frame.tools_json)
     last = made.payload_messages[-1].content
-    has_own = frame.layout in _QUESTION_APART
+    has_own = frame.layout in QUESTION_APART
     labelled = last if has_own else parts.question_label + parts.question
     by_part["question"] = tokens[labelled] + MESSAGE_TOKENS
     framing = total - system - tools - frame.reserve - sum(by_part.values())

@@ -20,6 +20,8 @@ PREFERENCES_LABEL = "User Preferences: "
 SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
 DEFAULT_LAYOUT = Layout.TURNS
+QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
+"""In these the question is a message of its own."""
 _TURNS, _SYSTEM_AND_USER = Layout.TURNS, Layout.SYSTEM_AND_USER
 _USER, _RECENT = Role.USER, Category.RECENT
 _ID: Callable[[Written], str] = attrgetter("said.message_id")

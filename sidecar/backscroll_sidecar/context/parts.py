@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.layouts import QUESTION_APART
 from backscroll_sidecar.context.lines import escape_name, indent
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.picking import Picked
@@ -22,7 +23,6 @@ from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
 _ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
 _TURNS, _RECENT = Layout.TURNS, Category.RECENT
 _TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
-_QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
 
 
 class Chosen(NamedTuple):
@@ -116,7 +116,7 @@ def question_text(question: Question, speaker: SpeakerStyle, layout: Layout) -> 
     In one message with the context it cannot begin a line of its own, which would pass for somebody else's (law 4).
     """
     if speaker is _ROLE or question.asker is None:
-        is_apart = layout in _QUESTION_APART
+        is_apart = layout in QUESTION_APART
         return question.text if is_apart else indent(question.text)
     name, author_id = escape_name(question.asker.name), escape_name(question.asker.id)
     who = f"{name} <{author_id}>" if name else f"<{author_id}>"

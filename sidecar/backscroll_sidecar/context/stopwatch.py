@@ -22,7 +22,6 @@ class Stopwatch:
 
     def lap(self, stage: str) -> None:
         """The time since the last lap was that of `stage`."""
-        read_s = self._now_s
-        now_s = read_s()
+        now_s = self._now_s()
         self.laps_us[stage] = int((now_s - self._last_s) * 1e6)
         self._last_s = now_s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
@@ -79,3 +79,7 @@ def test_a_row_decodes_to_the_value_it_was_made_from(stored: StoredMessage) -> N
         assert repr(made) == repr(given)
     assert all(type(part) is TextPart for part in decoded.message.parts)
     assert pickle.loads(pickle.dumps(decoded)) == copy.copy(decoded) == stored
+    with pytest.raises(FrozenInstanceError):
+        decoded.seq = 1  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        decoded.message.id = ""  # type: ignore[misc]
