@@ -6,6 +6,7 @@ the same compiled.
 
 from __future__ import annotations
 
+from .answers import LaidOut, Page, Pieces
 from .decay import decay_per_hour
 from .diversity import (
     Similarity,
@@ -64,10 +65,13 @@ __all__ = [
     "GraphParameters",
     "GraphScores",
     "Interleaved",
+    "LaidOut",
     "Matches",
     "MemoryCues",
     "MemoryScores",
     "Packed",
+    "Page",
+    "Pieces",
     "Postings",
     "PostingsView",
     "QueryFeatures",

@@ -38,13 +38,9 @@ class OpenAIChat:
         if with_names:
             bodies = encoded(messages, "openai_chat, names", _with_name)
         else:
-            bodies = encoded(messages, "openai_chat", _encode)
-        tools = b',"tools":' + tools_json.encode() if tools_json else b""
-        return b'{"model":%b,"messages":[%b]%b}' % (
-            orjson.dumps(model),
-            b",".join(bodies),
-            tools,
-        )
+            bodies = encoded(messages, "openai_chat", message_body)
+        opening, closing = envelope(model, tools_json)
+        return b"".join((opening, b",".join(bodies), closing))
 
     def parse_reply(self, body: bytes) -> ModelReply:
         """The first choice of a completion as parts: its text, then its tool calls."""
@@ -67,13 +63,20 @@ def safe_name(name: str) -> str:
     return _NOT_ALLOWED_IN_NAME.sub("_", name).strip("_")[:MAX_NAME_CHARS]
 
 
-def _encode(message: NeutralMessage, name: str = "") -> bytes:
+def envelope(model: str, tools_json: str) -> tuple[bytes, bytes]:
+    """What a request body has before its messages and behind them."""
+    tools = b',"tools":' + tools_json.encode() if tools_json else b""
+    return b'{"model":%b,"messages":[' % orjson.dumps(model), b"]%b}" % tools
+
+
+def message_body(message: NeutralMessage, name: str = "") -> bytes:
+    """One message of a request body."""
     dumped = orjson.dumps(_message(message, name))
     return bytes(memoryview(dumped))  # a copy: orjson's own holds on to 4 KiB
 
 
 def _with_name(message: NeutralMessage) -> bytes:
-    return _encode(message, safe_name(message.name))
+    return message_body(message, safe_name(message.name))
 
 
 def _message(message: NeutralMessage, name: str) -> dict[str, Any]:

@@ -1,13 +1,12 @@
-"""BuildContext, top to bottom: route, open, question, pick, fit, adapt, record."""
+"""BuildContext, top to bottom: route, open, question, pick, then join what is there, or fit, adapt, record."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import tzinfo
+from dataclasses import replace
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -20,24 +19,31 @@ from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompre
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
+from backscroll_sidecar.context.joining import AnswerCodec, can_be_joined, join_content
 from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import (
     BuildRequest,
     BuiltContext,
+    JoinedContext,
     Overrides,
     Payload,
 )
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, eligible_rows, without_history
-from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
+from backscroll_sidecar.context.profiles import (
+    Route,
+    find_profile,
+    plain,
+    with_overrides,
+)
 from backscroll_sidecar.context.question import (
     INLINE_US,
     Question,
     resolve_question,
     resolve_us,
 )
-from backscroll_sidecar.context.result import Opened, built_context, log_built
+from backscroll_sidecar.context.result import Opened, built_context, joined_context, log_built
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
@@ -52,7 +58,6 @@ from backscroll_sidecar.errors import BackscrollError, InvalidRequest, StoreUnav
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
-from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 
@@ -76,14 +81,15 @@ class Provider(Protocol):
         """A channel with nothing in it."""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Route:
-    """What a request resolves to before anything is read."""
+class _Begun(NamedTuple):
+    """A build whose candidates are picked."""
 
-    profile: Profile
-    zone: tzinfo
-    model: str
+    route: Route
+    opened: Opened
+    question: Question
+    picked: Picked
+    context_id: str
+    watch: Stopwatch
 
 
 class ContextBuilder:
@@ -125,6 +131,7 @@ class ContextBuilder:
         self._compressor = compressor or SimpleCompressor()
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
+        self._joins = compressor is None and assembler is None and adapters is ADAPTERS
         self._dims_of = dims_of
         self._routes = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
         self._ids = RandomIds()
@@ -140,6 +147,21 @@ class ContextBuilder:
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
+        return await self._put_together(request, await self._begin(request))
+
+    async def answer(
+        self, request: BuildRequest, codec: AnswerCodec
+    ) -> BuiltContext | JoinedContext:
+        """The same for who wants its bytes alone: joined of stored ones where that is possible."""
+        begun = await self._begin(request)
+        if self._joins and can_be_joined(request):
+            joined = self._join(request, begun, codec)
+            if joined is not None:
+                return joined
+        return await self._put_together(request, begun)
+
+    async def _begin(self, request: BuildRequest) -> _Begun:
+        """Route, open, question, pick: all that does not depend on how the answer is written."""
         self.build_count += 1
         watch = Stopwatch(self._clock)
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
@@ -151,7 +173,36 @@ class ContextBuilder:
         watch.lap("question")
         picked = await self._pick(request, route, opened, question, deadline)
         watch.lap("pick")
-        context_id = self._ids.next()
+        return _Begun(route, opened, question, picked, self._ids.next(), watch)
+
+    def _join(
+        self, request: BuildRequest, begun: _Begun, codec: AnswerCodec
+    ) -> JoinedContext | None:
+        """The answer joined of stored bytes; None where the long way must be gone."""
+        route, opened, question, picked, context_id, watch = begun
+        system = system_text(request, self._settings, route.profile, question, route.zone)
+        try:
+            content = join_content(request, route, system, opened.view, question, picked, codec)
+        except Exception as error:  # the long way says what is wrong, if anything is (law 5)
+            log.warning("joining failed", error=type(error).__name__, exc_info=True)
+            return None
+        if content is None:
+            return None
+        watch.lap("join")
+        degradations = (
+            *opened.degradations,
+            *_not_found(request, opened, question),
+            *picked.degradations,
+        )
+        joined = joined_context(
+            request, context_id, opened, question, picked, content, degradations, watch
+        )
+        self._finish(joined, opened, watch)
+        return joined
+
+    async def _put_together(self, request: BuildRequest, begun: _Begun) -> BuiltContext:
+        """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads."""
+        route, opened, question, picked, context_id, watch = begun
         parts = await self._parts(request, route, opened.view, question, picked)
         watch.lap("write")
         limits = Limits(picked.profile.max_messages, picked.profile.max_chars_per_message)
@@ -171,10 +222,15 @@ class ContextBuilder:
             request, route.model, context_id, opened, question, picked, parts, fitted, payloads, events,
             degradations, watch,
         )  # fmt: skip
+        self._finish(built, opened, watch)
+        return built
+
+    def _finish(
+        self, built: BuiltContext | JoinedContext, opened: Opened, watch: Stopwatch
+    ) -> None:
         watch.lap("record")
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         log_built(built)
-        return built
 
     def _route(self, request: BuildRequest) -> Route:
         """Profile: the request's, else the bot's, else the channel's, else the server's; then overrides, switches."""

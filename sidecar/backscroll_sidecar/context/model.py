@@ -273,3 +273,35 @@ class BuiltContext:
     channel: str = ""
     model: str = ""
     payload_messages: Sequence[NeutralMessage] = ()
+
+    @property
+    def item_count(self) -> int:
+        """How many messages were selected."""
+        return len(self.items)
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class JoinedContext:
+    """The answer to one build whose items, messages, payload and text are bytes of the answer already.
+
+    `joined` has the fields of all four; the rest is as in `BuiltContext`.
+    """
+
+    context_id: str
+    channel_known: bool
+    asked_at_ms: int
+    profile: str
+    joined: bytes
+    item_count: int
+    tokens: TokenCounts
+    stable_prefix_tokens: int
+    rung: Rung
+    degradations: tuple[Degradation, ...]
+    layout: Layout
+    speaker_style: SpeakerStyle
+    diagnostics: Diagnostics
+    trigger_fragment: bytes | None
+    addressed: bool
+    question_type: MessageType
+    channel: str

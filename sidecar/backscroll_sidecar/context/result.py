@@ -12,8 +12,16 @@ from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.explain import explain
+from backscroll_sidecar.context.joining import Content
 from backscroll_sidecar.context.layouts import Parts
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Diagnostics, Items, Payload
+from backscroll_sidecar.context.model import (
+    BuildRequest,
+    BuiltContext,
+    Diagnostics,
+    Items,
+    JoinedContext,
+    Payload,
+)
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.stopwatch import Stopwatch
@@ -76,16 +84,8 @@ def built_context(
         degradations=degradations,
         layout=request.layout,
         speaker_style=parts.speaker,
-        diagnostics=Diagnostics(
-            watch.laps_us,
-            opened.cache_hit,
-            view.generation,
-            picked.gathered.exhaustive,
-            len(picked.gathered.rows),
-        ),
-        trigger_fragment=view.fragments[question.trigger_row]
-        if question.trigger_row >= 0
-        else None,
+        diagnostics=_diagnostics(opened, picked, watch),
+        trigger_fragment=_trigger_fragment(opened, question),
         addressed=question.addressed,
         question_type=question.message_type,
         events=events,
@@ -93,6 +93,54 @@ def built_context(
         if request.explain
         else None,
     )
+
+
+def joined_context(
+    request: BuildRequest,
+    context_id: str,
+    opened: Opened,
+    question: Question,
+    picked: Picked,
+    content: Content,
+    degradations: tuple[Degradation, ...],
+    watch: Stopwatch,
+) -> JoinedContext:
+    """Put the answer together whose content is joined already."""
+    return JoinedContext(
+        context_id,
+        opened.known,
+        question.asked_at_ms,
+        picked.profile.name,
+        content.joined,
+        len(picked.selection.order),
+        content.tokens,
+        content.stable_prefix_tokens,
+        Rung.EMPTY if opened.degradations else picked.rung,
+        degradations,
+        request.layout,
+        content.speaker,
+        _diagnostics(opened, picked, watch),
+        _trigger_fragment(opened, question),
+        question.addressed,
+        question.message_type,
+        request.key.channel,
+    )
+
+
+def _diagnostics(opened: Opened, picked: Picked, watch: Stopwatch) -> Diagnostics:
+    gathered = picked.gathered
+    return Diagnostics(
+        watch.laps_us,
+        opened.cache_hit,
+        opened.view.generation,
+        gathered.exhaustive,
+        len(gathered.rows),
+    )
+
+
+def _trigger_fragment(opened: Opened, question: Question) -> bytes | None:
+    row = question.trigger_row
+    return opened.view.fragments[row] if row >= 0 else None
 
 
 def _stable_prefix_tokens(request: BuildRequest, parts: Parts, fitted: Fitted) -> int:
@@ -126,7 +174,7 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
     )
 
 
-def log_built(built: BuiltContext) -> None:
+def log_built(built: BuiltContext | JoinedContext) -> None:
     """The path taken and the number of messages, no texts (S5-52)."""
     level = logging.DEBUG if built.rung is _RANKED else logging.WARNING
     if not _is_logged(level):
@@ -137,7 +185,7 @@ def log_built(built: BuiltContext) -> None:
         context_id=built.context_id,
         profile=built.profile,
         rung=built.rung.name,
-        messages=len(built.items),
+        messages=built.item_count,
         tokens=built.tokens.total,
         degradations=[f"{d.stage}:{d.source}:{d.reason}" for d in built.degradations],
     )

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat import ChatEvent, ChatRequest
-from backscroll_sidecar.context.model import BuildRequest, BuiltContext
+from backscroll_sidecar.context.joining import AnswerCodec
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext
 from backscroll_sidecar.rpc.guard import Call
 from backscroll_sidecar.rpc.lenient import parse
-from backscroll_sidecar.rpc.translate_built import encode_built
+from backscroll_sidecar.rpc.translate_built import JoiningCodec, encode_built
 from backscroll_sidecar.rpc.translate_chat import chat_request, event_to_proto, whole_answer
 from backscroll_sidecar.rpc.translate_context import build_request
 
@@ -20,7 +21,9 @@ from backscroll_sidecar.rpc.translate_context import build_request
 class Builder(Protocol):
     """Builds the context of one question; `context.builder.ContextBuilder` does."""
 
-    async def build(self, request: BuildRequest) -> BuiltContext:
+    async def answer(
+        self, request: BuildRequest, codec: AnswerCodec
+    ) -> BuiltContext | JoinedContext:
         """Never fails for a part that fails: what it costs stands in the answer (law 5)."""
 
 
@@ -41,6 +44,7 @@ class ContextServicer:
         self._builder = builder
         self._chat = chat
         self._server_version = server_version
+        self._codec = JoiningCodec()
 
     async def build_context(self, raw: bytes, call: Call) -> bytes:
         """Select and order the messages for one question; the answer is joined from stored bytes."""
@@ -48,7 +52,8 @@ class ContextServicer:
         message = parse(pb.BuildContextRequest, raw)
         request = build_request(message, call.tenant, call.time_left_s)
         parse_us = (time.perf_counter_ns() - began_ns) // 1_000
-        return encode_built(await self._builder.build(request), self._server_version, parse_us)
+        answer = await self._builder.answer(request, self._codec)
+        return encode_built(answer, self._server_version, parse_us)
 
     async def stream_chat(
         self, request: pb.StreamChatRequest, call: Call

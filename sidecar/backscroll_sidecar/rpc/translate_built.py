@@ -1,7 +1,8 @@
 """A built context as the bytes of BuildContextResponse.
 
-Stored fragments are joined, not encoded again: an answer is a concatenation of fields (`wire`). Items and
-messages are put together by hand from the contract's field numbers, the rest by protobuf.
+Stored fragments are joined, not encoded again: an answer is a concatenation of fields (`wire`). Items and messages that
+are not joined already (`context.joining`) are put together by hand from the contract's field numbers, the rest by
+protobuf.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from backscroll_sidecar.context.model import (
     Diagnostics,
     Explanation,
     Items,
+    JoinedContext,
 )
 from backscroll_sidecar.context.writing import Written
-from backscroll_sidecar.domain import Category, Event, NeutralMessage
+from backscroll_sidecar.domain import Category, Degradation, Event, NeutralMessage, Role
 from backscroll_sidecar.rpc.enums import (
     CATEGORY_NUMBERS,
     FATE_NUMBERS,
@@ -70,23 +72,22 @@ _MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
 _ITEM_KEYS = _ITEMS + _RANK + _SCORE
 
 
-def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) -> bytes:
+def encode_built(
+    built: BuiltContext | JoinedContext, server_version: str, parse_us: int = 0
+) -> bytes:
     """Serialise the answer to one build.
 
     Its diagnostics tell how long the request took to be parsed, `parse_us`, and how long this takes, up to themselves.
     """
     began_ns = time.perf_counter_ns()
-    pieces = [
-        lengthed(_PAYLOADS, _FORMAT[one.format] + lengthed(_BODY, one.body))
-        for one in built.payloads
-    ]
-    if built.text:
-        pieces.append(lengthed(_TEXT, built.text.encode()))
+    if isinstance(built, JoinedContext):
+        pieces, rest = [built.joined], pb.BuildContextResponse()
+        if built.degradations:
+            rest.degradations.extend(map(_degradation, built.degradations))
+    else:
+        pieces, rest = _content(built), _seldom(built)
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
-    pieces.append(encode_items(built.items))
-    pieces += encoded(built.messages, "rendered message", encode_message)
-    rest = _seldom(built)
     _tell_rest(built, rest)
     _tell_diagnostics(built.diagnostics, rest.diagnostics)
     rest.diagnostics.server_version = server_version
@@ -95,6 +96,47 @@ def encode_built(built: BuiltContext, server_version: str, parse_us: int = 0) ->
     stage_us["encode"] = (time.perf_counter_ns() - began_ns) // 1_000
     pieces += (_settled_of(built), rest.SerializeToString())
     return b"".join(pieces)
+
+
+def _content(built: BuiltContext) -> list[bytes]:
+    """Payloads, text, items and messages as fields of the answer."""
+    pieces = [
+        lengthed(_PAYLOADS, _FORMAT[one.format] + lengthed(_BODY, one.body))
+        for one in built.payloads
+    ]
+    if built.text:
+        pieces.append(lengthed(_TEXT, built.text.encode()))
+    pieces.append(encode_items(built.items))
+    pieces += encoded(built.messages, "rendered message", encode_message)
+    return pieces
+
+
+class JoiningCodec:
+    """What of the contract `context.joining` needs to join an answer itself."""
+
+    keys = _PAYLOADS + _TEXT + _ITEM_KEYS + _MESSAGES
+    payload_head = _FORMAT["openai_chat"] + _BODY
+    rendered_head = _RENDERED_ROLE[Role.USER] + _CONTENT
+
+    def forms(self, written: Written) -> tuple[bytes, bytes, bytes, bytes]:
+        return (
+            _encode_turn(written),
+            _encode_reference(written),
+            encode_message(written.turn),
+            _message_id(written.said.message_id),
+        )
+
+    def message(self, message: NeutralMessage) -> bytes:
+        return encode_message(message)
+
+    def tails(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
+        return _tails_of(sources, kinds)
+
+
+@lru_cache(maxsize=1_024)
+def _tails_of(sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
+    names = [tuple(name for i, name in enumerate(sources) if kind >> i & 1) for kind in kinds]
+    return Tails.of(kinds, list(map(_sources, names)))
 
 
 def encode_items(items: Items) -> bytes:
@@ -188,7 +230,7 @@ def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
     return list(dict.fromkeys(numbers)), own
 
 
-def _settled_of(built: BuiltContext) -> bytes:
+def _settled_of(built: BuiltContext | JoinedContext) -> bytes:
     question_type = built.question_type
     return _settled(
         built.channel,
@@ -231,17 +273,18 @@ def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
     if not (built.degradations or built.events or built.explanation or built.summary is not None):
         return pb.BuildContextResponse()
     return pb.BuildContextResponse(
-        degradations=[
-            pb.Degradation(stage=one.stage, source=one.source, reason=one.reason)
-            for one in built.degradations
-        ],
+        degradations=map(_degradation, built.degradations),
         summary=built.summary,
         events=map(_event, built.events),
         explanation=None if built.explanation is None else _explanation(built.explanation),
     )
 
 
-def _tell_rest(built: BuiltContext, out: pb.BuildContextResponse) -> None:
+def _degradation(one: Degradation) -> pb.Degradation:
+    return pb.Degradation(stage=one.stage, source=one.source, reason=one.reason)
+
+
+def _tell_rest(built: BuiltContext | JoinedContext, out: pb.BuildContextResponse) -> None:
     """What every answer has of its own. Field by field: half the price of a constructor with names."""
     out.context_id = built.context_id
     out.asked_at_ms = built.asked_at_ms

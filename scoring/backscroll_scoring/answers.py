@@ -1,0 +1,148 @@
+"""A page: what answers need of messages written in one style, as bytes and numbers; and answers joined of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from . import kernels_answers
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from .fields import VARINT_BYTES, Tails
+from .reference_answers import FORMS, NUMBERS, TOTALS
+
+FIRST_MESSAGES, FIRST_BYTES = 64, 65_536
+ITEM_BYTES = 11 + 2 * VARINT_BYTES
+"""The most that an item takes beside its form and its tail."""
+FIELD_BYTES = 6 * VARINT_BYTES
+"""The most that the keys and sizes around everything take."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaidOut:
+    """k selected candidates in the order of their places, as `reference_answers.lay_out` tells."""
+
+    places: Int64
+    slots: Int32
+    ranks: Int64
+    references: Bool
+    totals: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """What is the same for all messages of an answer: see `reference_answers.join_answer`. Make one with `of`."""
+
+    joined: bytes
+    ends: Int64
+
+    @classmethod
+    def of(cls, pieces: Sequence[bytes]) -> Pieces:
+        """Ten pieces in their order."""
+        return cls(b"".join(pieces), np.cumsum([len(one) for one in pieces]))
+
+
+class Page:
+    """Messages by number, in all forms an answer may need. Grows; for one thread at a time."""
+
+    __slots__ = ("_bounds", "_bytes", "_count", "_engine", "_keys", "_numbers", "_slots")
+
+    def __init__(self, engine: ModuleType = kernels_answers) -> None:
+        self._engine = engine
+        self._bytes: UInt8 = np.empty(FIRST_BYTES, np.uint8)
+        self._bounds: Int32 = np.zeros((FIRST_MESSAGES, FORMS + 1), np.int32)
+        self._numbers: Int32 = np.empty((FIRST_MESSAGES, NUMBERS), np.int32)
+        self._count = 0
+        self._new_table(4 * FIRST_MESSAGES)
+
+    def _new_table(self, size: int) -> None:
+        self._keys: Int64 = np.full(size, -1, np.int64)
+        self._slots: Int32 = np.full(size, -1, np.int32)
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the forms it has."""
+        return int(self._bounds[self._count - 1, FORMS]) if self._count else 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it holds."""
+        arrays = (self._bytes, self._bounds, self._numbers, self._keys, self._slots)
+        return sum(one.nbytes for one in arrays)
+
+    def add(self, key: int, forms: Sequence[bytes], numbers: Sequence[int]) -> None:
+        """Put one message on the page. `forms` and `numbers` as `reference_answers` lists them."""
+        slot, start = self._count, self.used_bytes
+        joined = b"".join(forms)
+        self._make_room(start + len(joined))
+        self._bytes[start : start + len(joined)] = np.frombuffer(joined, np.uint8)
+        self._bounds[slot, 0] = start
+        self._bounds[slot, 1:] = start + np.cumsum([len(one) for one in forms])
+        self._numbers[slot] = numbers
+        self._count = slot + 1
+        self._engine.keep_slot(key, slot, self._keys, self._slots)
+
+    def _make_room(self, most_bytes: int) -> None:
+        """Room for one more message and so many bytes in all."""
+        if most_bytes > len(self._bytes):
+            larger = np.empty(max(2 * len(self._bytes), most_bytes), np.uint8)
+            larger[: self.used_bytes] = self._bytes[: self.used_bytes]
+            self._bytes = larger
+        if self._count == len(self._bounds):
+            self._bounds = np.concatenate((self._bounds, np.zeros_like(self._bounds)))
+            self._numbers = np.concatenate((self._numbers, np.empty_like(self._numbers)))
+            there = self._keys >= 0
+            keys, slots = self._keys[there], self._slots[there]
+            self._new_table(4 * len(self._bounds))
+            for key, slot in zip(keys.tolist(), slots.tolist(), strict=True):
+                self._engine.keep_slot(key, slot, self._keys, self._slots)
+
+    def without(self, keys: Collection[int]) -> Page:
+        """Another page with the same messages but for these."""
+        out = Page(self._engine)
+        out._bytes, out._bounds = self._bytes.copy(), self._bounds.copy()
+        out._numbers, out._count = self._numbers.copy(), self._count
+        out._keys, out._slots = self._keys.copy(), self._slots.copy()
+        out._slots[np.isin(out._keys, list(keys))] = -1
+        return out
+
+    def lay_out(
+        self,
+        order: Int64,
+        rows: Int32,
+        semantic: Bool,
+        seq: Int64,
+        time_ms: Int64,
+        dated_before_ms: int,
+    ) -> LaidOut:
+        """Find k selected candidates; see `reference_answers.lay_out`."""
+        k = len(order)
+        places, ranks = np.empty(k, np.int64), np.empty(k, np.int64)
+        slots, references = np.empty(k, np.int32), np.empty(k, np.bool_)
+        totals = np.empty(TOTALS, np.int64)
+        self._engine.lay_out(
+            order, rows, semantic, seq, time_ms, dated_before_ms, self._keys, self._slots,
+            self._numbers, self._bounds, places, slots, ranks, references, totals,
+        )  # fmt: skip
+        return LaidOut(places, slots, ranks, references, tuple(totals.tolist()))
+
+    def join(
+        self,
+        laid: LaidOut,
+        scores: Float64,
+        kinds: UInt32,
+        tails: Tails,
+        keys: bytes,
+        pieces: Pieces,
+    ) -> bytes:
+        """Write what an answer says of messages that are all here; see `reference_answers.join_answer`."""
+        most = 2 * (laid.totals[-1] + len(pieces.joined)) + FIELD_BYTES
+        most += len(laid.slots) * (ITEM_BYTES + tails.longest)
+        out = np.empty(most, np.uint8)
+        used = self._engine.join_answer(
+            self._bytes, self._bounds, laid.slots, laid.references, laid.ranks, scores, kinds,
+            tails.known, tails.joined, tails.ends, keys, pieces.joined, pieces.ends, out,
+        )  # fmt: skip
+        return out[:used].tobytes()

@@ -1,0 +1,305 @@
+"""Answers put together of bytes that are there, compiled. See `reference_answers` for what is computed.
+
+Places in bytes are unsigned: then a negative one need not be thought of, and bytes are copied many at once.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from .compile import (
+    BOOL,
+    I32,
+    I64,
+    READ_BOOL,
+    READ_BYTES,
+    READ_F64,
+    READ_I32,
+    READ_I32_2D,
+    READ_I64,
+    READ_U8,
+    U8,
+    helper,
+    kernel,
+)
+from .reference_answers import (
+    BODY,
+    BYTES,
+    CHARS,
+    COST,
+    ESCAPED_LINE,
+    FORMS,
+    ID_FIELD,
+    ITEM,
+    LAST_LINE_TOKENS,
+    LINE,
+    LINE_COST,
+    LINE_TOKENS,
+    LONGEST,
+    MISSING,
+    RECENT,
+    REFERENCE_ITEM,
+    RENDERED,
+    SEAMLESS,
+    SEMANTIC,
+    SLASHED,
+    TURN_COST,
+    TURN_TOKENS,
+    TURNS,
+)
+
+READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
+
+HASH = np.uint64(0x9E3779B97F4A7C15)
+
+
+@helper
+def _slot(key: int, keys: Int64, slots: Int32) -> int:
+    """Where a message is kept, -1 where it is not; `keys` has room, so that the search ends."""
+    mask = np.uint64(keys.shape[0] - 1)
+    at = (np.uint64(key) * HASH >> np.uint64(20)) & mask
+    while keys[at] >= 0:
+        if keys[at] == key:
+            return int(slots[at])
+        at = (at + np.uint64(1)) & mask
+    return -1
+
+
+@kernel(nb.void(nb.int64, nb.int32, I64, I32))
+def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:
+    """See `reference_answers.keep_slot`."""
+    mask = np.uint64(keys.shape[0] - 1)
+    at = (np.uint64(key) * HASH >> np.uint64(20)) & mask
+    while keys[at] >= 0 and keys[at] != key:
+        at = (at + np.uint64(1)) & mask
+    keys[at], slots[at] = key, slot
+
+
+@kernel(
+    nb.void(
+        READ_I64, READ_I32, READ_BOOL, READ_I64, READ_I64, nb.int64, READ_I64, READ_I32,
+        READ_I32_2D, READ_I32_2D, I64, I32, I64, BOOL, I64,
+    )
+)  # fmt: skip
+def lay_out(
+    order: Int64,
+    rows: Int32,
+    semantic: Bool,
+    seq: Int64,
+    time_ms: Int64,
+    dated_before_ms: int,
+    keys: Int64,
+    slots: Int32,
+    numbers: Int32,
+    bounds: Int32,
+    places: Int64,
+    found: Int32,
+    ranks: Int64,
+    references: Bool,
+    totals: Int64,
+) -> None:
+    """See `reference_answers.lay_out`. Sorted by Shell's method: orders are short and partly in order."""
+    k = order.shape[0]
+    for i in range(k):
+        places[i], ranks[i] = order[i], i + 1
+    gap = 1
+    while gap < k // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, k):
+            place, rank = places[i], ranks[i]
+            j = i
+            while j >= gap and places[j - gap] > place:
+                places[j], ranks[j] = places[j - gap], ranks[j - gap]
+                j -= gap
+            places[j], ranks[j] = place, rank
+        gap //= 3
+    for i in range(totals.shape[0]):
+        totals[i] = 0
+    last = -1
+    for i in range(k):
+        row, is_reference = rows[places[i]], semantic[places[i]]
+        references[i] = is_reference
+        slot = _slot(2 * seq[row] + (time_ms[row] < dated_before_ms), keys, slots)
+        found[i] = slot
+        if slot < 0:
+            totals[MISSING] += 1
+            continue
+        if is_reference:
+            totals[SEMANTIC] += numbers[slot, LINE_TOKENS]
+            totals[COST] += numbers[slot, LINE_COST]
+            totals[SLASHED] += numbers[slot, SEAMLESS] == 0
+            last = slot
+        else:
+            totals[TURNS] += 1
+            totals[RECENT] += numbers[slot, TURN_TOKENS]
+            totals[COST] += numbers[slot, TURN_COST]
+        totals[LONGEST] = max(totals[LONGEST], numbers[slot, CHARS])
+        totals[BYTES] += bounds[slot, FORMS] - bounds[slot, 0]
+    if last >= 0:
+        totals[SEMANTIC] += numbers[last, LAST_LINE_TOKENS] - numbers[last, LINE_TOKENS]
+
+
+@helper
+def _put(value: int, out: UInt8, at: np.uint64) -> np.uint64:
+    """Write a number as a varint; return where it ends."""
+    while value >= 0x80:
+        out[at] = value & 0x7F | 0x80
+        value >>= 7
+        at += np.uint64(1)
+    out[at] = value
+    return at + np.uint64(1)
+
+
+@helper
+def _varint_size(value: int) -> int:
+    size = 1
+    while value >= 0x80:
+        value >>= 7
+        size += 1
+    return size
+
+
+@helper
+def _copy(source: UInt8 | bytes, first: int, last: int, out: UInt8, at: np.uint64) -> np.uint64:
+    """Copy bytes; return where they end."""
+    begin, size = np.uint64(first), np.uint64(last - first)
+    for i in range(size):
+        out[at + i] = source[begin + i]
+    return at + size
+
+
+@kernel(
+    nb.intp(
+        READ_U8, READ_I32_2D, READ_I32, READ_BOOL, READ_I64, READ_F64, READ_U32, READ_U32,
+        READ_BYTES, READ_I64, READ_BYTES, READ_BYTES, READ_I64, U8,
+    )
+)  # fmt: skip
+def join_answer(
+    stored: UInt8,
+    bounds: Int32,
+    slots: Int32,
+    references: Bool,
+    ranks: Int64,
+    scores: Float64,
+    kinds: UInt32,
+    known: UInt32,
+    tails: bytes,
+    tail_ends: Int64,
+    keys: bytes,
+    pieces: bytes,
+    ends: Int64,
+    out: UInt8,
+) -> int:
+    """See `reference_answers.join_answer`."""
+    k = slots.shape[0]
+    turns, body, text, ids, escaped = 0, 0, 0, 0, 0
+    for i in range(k):
+        of = bounds[slots[i]]
+        text += of[LINE + 1] - of[LINE] + 1
+        if references[i]:
+            ids += of[ID_FIELD + 1] - of[ID_FIELD]
+            escaped += of[ESCAPED_LINE + 1] - of[ESCAPED_LINE] + 2
+        else:
+            turns += 1
+            body += of[BODY + 1] - of[BODY] + 1
+    has_references = turns < k
+    body += ends[1] - ends[0] + ends[5] - ends[3]
+    if has_references:
+        body += ends[3] - ends[1] + escaped + 1
+    at = np.uint64(0)
+    one = np.uint64(1)
+    if keys[0]:
+        out[at] = keys[0]
+        at = _put(ends[0] + _varint_size(body) + body, out, at + one)
+        at = _copy(pieces, 0, ends[0], out, at)
+        at = _put(body, out, at)
+        at = _copy(pieces, ends[0], ends[1], out, at)
+        for i in range(k):
+            if not references[i]:
+                of = bounds[slots[i]]
+                at = _copy(stored, of[BODY], of[BODY + 1], out, at)
+                out[at] = 44  # ,
+                at += one
+        if has_references:
+            at = _copy(pieces, ends[1], ends[2], out, at)
+            for i in range(k):
+                if references[i]:
+                    of = bounds[slots[i]]
+                    out[at], out[at + one] = 92, 110  # a line break, as JSON writes it
+                    at = _copy(stored, of[ESCAPED_LINE], of[ESCAPED_LINE + 1], out, at + one + one)
+            at = _copy(pieces, ends[2], ends[3], out, at)
+            out[at] = 44
+            at += one
+        at = _copy(pieces, ends[3], ends[5], out, at)
+    # The text: a title and its lines, twice at most, a blank line between.
+    recent_title, semantic_title = ends[6] - ends[5], ends[7] - ends[6]
+    if turns:
+        text += recent_title
+    if has_references:
+        text += semantic_title
+    if turns and has_references:
+        text += 2
+    out[at] = keys[1]
+    at = _put(text, out, at + one)
+    for part in range(2):
+        wants_references = part == 1
+        if not (has_references if wants_references else turns > 0):
+            continue
+        if wants_references and turns:
+            out[at], out[at + one] = 10, 10
+            at += one + one
+        at = _copy(pieces, ends[5 + part], ends[6 + part], out, at)
+        for i in range(k):
+            if references[i] == wants_references:
+                of = bounds[slots[i]]
+                out[at] = 10
+                at = _copy(stored, of[LINE], of[LINE + 1], out, at + one)
+    score_bytes = scores.view(np.uint8)
+    for i in range(k):
+        kind = 0
+        while known[kind] != kinds[i]:
+            kind += 1
+        tail = tail_ends[kind - 1] if kind else 0
+        of = bounds[slots[i]]
+        first, last = of[ITEM], of[ITEM + 1]
+        if references[i]:
+            first, last = of[REFERENCE_ITEM], of[REFERENCE_ITEM + 1]
+        out[at] = keys[2]
+        size = last - first + 1 + _varint_size(ranks[i]) + 9 + tail_ends[kind] - tail
+        at = _put(size, out, at + one)
+        at = _copy(stored, first, last, out, at)
+        out[at] = keys[3]
+        at = _put(ranks[i], out, at + one)
+        out[at] = keys[4]
+        at = _copy(score_bytes, 8 * i, 8 * i + 8, out, at + one)
+        at = _copy(tails, tail, tail_ends[kind], out, at)
+    for i in range(k):
+        if not references[i]:
+            of = bounds[slots[i]]
+            at = _copy(stored, of[RENDERED], of[RENDERED + 1], out, at)
+    if has_references:
+        content = semantic_title
+        for i in range(k):
+            if references[i]:
+                of = bounds[slots[i]]
+                content += of[LINE + 1] - of[LINE] + 1
+        head = ends[8] - ends[7]
+        out[at] = keys[5]
+        at = _put(head + _varint_size(content) + content + ids, out, at + one)
+        at = _copy(pieces, ends[7], ends[8], out, at)
+        at = _put(content, out, at)
+        at = _copy(pieces, ends[6], ends[7], out, at)
+        for i in range(k):
+            if references[i]:
+                of = bounds[slots[i]]
+                out[at] = 10
+                at = _copy(stored, of[LINE], of[LINE + 1], out, at + one)
+        for i in range(k):
+            if references[i]:
+                of = bounds[slots[i]]
+                at = _copy(stored, of[ID_FIELD], of[ID_FIELD + 1], out, at)
+    at = _copy(pieces, ends[8], ends[9], out, at)
+    return int(at)

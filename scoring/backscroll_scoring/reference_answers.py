@@ -1,0 +1,179 @@
+"""The specification of `kernels_answers` in plain Python; see `reference`."""
+
+from __future__ import annotations
+
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from .reference_fields import varint
+
+ITEM, REFERENCE_ITEM, RENDERED, BODY, LINE, ESCAPED_LINE, ID_FIELD = range(7)
+"""The forms of a message, in the order in which a page has them: the fields an item begins with, as a message of its
+own and as a reference; the field of the answer that holds it as a message of its own; the same for the model's API,
+JSON; its line, UTF-8; that as it stands inside a JSON text; the field that names it among those shown together."""
+FORMS = 7
+TURN_TOKENS, TURN_COST, LINE_TOKENS, LINE_COST, LAST_LINE_TOKENS, CHARS, SEAMLESS = range(7)
+"""What is known of a message by number: the tokens it adds as a message of its own, and the most that may be; of its
+line with a break behind it the tokens and the most; of its line without one; the characters of its text; whether the
+tokens of its line are the same behind another line (1)."""
+NUMBERS = 7
+MISSING, TURNS, RECENT, COST, SEMANTIC, LONGEST, SLASHED, BYTES = range(8)
+"""Sums over messages laid out: how many are not on the page; messages of their own; their tokens; the most all may
+cost; tokens of the references' lines; characters of the longest text; references that are not seamless; bytes of all
+forms."""
+TOTALS = 8
+
+
+def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:
+    """Remember where a message is kept, in a table whose keys are below 0 where it is empty.
+
+    Parameters
+    ----------
+    key : not negative; a key that is there already gets the new slot.
+    keys, slots : int64[2^c], int32[2^c], written
+        Not full.
+    """
+    there = keys.tolist()
+    at = there.index(key) if key in there else there.index(min(there))
+    keys[at], slots[at] = key, slot
+
+
+def lay_out(
+    order: Int64,
+    rows: Int32,
+    semantic: Bool,
+    seq: Int64,
+    time_ms: Int64,
+    dated_before_ms: int,
+    keys: Int64,
+    slots: Int32,
+    numbers: Int32,
+    bounds: Int32,
+    places: Int64,
+    found: Int32,
+    ranks: Int64,
+    references: Bool,
+    totals: Int64,
+) -> None:
+    """Bring k selected candidates into the order of their places, find each on its page and add up what it costs.
+
+    Parameters
+    ----------
+    order : int64[k]
+        Places among the m candidates, the best first, each once.
+    rows, semantic : int32[m], bool[m]
+        The row of each candidate, ascending; whether it is a reference.
+    seq, time_ms : int64[n]
+        Of each row: its number for good, and when it was said.
+    dated_before_ms : what was said before is kept with its date.
+    keys, slots : int64[2^c], int32[2^c]
+        The page's table: 2 seq, with a date 2 seq + 1, and the slot; -1 where it is gone.
+    numbers, bounds : int32[s, NUMBERS], int32[s, FORMS + 1]
+        By slot: what is known, and where in the page's bytes each form ends and the next begins.
+    places, found, ranks, references : int64[k], int32[k], int64[k], bool[k], written
+        In the order of their places: the place, the slot (-1: not on the page), the rank from 1 on, whether it is a
+        reference.
+    totals : int64[TOTALS], written
+        Those not on the page count as missing only.
+    """
+    of = dict(zip(keys.tolist(), slots.tolist(), strict=True))
+    ranked = sorted(zip(order.tolist(), range(1, len(order) + 1), strict=True))
+    totals[:] = 0
+    last = -1
+    for i, (place, rank) in enumerate(ranked):
+        row = int(rows[place])
+        key = 2 * int(seq[row]) + int(time_ms[row] < dated_before_ms)
+        slot = of.get(key, -1)
+        places[i], found[i], ranks[i], references[i] = place, slot, rank, semantic[place]
+        if slot < 0:
+            totals[MISSING] += 1
+            continue
+        known = numbers[slot].tolist()
+        if semantic[place]:
+            totals[SEMANTIC] += known[LINE_TOKENS]
+            totals[COST] += known[LINE_COST]
+            totals[SLASHED] += not known[SEAMLESS]
+            last = slot
+        else:
+            totals[TURNS] += 1
+            totals[RECENT] += known[TURN_TOKENS]
+            totals[COST] += known[TURN_COST]
+        totals[LONGEST] = max(int(totals[LONGEST]), known[CHARS])
+        totals[BYTES] += bounds[slot, FORMS] - bounds[slot, 0]
+    if last >= 0:  # nothing stands behind the last line
+        totals[SEMANTIC] += numbers[last, LAST_LINE_TOKENS] - numbers[last, LINE_TOKENS]
+
+
+def join_answer(
+    stored: UInt8,
+    bounds: Int32,
+    slots: Int32,
+    references: Bool,
+    ranks: Int64,
+    scores: Float64,
+    kinds: UInt32,
+    known: UInt32,
+    tails: bytes,
+    tail_ends: Int64,
+    keys: bytes,
+    pieces: bytes,
+    ends: Int64,
+    out: UInt8,
+) -> int:
+    """Write what an answer says of its messages: the body for a model's API, the text, the items, the messages.
+
+    Those of their own stand in the order in which they come; references follow in one message, a title above their
+    lines; the question is last. Return how many bytes.
+
+    Parameters
+    ----------
+    stored, bounds : uint8[b], int32[s, FORMS + 1]
+        The forms of messages, and by slot where each ends and the next begins.
+    slots, references, ranks, scores, kinds : int32[k], bool[k], int64[k], float64[k], uint32[k]
+        Of each message; k > 0. A kind is one of `known`.
+    known, tails, tail_ends : uint32[q], bytes, int64[q]
+        The fields that items of a kind end with.
+    keys : 6 bytes
+        Of the answer's payload (0: none is wanted), of its text, of an item, of its rank and its score, of a message.
+    pieces, ends : bytes, int64[10]
+        What is the same for all messages, one behind the other: how the payload begins and how its body does; how the
+        references begin in it, and end; the question in it, and how it ends; the titles of the text's two parts; how
+        the message with the references begins; the field with the question.
+    out : uint8[at least as many as are written], written
+    """
+    (head, opening, begin, end, question, close, recent, semantic, rendered, asked) = (
+        pieces[first:last] for first, last in zip([0, *ends.tolist()], ends.tolist(), strict=False)
+    )
+
+    def form(i: int, which: int) -> bytes:
+        first, last = bounds[slots[i], which : which + 2].tolist()
+        return stored[first:last].tobytes()
+
+    every = range(len(slots))
+    turns, others = [i for i in every if not references[i]], [i for i in every if references[i]]
+    written = bytearray()
+    lines = semantic + b"".join(b"\n" + form(i, LINE) for i in others)
+    if keys[0]:
+        bodies = [form(i, BODY) for i in turns]
+        if others:
+            bodies.append(begin + b"".join(rb"\n" + form(i, ESCAPED_LINE) for i in others) + end)
+        body = opening + b",".join((*bodies, question)) + close
+        written += _field(keys[0:1], head + varint(len(body)) + body)
+    parts = [recent + b"".join(b"\n" + form(i, LINE) for i in turns)] if turns else []
+    written += _field(keys[1:2], b"\n\n".join([*parts, *([lines] if others else [])]))
+    tail_starts = [0, *tail_ends.tolist()]
+    for i in every:
+        kind = known.tolist().index(kinds[i])
+        item = form(i, REFERENCE_ITEM if references[i] else ITEM)
+        item += keys[3:4] + varint(int(ranks[i])) + keys[4:5] + scores[i].tobytes()
+        item += tails[tail_starts[kind] : tail_starts[kind + 1]]
+        written += _field(keys[2:3], item)
+    written += b"".join(form(i, RENDERED) for i in turns)
+    if others:
+        shown = b"".join(form(i, ID_FIELD) for i in others)
+        written += _field(keys[5:6], rendered + varint(len(lines)) + lines + shown)
+    written += asked
+    out[: len(written)] = list(written)
+    return len(written)
+
+
+def _field(key: bytes, content: bytes) -> bytes:
+    return key + varint(len(content)) + content

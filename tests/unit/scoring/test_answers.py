@@ -1,0 +1,99 @@
+"""Pages and the answers joined of them, in both engines. Also run with NUMBA_DISABLE_JIT=1."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backscroll_scoring import Page, Pieces, Tails, kernels_answers, reference_answers
+from backscroll_scoring.reference_answers import FORMS, NUMBERS
+
+ENGINES = (kernels_answers, reference_answers)
+KEYS = b"\x3a\x42\x2a\x18\x21\x32"
+small = st.binary(max_size=6)
+form = small | st.integers(100, 20_000).map(bytes)
+message = st.tuples(
+    st.lists(form, min_size=FORMS, max_size=FORMS),
+    st.lists(st.integers(0, 300), min_size=NUMBERS, max_size=NUMBERS),
+)
+
+
+@st.composite
+def selections(draw):
+    """Messages on a page, some of them dated, some not there; candidates, of which some are selected."""
+    n = draw(st.integers(1, 8) | st.just(70))
+    seqs = draw(st.permutations(range(1, n + 1)))
+    times = sorted(draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)))
+    there = {
+        2 * seq + dated: draw(message) if n < 9 else ([bytes([seq])] * FORMS, [seq] * NUMBERS)
+        for seq in range(1, n + 1)
+        for dated in (0, 1)
+        if n > 8 or draw(st.booleans())
+    }
+    rows = sorted(draw(st.sets(st.integers(0, n - 1), min_size=1)))
+    m = len(rows)
+    chosen = draw(st.lists(st.integers(0, m - 1), min_size=1, unique=True))
+    return there, seqs, times, rows, draw(st.lists(st.booleans(), min_size=m, max_size=m)), chosen
+
+
+def laid_out(engine, selection, gone=()):
+    there, seqs, times, rows, semantic, chosen = selection
+    page = Page(engine)
+    for key, (forms, numbers) in there.items():
+        page.add(key, forms, numbers)
+    if gone:
+        page = page.without(gone)
+    laid = page.lay_out(
+        np.array(chosen), np.array(rows, np.int32), np.array(semantic), np.array(seqs), np.array(times), 5,
+    )  # fmt: skip
+    return page, laid
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    selections(), st.lists(form, min_size=10, max_size=10), st.lists(small, min_size=3, max_size=3),
+    st.booleans(), st.data(),
+)  # fmt: skip
+def test_twins(selection, pieces, tails, wants_payload, data):
+    """The same order, sums and bytes, whatever the sizes; what is not there is said to be missing."""
+    gone = data.draw(st.sets(st.sampled_from(sorted(selection[0])))) if selection[0] else set()
+    (page, fast), (twin, plain) = (laid_out(engine, selection, gone) for engine in ENGINES)
+    assert fast.totals == plain.totals
+    for name in ("places", "slots", "ranks", "references"):
+        np.testing.assert_array_equal(getattr(fast, name), getattr(plain, name))
+    assert fast.places.tolist() == sorted(selection[-1])
+    if fast.totals[reference_answers.MISSING]:
+        assert (fast.slots < 0).sum() == fast.totals[reference_answers.MISSING]
+        return
+    k = len(fast.slots)
+    scores = np.array(data.draw(st.lists(st.floats(), min_size=k, max_size=k)))
+    kinds = np.array(
+        data.draw(st.lists(st.sampled_from([1, 2, 6]), min_size=k, max_size=k)), np.uint32
+    )
+    keys = KEYS if wants_payload else b"\0" + KEYS[1:]
+    rest = (scores, kinds, Tails.of([6, 1, 2], tails), keys, Pieces.of(pieces))
+    assert page.join(fast, *rest) == twin.join(plain, *rest)
+
+
+def test_a_page_grows_and_forgets():
+    """What was there is there behind two doublings; what was taken out is missing in the copy alone."""
+    page = Page()
+    for key in range(300):
+        page.add(key, [bytes([key % 256]) * key] * FORMS, [key] * NUMBERS)
+    n = np.arange(150)
+    wanted = (
+        n[::-1].copy(),
+        n.astype(np.int32),
+        np.zeros(150, np.bool_),
+        n,
+        np.zeros(150, np.int64),
+        0,
+    )
+    laid = page.lay_out(*wanted)
+    assert laid.slots.tolist() == list(range(0, 300, 2))
+    assert laid.totals[reference_answers.RECENT] == sum(range(0, 300, 2))
+    copy = page.without([4, 6])
+    assert copy.lay_out(*wanted).totals[reference_answers.MISSING] == 2
+    copy.add(4, [b"new"] * FORMS, [1] * NUMBERS)
+    assert copy.lay_out(*wanted).slots[2] == 300
+    assert page.lay_out(*wanted).slots[2] == 4
+    assert page.nbytes > page.used_bytes == FORMS * sum(range(300))
