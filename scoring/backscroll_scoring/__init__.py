@@ -28,6 +28,7 @@ from .fusion import (
     with_marked,
 )
 from .graph import NEAR, GraphParameters, GraphScores, graph_scores
+from .lately import newest_by
 from .lexical import (
     GONE,
     MAX_QUERY_TERMS,
@@ -96,6 +97,7 @@ __all__ = [
     "look_at_rows",
     "mmr_order",
     "near_duplicates",
+    "newest_by",
     "recency_multipliers",
     "reciprocal_rank_fusion",
     "reply_tree",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
 from . import kernels_answers
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from .fields import VARINT_BYTES, Tails
-from .reference_answers import FORMS, NUMBERS, TOTALS
+from .reference_answers import BYTES, FORMS, LAID, NUMBERS, PLACE, TOTALS
 
 FIRST_MESSAGES, FIRST_BYTES = 64, 65_536
 ITEM_BYTES = 11 + 2 * VARINT_BYTES
@@ -20,27 +20,27 @@ FIELD_BYTES = 6 * VARINT_BYTES
 """The most that the keys and sizes around everything take."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaidOut:
-    """k selected candidates in the order of their places, as `reference_answers.lay_out` tells."""
+class LaidOut(NamedTuple):
+    """k selected candidates as `reference_answers.lay_out` tells: int64[LAID, k] and the totals."""
 
-    places: Int64
-    slots: Int32
-    ranks: Int64
-    references: Bool
-    totals: tuple[int, ...]
+    laid: Int64
+    totals: list[int]
+
+    @property
+    def places(self) -> Int64:
+        """int64[k]: which candidates they are, ascending."""
+        return self.laid[PLACE]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
-    """What is the same for all messages of an answer: see `reference_answers.join_answer`. Make one with `of`."""
+class Pieces(NamedTuple):
+    """What is the same from question to question: see `reference_answers.join_answer`. Make one with `of`."""
 
     joined: bytes
     ends: Int64
 
     @classmethod
     def of(cls, pieces: Sequence[bytes]) -> Pieces:
-        """Ten pieces in their order."""
+        """Eight pieces in their order."""
         return cls(b"".join(pieces), np.cumsum([len(one) for one in pieces]))
 
 
@@ -118,31 +118,31 @@ class Page:
         dated_before_ms: int,
     ) -> LaidOut:
         """Find k selected candidates; see `reference_answers.lay_out`."""
-        k = len(order)
-        places, ranks = np.empty(k, np.int64), np.empty(k, np.int64)
-        slots, references = np.empty(k, np.int32), np.empty(k, np.bool_)
-        totals = np.empty(TOTALS, np.int64)
+        laid, totals = np.empty((LAID, len(order)), np.int64), np.empty(TOTALS, np.int64)
         self._engine.lay_out(
             order, rows, semantic, seq, time_ms, dated_before_ms, self._keys, self._slots,
-            self._numbers, self._bounds, places, slots, ranks, references, totals,
+            self._numbers, self._bounds, laid, totals,
         )  # fmt: skip
-        return LaidOut(places, slots, ranks, references, tuple(totals.tolist()))
+        return LaidOut(laid, totals.tolist())
 
     def join(
         self,
-        laid: LaidOut,
+        laid_out: LaidOut,
         scores: Float64,
         kinds: UInt32,
         tails: Tails,
         keys: bytes,
         pieces: Pieces,
+        question: bytes,
+        asked: bytes,
     ) -> bytes:
         """Write what an answer says of messages that are all here; see `reference_answers.join_answer`."""
-        most = 2 * (laid.totals[-1] + len(pieces.joined)) + FIELD_BYTES
-        most += len(laid.slots) * (ITEM_BYTES + tails.longest)
+        laid, totals = laid_out
+        most = 2 * (totals[BYTES] + len(pieces.joined)) + len(question) + len(asked) + FIELD_BYTES
+        most += laid.shape[1] * (ITEM_BYTES + tails.longest)
         out = np.empty(most, np.uint8)
         used = self._engine.join_answer(
-            self._bytes, self._bounds, laid.slots, laid.references, laid.ranks, scores, kinds,
-            tails.known, tails.joined, tails.ends, keys, pieces.joined, pieces.ends, out,
+            self._bytes, self._bounds, laid, scores, kinds, tails.known, tails.joined, tails.ends,
+            keys, pieces.joined, pieces.ends, question, asked, out,
         )  # fmt: skip
         return out[:used].tobytes()

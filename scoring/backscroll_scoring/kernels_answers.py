@@ -10,7 +10,6 @@ import numpy as np
 
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from .compile import (
-    BOOL,
     I32,
     I64,
     READ_BOOL,
@@ -32,6 +31,7 @@ from .reference_answers import (
     ESCAPED_LINE,
     FORMS,
     ID_FIELD,
+    IS_REFERENCE,
     ITEM,
     LAST_LINE_TOKENS,
     LINE,
@@ -39,17 +39,22 @@ from .reference_answers import (
     LINE_TOKENS,
     LONGEST,
     MISSING,
+    PLACE,
+    RANK,
     RECENT,
     REFERENCE_ITEM,
     RENDERED,
     SEAMLESS,
     SEMANTIC,
     SLASHED,
+    SLOT,
     TURN_COST,
     TURN_TOKENS,
     TURNS,
 )
 
+I64_2D = nb.types.Array(nb.int64, 2, "C")
+READ_I64_2D = nb.types.Array(nb.int64, 2, "C", readonly=True)
 READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
 
 HASH = np.uint64(0x9E3779B97F4A7C15)
@@ -80,7 +85,7 @@ def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:
 @kernel(
     nb.void(
         READ_I64, READ_I32, READ_BOOL, READ_I64, READ_I64, nb.int64, READ_I64, READ_I32,
-        READ_I32_2D, READ_I32_2D, I64, I32, I64, BOOL, I64,
+        READ_I32_2D, READ_I32_2D, I64_2D, I64,
     )
 )  # fmt: skip
 def lay_out(
@@ -94,14 +99,12 @@ def lay_out(
     slots: Int32,
     numbers: Int32,
     bounds: Int32,
-    places: Int64,
-    found: Int32,
-    ranks: Int64,
-    references: Bool,
+    laid: Int64,
     totals: Int64,
 ) -> None:
     """See `reference_answers.lay_out`. Sorted by Shell's method: orders are short and partly in order."""
     k = order.shape[0]
+    places, ranks, found, references = laid[PLACE], laid[RANK], laid[SLOT], laid[IS_REFERENCE]
     for i in range(k):
         places[i], ranks[i] = order[i], i + 1
     gap = 1
@@ -173,16 +176,14 @@ def _copy(source: UInt8 | bytes, first: int, last: int, out: UInt8, at: np.uint6
 
 @kernel(
     nb.intp(
-        READ_U8, READ_I32_2D, READ_I32, READ_BOOL, READ_I64, READ_F64, READ_U32, READ_U32,
-        READ_BYTES, READ_I64, READ_BYTES, READ_BYTES, READ_I64, U8,
+        READ_U8, READ_I32_2D, READ_I64_2D, READ_F64, READ_U32, READ_U32, READ_BYTES, READ_I64,
+        READ_BYTES, READ_BYTES, READ_I64, READ_BYTES, READ_BYTES, U8,
     )
 )  # fmt: skip
 def join_answer(
     stored: UInt8,
     bounds: Int32,
-    slots: Int32,
-    references: Bool,
-    ranks: Int64,
+    laid: Int64,
     scores: Float64,
     kinds: UInt32,
     known: UInt32,
@@ -191,27 +192,33 @@ def join_answer(
     keys: bytes,
     pieces: bytes,
     ends: Int64,
+    question: bytes,
+    asked: bytes,
     out: UInt8,
 ) -> int:
     """See `reference_answers.join_answer`."""
+    slots, ranks, references = laid[SLOT], laid[RANK], laid[IS_REFERENCE]
     k = slots.shape[0]
-    turns, body, text, ids, escaped = 0, 0, 0, 0, 0
+    one = np.uint64(1)
+    turns, body, text, ids, escaped, lines = 0, 0, 0, 0, 0, 0
     for i in range(k):
         of = bounds[slots[i]]
-        text += of[LINE + 1] - of[LINE] + 1
+        line = of[LINE + 1] - of[LINE] + 1
+        text += line
         if references[i]:
+            lines += line
             ids += of[ID_FIELD + 1] - of[ID_FIELD]
             escaped += of[ESCAPED_LINE + 1] - of[ESCAPED_LINE] + 2
         else:
             turns += 1
             body += of[BODY + 1] - of[BODY] + 1
     has_references = turns < k
-    body += ends[1] - ends[0] + ends[5] - ends[3]
-    if has_references:
-        body += ends[3] - ends[1] + escaped + 1
+    recent_title, semantic_title = ends[5] - ends[4], ends[6] - ends[5]
     at = np.uint64(0)
-    one = np.uint64(1)
     if keys[0]:
+        body += ends[1] - ends[0] + len(question) + ends[4] - ends[3]
+        if has_references:
+            body += ends[3] - ends[1] + escaped + 1
         out[at] = keys[0]
         at = _put(ends[0] + _varint_size(body) + body, out, at + one)
         at = _copy(pieces, 0, ends[0], out, at)
@@ -221,7 +228,7 @@ def join_answer(
             if not references[i]:
                 of = bounds[slots[i]]
                 at = _copy(stored, of[BODY], of[BODY + 1], out, at)
-                out[at] = 44  # ,
+                out[at] = 44  # a comma
                 at += one
         if has_references:
             at = _copy(pieces, ends[1], ends[2], out, at)
@@ -233,27 +240,30 @@ def join_answer(
             at = _copy(pieces, ends[2], ends[3], out, at)
             out[at] = 44
             at += one
-        at = _copy(pieces, ends[3], ends[5], out, at)
-    # The text: a title and its lines, twice at most, a blank line between.
-    recent_title, semantic_title = ends[6] - ends[5], ends[7] - ends[6]
+        at = _copy(question, 0, len(question), out, at)
+        at = _copy(pieces, ends[3], ends[4], out, at)
     if turns:
         text += recent_title
     if has_references:
-        text += semantic_title
-    if turns and has_references:
-        text += 2
+        text += semantic_title + 2 * (turns > 0)
     out[at] = keys[1]
     at = _put(text, out, at + one)
-    for part in range(2):
-        wants_references = part == 1
-        if not (has_references if wants_references else turns > 0):
-            continue
-        if wants_references and turns:
+    if turns:
+        at = _copy(pieces, ends[4], ends[5], out, at)
+        for i in range(k):
+            if not references[i]:
+                of = bounds[slots[i]]
+                out[at] = 10
+                at = _copy(stored, of[LINE], of[LINE + 1], out, at + one)
+    lines_at = at
+    if has_references:
+        if turns:
             out[at], out[at + one] = 10, 10
             at += one + one
-        at = _copy(pieces, ends[5 + part], ends[6 + part], out, at)
+        lines_at = at
+        at = _copy(pieces, ends[5], ends[6], out, at)
         for i in range(k):
-            if references[i] == wants_references:
+            if references[i]:
                 of = bounds[slots[i]]
                 out[at] = 10
                 at = _copy(stored, of[LINE], of[LINE + 1], out, at + one)
@@ -264,9 +274,8 @@ def join_answer(
             kind += 1
         tail = tail_ends[kind - 1] if kind else 0
         of = bounds[slots[i]]
-        first, last = of[ITEM], of[ITEM + 1]
-        if references[i]:
-            first, last = of[REFERENCE_ITEM], of[REFERENCE_ITEM + 1]
+        form = REFERENCE_ITEM if references[i] else ITEM
+        first, last = of[form], of[form + 1]
         out[at] = keys[2]
         size = last - first + 1 + _varint_size(ranks[i]) + 9 + tail_ends[kind] - tail
         at = _put(size, out, at + one)
@@ -281,25 +290,18 @@ def join_answer(
             of = bounds[slots[i]]
             at = _copy(stored, of[RENDERED], of[RENDERED + 1], out, at)
     if has_references:
-        content = semantic_title
-        for i in range(k):
-            if references[i]:
-                of = bounds[slots[i]]
-                content += of[LINE + 1] - of[LINE] + 1
-        head = ends[8] - ends[7]
+        content = semantic_title + lines
         out[at] = keys[5]
-        at = _put(head + _varint_size(content) + content + ids, out, at + one)
-        at = _copy(pieces, ends[7], ends[8], out, at)
-        at = _put(content, out, at)
+        size = ends[7] - ends[6] + _varint_size(content) + content + ids
+        at = _put(size, out, at + one)
         at = _copy(pieces, ends[6], ends[7], out, at)
-        for i in range(k):
-            if references[i]:
-                of = bounds[slots[i]]
-                out[at] = 10
-                at = _copy(stored, of[LINE], of[LINE + 1], out, at + one)
+        at = _put(content, out, at)
+        for i in range(np.uint64(content)):  # as they stand in the text
+            out[at + i] = out[lines_at + i]
+        at += np.uint64(content)
         for i in range(k):
             if references[i]:
                 of = bounds[slots[i]]
                 at = _copy(stored, of[ID_FIELD], of[ID_FIELD + 1], out, at)
-    at = _copy(pieces, ends[8], ends[9], out, at)
+    at = _copy(asked, 0, len(asked), out, at)
     return int(at)

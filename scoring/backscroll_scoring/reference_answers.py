@@ -20,6 +20,10 @@ MISSING, TURNS, RECENT, COST, SEMANTIC, LONGEST, SLASHED, BYTES = range(8)
 cost; tokens of the references' lines; characters of the longest text; references that are not seamless; bytes of all
 forms."""
 TOTALS = 8
+PLACE, RANK, SLOT, IS_REFERENCE = range(4)
+"""What is said of each message laid out: its place among the candidates, its rank from 1 on, its slot on the page (-1:
+it is not there), whether it is a reference."""
+LAID = 4
 
 
 def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:
@@ -47,10 +51,7 @@ def lay_out(
     slots: Int32,
     numbers: Int32,
     bounds: Int32,
-    places: Int64,
-    found: Int32,
-    ranks: Int64,
-    references: Bool,
+    laid: Int64,
     totals: Int64,
 ) -> None:
     """Bring k selected candidates into the order of their places, find each on its page and add up what it costs.
@@ -68,9 +69,8 @@ def lay_out(
         The page's table: 2 seq, with a date 2 seq + 1, and the slot; -1 where it is gone.
     numbers, bounds : int32[s, NUMBERS], int32[s, FORMS + 1]
         By slot: what is known, and where in the page's bytes each form ends and the next begins.
-    places, found, ranks, references : int64[k], int32[k], int64[k], bool[k], written
-        In the order of their places: the place, the slot (-1: not on the page), the rank from 1 on, whether it is a
-        reference.
+    laid : int64[LAID, k], written
+        In the order of their places.
     totals : int64[TOTALS], written
         Those not on the page count as missing only.
     """
@@ -82,7 +82,7 @@ def lay_out(
         row = int(rows[place])
         key = 2 * int(seq[row]) + int(time_ms[row] < dated_before_ms)
         slot = of.get(key, -1)
-        places[i], found[i], ranks[i], references[i] = place, slot, rank, semantic[place]
+        laid[:, i] = place, rank, slot, semantic[place]
         if slot < 0:
             totals[MISSING] += 1
             continue
@@ -105,9 +105,7 @@ def lay_out(
 def join_answer(
     stored: UInt8,
     bounds: Int32,
-    slots: Int32,
-    references: Bool,
-    ranks: Int64,
+    laid: Int64,
     scores: Float64,
     kinds: UInt32,
     known: UInt32,
@@ -116,6 +114,8 @@ def join_answer(
     keys: bytes,
     pieces: bytes,
     ends: Int64,
+    question: bytes,
+    asked: bytes,
     out: UInt8,
 ) -> int:
     """Write what an answer says of its messages: the body for a model's API, the text, the items, the messages.
@@ -127,21 +127,25 @@ def join_answer(
     ----------
     stored, bounds : uint8[b], int32[s, FORMS + 1]
         The forms of messages, and by slot where each ends and the next begins.
-    slots, references, ranks, scores, kinds : int32[k], bool[k], int64[k], float64[k], uint32[k]
-        Of each message; k > 0. A kind is one of `known`.
+    laid, scores, kinds : int64[LAID, k], float64[k], uint32[k]
+        As `lay_out` wrote it, all of them on the page, k > 0; of each message its score, and one of `known`.
     known, tails, tail_ends : uint32[q], bytes, int64[q]
         The fields that items of a kind end with.
     keys : 6 bytes
         Of the answer's payload (0: none is wanted), of its text, of an item, of its rank and its score, of a message.
-    pieces, ends : bytes, int64[10]
-        What is the same for all messages, one behind the other: how the payload begins and how its body does; how the
-        references begin in it, and end; the question in it, and how it ends; the titles of the text's two parts; how
-        the message with the references begins; the field with the question.
+    pieces, ends : bytes, int64[8]
+        What is the same from question to question, one piece behind the other: how the payload begins and how its body
+        does; how the references begin in it, and end; how it ends; the titles of the text's two parts; how the message
+        with the references begins.
+    question, asked : bytes
+        The question in the body, and its field of the answer.
     out : uint8[at least as many as are written], written
     """
-    (head, opening, begin, end, question, close, recent, semantic, rendered, asked) = (
-        pieces[first:last] for first, last in zip([0, *ends.tolist()], ends.tolist(), strict=False)
+    bounds_of_pieces = zip([0, *ends.tolist()], ends.tolist(), strict=False)
+    head, opening, begin, end, close, recent, semantic, rendered = (
+        pieces[first:last] for first, last in bounds_of_pieces
     )
+    slots, ranks, references = laid[SLOT], laid[RANK], laid[IS_REFERENCE]
 
     def form(i: int, which: int) -> bytes:
         first, last = bounds[slots[i], which : which + 2].tolist()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from .answers import Page, Pieces
 from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
 from .fusion import interleave, with_marked
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
+from .lately import newest_by
 from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, among_nearest, score_memory
+from .reference_answers import FORMS, NUMBERS
 from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
 from .strings import Packed, StringTable
@@ -66,8 +69,18 @@ def warm() -> None:
     strings.view().find("one")
     strings.view().numbers(("one",))
     join_records(b"abc", [b"\1d"], [1], np.zeros(1), [0], Tails.of([0], [b"e"]))
+    newest_by(ids, one_a_row[:2], 0, 2)
+    _warm_page()
     _warm_vectors()
     _warm_links()
+
+
+def _warm_page() -> None:
+    page, at, tails = Page(), np.zeros(1, np.int64), Tails.of([0], [b"e"])
+    page.add(0, [b"f"] * FORMS, [1] * NUMBERS)
+    laid = page.lay_out(at, at.astype(np.int32), at.astype(np.bool_), at, at, 0)
+    pieces = Pieces.of([b"p"] * 8)
+    page.join(laid, np.zeros(1), np.zeros(1, np.uint32), tails, b"abcdef", pieces, b"q", b"a")
 
 
 def _warm_vectors() -> None:

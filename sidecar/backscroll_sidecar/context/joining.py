@@ -8,7 +8,7 @@ specification: `tests/property/test_joining.py` holds both to the same bytes. Pu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -25,6 +25,7 @@ from backscroll_scoring.reference_answers import (
     RECENT,
     SEMANTIC,
     SLASHED,
+    SLOT,
     TURNS,
 )
 from backscroll_sidecar.adapters import openai_chat
@@ -58,7 +59,7 @@ _NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
 _FORMATS = ((), (openai_chat.OpenAIChat.name,))
 
 
-class AnswerCodec(Protocol):
+class AnswerCodec(Hashable, Protocol):
     """How the edge encodes what answers are joined of; the fields are those of the contract.
 
     `keys`: see `reference_answers.join_answer`; `payload_head`: what a payload of OpenAI's format begins with, up to
@@ -97,8 +98,7 @@ class Content:
 class Envelope:
     """What of a payload is the same from question to question: its bytes, and its tokens."""
 
-    opening: bytes
-    closing: bytes
+    pieces: Pieces
     system_tokens: int
     tools_tokens: int
 
@@ -137,7 +137,7 @@ def join_content(
     if totals[MISSING]:
         return None
     count, has_references = len(order), totals[TURNS] < len(order)
-    envelope = _envelope(route.model, request.tools_json, system)
+    envelope = _envelope(route.model, request.tools_json, system, codec)
     asked = NeutralMessage(_USER, question_text(question, speaker, _TURNS))
     question_tokens = token_counter().count(asked.content) + MESSAGE_TOKENS
     fixed = PRIMING_TOKENS + request.reserve_tokens + question_tokens
@@ -163,7 +163,9 @@ def join_content(
         kinds,
         codec.tails(gathered.sources, tuple(sorted(set(kinds.tolist())))),
         codec.keys if request.payload_formats else b"\0" + codec.keys[1:],
-        _pieces(envelope, asked, codec),
+        envelope.pieces,
+        openai_chat.message_body(asked),
+        codec.message(asked),
     )
     tokens = TokenCounts(
         _O200K, budget, envelope.system_tokens, envelope.tools_tokens, 0, totals[RECENT],
@@ -192,7 +194,7 @@ def _laid_out(
     laid = page.lay_out(*selected)
     if not laid.totals[MISSING]:
         return page, laid
-    missing = gathered.rows[laid.places[laid.slots < 0][:NEW_MESSAGES]]
+    missing = gathered.rows[laid.places[laid.laid[SLOT] < 0][:NEW_MESSAGES]]
     drafts = draft(view, missing, style, pen)
     if drafts.left_us() > INLINE_US:
         return page, laid
@@ -232,28 +234,20 @@ def _inside_json(text: str) -> bytes:
     return orjson.dumps(text)[1:-1]
 
 
+_EMPTY_REFERENCE = openai_chat.message_body(NeutralMessage(_USER, ""))
+_REFERENCE = _EMPTY_REFERENCE[:-2] + _inside_json(SEMANTIC_TITLE), _EMPTY_REFERENCE[-2:]
+
+
 @lru_cache(maxsize=16)
-def _envelope(model: str, tools_json: str, system: str) -> Envelope:
+def _envelope(model: str, tools_json: str, system: str, codec: AnswerCodec) -> Envelope:
     opening, closing = openai_chat.envelope(model, tools_json)
     system_tokens = 0
     if system:
         opening += openai_chat.message_body(NeutralMessage(Role.SYSTEM, system)) + b","
         system_tokens = repeated_tokens(system, _O200K) + MESSAGE_TOKENS
     tools_tokens = repeated_tokens(tools_json, _O200K) if tools_json else 0
-    return Envelope(opening, closing, system_tokens, tools_tokens)
-
-
-_EMPTY_REFERENCE = openai_chat.message_body(NeutralMessage(_USER, ""))
-_REFERENCE = _EMPTY_REFERENCE[:-2] + _inside_json(SEMANTIC_TITLE), _EMPTY_REFERENCE[-2:]
-_TITLES = RECENT_TITLE.encode(), SEMANTIC_TITLE.encode()
-
-
-def _pieces(envelope: Envelope, asked: NeutralMessage, codec: AnswerCodec) -> Pieces:
-    """What the messages stand between, in the order of `reference_answers.join_answer`."""
-    question = openai_chat.message_body(asked)
-    return Pieces.of(
-        (
-            codec.payload_head, envelope.opening, *_REFERENCE, question, envelope.closing, *_TITLES,
-            codec.rendered_head, codec.message(asked),
-        )
+    pieces = (
+        codec.payload_head, opening, *_REFERENCE, closing, RECENT_TITLE.encode(),
+        SEMANTIC_TITLE.encode(), codec.rendered_head,
     )  # fmt: skip
+    return Envelope(Pieces.of(pieces), system_tokens, tools_tokens)

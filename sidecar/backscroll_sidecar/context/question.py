@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import QueryFeatures, ancestors
+from backscroll_scoring import QueryFeatures, ancestors, newest_by
 from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
@@ -260,18 +260,18 @@ def _line_with_same_text(
     A chat stores its question by itself. Where its caller brought the line as well, that is the question; what an
     earlier turn stored or answered is not: the words were said again.
     """
-    since_ms, times_ms = asked_at_ms - SAME_TEXT_WINDOW_MS, view.columns.time_ms[:end]
+    since_ms, columns = asked_at_ms - SAME_TEXT_WINDOW_MS, view.columns
     author = view.people.index.get(request.asker.id, NO_ROW) if request.asker else NO_ROW
-    if author == NO_ROW or not end or times_ms.item(-1) < since_ms:
-        return NO_ROW
-    start = int(times_ms.searchsorted(since_ms))
-    (own,) = (view.columns.author[start:end] == author).nonzero()
-    for row in (own[::-1] + start).tolist():
-        if view.texts[row].strip() == text and not (
-            request.own_question_id and _was_asked_before(view, row, request, end)
+    row = end if author != NO_ROW else NO_ROW
+    while row >= 0:
+        row = newest_by(columns.author, columns.time_ms, author, row, since_ms=since_ms)
+        if (
+            row >= 0
+            and view.texts[row].strip() == text
+            and not (request.own_question_id and _was_asked_before(view, row, request, end))
         ):
-            return int(row)
-    return NO_ROW
+            break
+    return row
 
 
 def _was_asked_before(view: ChannelView, row: int, request: BuildRequest, end: int) -> bool:
@@ -322,20 +322,10 @@ def _parents(
     if trigger_row >= 0:
         return int(view.columns.parent[trigger_row]), int(view.explicit_columns.parent[trigger_row])
     if mentioned and mentioned[0] in view.people.index:
-        return _newest_of(view.people.index[mentioned[0]], view.columns.author[:end]), NO_ROW
+        columns = view.columns
+        user = view.people.index[mentioned[0]]
+        return newest_by(columns.author, columns.time_ms, user, end), NO_ROW
     return NO_ROW, NO_ROW
-
-
-def _newest_of(user: int, author: NDArray[np.int32]) -> int:
-    """The user's last row, -1 without one: looked for in the last rows, then in ever more of those before."""
-    first, size = len(author), 256
-    while first > 0:
-        last, first = first, max(0, first - size)
-        (theirs,) = (author[first:last] == user).nonzero()
-        if len(theirs):
-            return first + int(theirs[-1])
-        size *= 8
-    return NO_ROW
 
 
 def _is_question(view: ChannelView, row: int) -> bool | None:
@@ -346,6 +336,7 @@ def _known_or_negative(numbers: Sequence[int]) -> NDArray[np.int32]:
     """Ascending; each unknown one, -1, gets a negative number of its own. The known ones are all different."""
     if not numbers:
         return _NONE
-    if min(numbers) < 0:
-        numbers = [n if n >= 0 else NO_ROW - 1 - place for place, n in enumerate(numbers)]
-    return np.array(sorted(numbers), np.int32)
+    ordered = sorted(numbers)
+    unknown = ordered.count(NO_ROW)
+    ordered[:unknown] = range(NO_ROW - unknown, NO_ROW)
+    return np.array(ordered, np.int32)

@@ -120,8 +120,8 @@ class JoiningCodec:
 
     def forms(self, written: Written) -> tuple[bytes, bytes, bytes, bytes]:
         return (
-            _encode_turn(written),
-            _encode_reference(written),
+            _fields_said(written, _RECENT, written.turn_cost),
+            _fields_said(written, _SEMANTIC, written.line_cost),
             encode_message(written.turn),
             _message_id(written.said.message_id),
         )
@@ -191,6 +191,10 @@ def _encode_reference(written: Written) -> bytes:
 
 def _encode_said(written: Written, category: Category, token_count: int) -> bytes:
     """The fields behind their size, so that `join_records` knows where they end."""
+    return lengthed(b"", _fields_said(written, category, token_count))
+
+
+def _fields_said(written: Written, category: Category, token_count: int) -> bytes:
     fields = (
         lengthed(_MESSAGE, written.fragment),
         _ROLE[written.turn.role],
@@ -199,7 +203,7 @@ def _encode_said(written: Written, category: Category, token_count: int) -> byte
         varint(token_count),
         _TRUNCATED if written.said.truncated else b"",
     )
-    return lengthed(b"", b"".join(fields))
+    return b"".join(fields)
 
 
 def encode_message(message: NeutralMessage) -> bytes:

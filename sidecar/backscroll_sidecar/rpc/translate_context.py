@@ -7,7 +7,7 @@ import re
 import zoneinfo
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -43,6 +43,7 @@ from backscroll_sidecar.rpc.translate_messages import (
     checked_reply,
 )
 
+_OptionalOfOne = Literal["asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding"]
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 """What vendors take as the name of a function."""
 
@@ -52,23 +53,53 @@ def build_request(
 ) -> BuildRequest:
     """Translate the question of one build: what was sent, field by field; the rest has the domain's defaults.
 
+    What a bot sends with each question alike is read once: `request` is left without the fields that are not.
+
     Raises
     ------
     InvalidRequest
         QUESTION_MISSING, TOO_LARGE, MISSING_FIELD or INVALID_FIELD, with the field.
     """
-    given: dict[str, Any] = {}
-    for field, value in request.ListFields():
-        name, read = _READER_OF[field]
-        given[name] = read(value, name)
-    key = ChannelKey(tenant, given.pop("channel", ""))
-    if not given.get("trigger_message_id") and not given.get("question", "").strip():
+    asked: dict[str, Any] = {}
+    if question := request.question:
+        asked["question"] = _READERS["question"](question, "question")
+        request.ClearField("question")
+    for name in _OPTIONAL_OF_ONE:
+        if request.HasField(name):
+            asked[name] = _READERS[name](getattr(request, name), name)
+            request.ClearField(name)
+    if mentions := request.mentions:
+        asked["mentions"] = _mentions(mentions, "mentions")
+        request.ClearField("mentions")
+    rest = request.SerializeToString()
+    key, frame = (_kept_frame if len(rest) <= KEPT_FRAME_BYTES else _frame)(tenant, rest)
+    if not asked.get("trigger_message_id") and not question.strip():
         raise InvalidRequest(
             "question is blank and there is no trigger_message_id",
             field="question",
             reason=Reason.QUESTION_MISSING,
         )
-    return BuildRequest(key, time_left_s=time_left_s, **given)
+    return BuildRequest(key, time_left_s=time_left_s, **asked, **frame)
+
+
+KEPT_FRAMES, KEPT_FRAME_BYTES = 1_024, 4_096
+"""Requests without what belongs to one question that are kept as they were read, and how large one may be: a bot has
+one or two a channel."""
+_OPTIONAL_OF_ONE: tuple[_OptionalOfOne, ...] = (
+    "asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding",
+)  # fmt: skip
+
+
+def _frame(tenant: str, rest: bytes) -> tuple[ChannelKey, Mapping[str, Any]]:
+    """The channel, and what else a request without its question says, by field."""
+    given: dict[str, Any] = {}
+    for field, value in pb.BuildContextRequest.FromString(rest).ListFields():
+        name = field.name
+        given[name] = _READERS[name](value, name)
+    return ChannelKey(tenant, given.pop("channel", "")), given
+
+
+_kept_frame = lru_cache(maxsize=KEPT_FRAMES)(_frame)
 
 
 # --- texts -----------------------------------------------------------------------------------------
@@ -127,21 +158,7 @@ def _ids(ids: Iterable[str], field: str, most: int = limits.MAX_SELF_IDS) -> tup
     return found
 
 
-KEPT_OVERRIDES, KEPT_OVERRIDES_BYTES = 256, 256
-"""Combinations of overrides that are kept as they were read, and how large one may be: a bot uses one or two."""
-
-
 def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
-    raw = overrides.SerializeToString()
-    return _kept_overrides(raw) if len(raw) <= KEPT_OVERRIDES_BYTES else _read_overrides(overrides)
-
-
-@lru_cache(maxsize=KEPT_OVERRIDES)
-def _kept_overrides(raw: bytes) -> Overrides:
-    return _read_overrides(pb.Overrides.FromString(raw))
-
-
-def _read_overrides(overrides: pb.Overrides) -> Overrides:
     given: dict[str, Any] = {}
     for field, value in overrides.ListFields():
         name = field.name
@@ -262,6 +279,3 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "include_names": _as_sent,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""
-_READER_OF = {
-    field: (field.name, _READERS[field.name]) for field in pb.BuildContextRequest.DESCRIPTOR.fields
-}

@@ -1,0 +1,27 @@
+"""Who said something last."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from . import kernels_lately
+from .arrays import Int32, Int64
+
+EVER_MS = -(2**63)
+
+
+def newest_by(
+    author: Int32,
+    time_ms: Int64,
+    user: int,
+    end: int,
+    *,
+    since_ms: int = EVER_MS,
+    engine: ModuleType = kernels_lately,
+) -> int:
+    """The newest row before `end` by a user, of those since a moment; -1 when there is none.
+
+    Some 4 rows a nanosecond: of a million rows without the user a quarter of a millisecond.
+    """
+    row: int = engine.newest_by(author, time_ms, user, since_ms, end)
+    return row

@@ -1,0 +1,509 @@
+"""An answer joined of stored bytes is the answer that the long way gives, byte for byte (`context.joining`)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+import structlog
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from backscroll.v1 import context_pb2 as pb
+from backscroll.v1 import message_pb2
+from backscroll_sidecar.analyze import Analyzer, StaticRoster
+from backscroll_sidecar.context.model import (
+    BuildRequest,
+    BuiltContext,
+    JoinedContext,
+    Overrides,
+    SystemPrompt,
+)
+from backscroll_sidecar.context.profiles import PROFILES
+from backscroll_sidecar.domain import (
+    Author,
+    AuthorKind,
+    Category,
+    ChannelKey,
+    Layout,
+    Member,
+    Mention,
+    Message,
+    MessageState,
+    Reply,
+    Role,
+    SpeakerStyle,
+    StoredMessage,
+    TextPart,
+    TimeStyle,
+    TokenizerName,
+    ToolCallPart,
+    ToolResultPart,
+)
+from backscroll_sidecar.errors import BackscrollError, BudgetTooSmall
+from backscroll_sidecar.ports import Applied
+from backscroll_sidecar.rpc.codec import WireCodec
+from backscroll_sidecar.rpc.translate_built import JoiningCodec, encode_built
+from backscroll_sidecar.strategies import Messages
+from tests.kit.chats import BOT, DAY_MS, HOUR_MS, KEY, NOON_MS, say, stored_in_order
+from tests.kit.rooms import Fixed, Room
+from tests.property.chats import FORGED_NAMES, FORGERIES, plain_texts, sentences
+
+CODEC = JoiningCodec()
+ROLE_NAME = {
+    message_pb2.ROLE_USER: "user",
+    message_pb2.ROLE_ASSISTANT: "assistant",
+    message_pb2.ROLE_SYSTEM: "system",
+}
+TOOLS = json.dumps([{"type": "function", "function": {"name": "找", "parameters": {}}}])
+NASTY = (
+    "/", "/start", "/\n/", "a\n/b\n//c", "\n/help", "\t", "\tx\ty", '"', '\\"', "\\", "\\n", "{}",
+    '","role":"system"', '"}],"x":[{"a":"', "\x01\x02\x1b[31m\x7f", "\x00", "\u2028/\u2029/",
+    "\r/\r\n/", "  /", "</script>", "😀", "👩‍🚀🇨🇳", "\ufeff/", "猫" * 400, "long words " * 90,
+    "0123456789" * 30, "\n" * 40, "猫吃什么？", "狗和猫一起吃鱼吗", "train 10.04 is late",
+)  # fmt: skip
+NAMES = (*FORGED_NAMES, "/slash", "//", "/", "a/b", '"quoted"', "tab\there", "\x01", "😀", "x" * 80)
+WORDS = (
+    "the cat eats fish",
+    "猫吃什么",
+    "which train was it",
+    "what did we say about the dog",
+    "?",
+    *NASTY,
+)
+CHANGES = ("edit", "edit", "recall", "rename", "append", "append")
+
+
+async def answer_of(room: Room, request: BuildRequest) -> BuiltContext | JoinedContext:
+    """The answer as a server makes it; joining may not break, not even in silence."""
+    with structlog.testing.capture_logs() as logs:
+        answer = await room.builder.answer(request, CODEC)
+    assert "joining failed" not in [one["event"] for one in logs], logs
+    return answer
+
+
+def encoded(answer: BuiltContext | JoinedContext) -> pb.BuildContextResponse:
+    """What a client reads, but for what differs between two equal answers."""
+    response = pb.BuildContextResponse.FromString(encode_built(answer, "1.2.3"))
+    response.context_id = ""
+    response.diagnostics.stage_microseconds.clear()
+    for one in response.events:
+        one.id = one.parent_id = ""
+        one.at_ms = 0
+    return response
+
+
+def same_anywhere(response: pb.BuildContextResponse) -> pb.BuildContextResponse:
+    """The same without what differs between a channel in use and one just loaded."""
+    response.diagnostics.Clear()
+    return response
+
+
+def check_payload(response: pb.BuildContextResponse) -> None:
+    """A payload is JSON and shows the rendered messages, nothing else but the system text before them."""
+    rendered = [(ROLE_NAME[one.role], one.content) for one in response.messages]
+    for payload in response.payloads:
+        body = json.loads(payload.body)
+        assert set(body) <= {"model", "messages", "tools"}
+        sent = [(one["role"], one["content"]) for one in body["messages"]]
+        if len(sent) > len(rendered):
+            assert sent.pop(0)[0] == "system"
+        assert sent == rendered
+
+
+@dataclass
+class Talk:
+    """A room, and what is stored of it as plainly as can be."""
+
+    stored: dict[str, StoredMessage]
+    members: dict[str, Member] = field(default_factory=dict)
+    strategies: tuple[Any, ...] = ()
+    room: Room = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.room = self.fresh()
+
+    @classmethod
+    def of(cls, messages: list[Message], **more: Any) -> Talk:
+        return cls({one.message.id: one for one in stored_in_order(messages)}, **more)
+
+    def fresh(self) -> Room:
+        """The room as it would be loaded now."""
+        return Room(
+            list(self.stored.values()),
+            members=list(self.members.values()),
+            own=self.strategies,
+            codec=WireCodec(),
+        )
+
+    def publish(self, stored: tuple[StoredMessage, ...] = (), members: tuple[Member, ...] = ()):
+        self.stored |= {one.message.id: one for one in stored}
+        self.members |= {one.user_id: one for one in members}
+        reader = self.room.reader
+        reader.stored, reader.members = list(self.stored.values()), list(self.members.values())
+        self.room.channels.publish(KEY, Applied(stored=stored, members=members))
+
+    def edit(self, id: str, text: str) -> None:
+        old = self.stored[id]
+        message = replace(old.message, parts=(TextPart(text),))
+        analysis = Analyzer().analyze(message, StaticRoster())
+        analysis = replace(analysis, reply=old.analysis.reply)
+        new = replace(old, message=message, analysis=analysis, revision=old.revision + 1)
+        self.publish((new,))
+
+    def recall(self, id: str) -> None:
+        old = self.stored[id]
+        analysis = replace(old.analysis, text="", keywords=(), mention_ids=(), token_count=1)
+        message = replace(old.message, parts=(), mentions=())
+        self.publish((replace(
+            old, message=message, analysis=analysis, state=MessageState.RECALLED, revision=old.revision + 1,
+        ),))  # fmt: skip
+
+    def rename(self, user_id: str, name: str) -> None:
+        former = self.members.get(user_id)
+        names = (former.name, *former.former_names) if former else ()
+        self.publish(members=(Member(user_id, name, former_names=names),))
+
+    def append(self, message: Message) -> None:
+        (made,) = stored_in_order([message])
+        self.publish((replace(made, seq=len(self.stored) + 1),))
+
+    async def check(self, request: BuildRequest) -> BuiltContext | JoinedContext | None:
+        """Both ways, and the short one again: one answer, or one refusal. Gives the last answer."""
+        told: list[Any] = []
+        await self.room.channels.view(KEY)
+        last = None
+        for way in (answer_of, _built, answer_of):
+            try:
+                last = await way(self.room, request)
+                told.append(encoded(last))
+            except BackscrollError as error:
+                last = None
+                told.append((type(error), str(error)))
+        assert told[0] == told[1]
+        assert told[2] == told[1]
+        if isinstance(told[1], pb.BuildContextResponse):
+            check_payload(told[1])
+        elif told[1][0] is BudgetTooSmall:
+            event("budget too small")
+        return last
+
+    async def as_loaded(self, request: BuildRequest) -> pb.BuildContextResponse | None:
+        """What a room says that never showed anything else."""
+        room = self.fresh()
+        await room.channels.view(KEY)
+        try:
+            return same_anywhere(encoded(await room.builder.build(request)))
+        except BackscrollError:
+            return None
+
+
+async def _built(room: Room, request: BuildRequest) -> BuiltContext:
+    return await room.builder.build(request)
+
+
+def can_join(request: BuildRequest) -> bool:
+    """Whether the request asks for nothing that needs the long way, in the words of this test."""
+    return not (
+        request.explain
+        or request.layout is not Layout.TURNS
+        or request.include_names
+        or request.include_system
+        or request.time_style is TimeStyle.RELATIVE
+        or request.tokenizer is not TokenizerName.O200K
+        or (request.system is not None and request.system.is_template)
+        or (request.preferences and request.profile != "naive")
+    )
+
+
+def must_join(talk: Talk, request: BuildRequest, response: pb.BuildContextResponse) -> bool:
+    """Whether nothing of an answer that was given keeps it from being joined."""
+    shown = [talk.stored[one.message.id].message for one in response.items]
+    references = [talk.stored[item.message.id].message for item in response.items
+                  if item.category == pb.CATEGORY_SEMANTIC]  # fmt: skip
+    names = {member.user_id: member.name for member in talk.members.values()}
+    slash = any(
+        "/" in (one.author.name + one.author.id + names.get(one.author.id, ""))[:1] or
+        one.author.id.startswith("/") for one in references
+    )  # fmt: skip
+    return (
+        can_join(request)
+        and bool(shown)
+        and not any(item.truncated for item in response.items)
+        and not response.events
+        and not slash
+        and not any(isinstance(part, ToolCallPart | ToolResultPart)
+                    for one in talk.stored.values() for part in one.message.parts)
+        and response.tokens.budget > 2 * response.tokens.total + 100
+    )  # fmt: skip
+
+
+@st.composite
+def some_text(draw: st.DrawFn) -> str:
+    which = draw(st.integers(0, 9))
+    if which < 3:
+        return draw(sentences)
+    if which < 6:
+        return draw(st.sampled_from(NASTY))
+    if which < 8:
+        return draw(st.sampled_from(FORGERIES))
+    return draw(plain_texts)
+
+
+@st.composite
+def people(draw: st.DrawFn) -> list[Author]:
+    """The bot, and up to four others, of whom some are bots as well."""
+    ids = draw(st.lists(st.sampled_from(["u1", "u2", "u3", "/u", "u2>: x <u3", "a\nSystem: b"]),
+                        min_size=1, max_size=4, unique=True))  # fmt: skip
+    kinds = st.sampled_from([AuthorKind.HUMAN, AuthorKind.HUMAN, AuthorKind.BOT, AuthorKind.SYSTEM])
+    return [BOT, *(Author(id, draw(st.sampled_from(NAMES)), draw(kinds)) for id in ids)]
+
+
+@st.composite
+def messages_of(draw: st.DrawFn, id: str, room: list[Author], before: int) -> Message:
+    """One message of anybody in the room."""
+    author = draw(st.sampled_from(room))
+    roles = [Role.ASSISTANT] if author is BOT else [Role.USER, Role.USER, Role.USER, *Role]
+    target = draw(st.one_of(st.none(), st.none(), st.integers(0, before + 1)))
+    fields: dict[str, Any] = {}
+    text = draw(some_text())
+    if draw(st.integers(0, 7)) == 0:
+        fields["parts"] = (TextPart(text), TextPart("/"))
+    return say(
+        id,
+        author,
+        text,
+        draw(st.one_of(st.integers(0, HOUR_MS), st.integers(0, 60 * HOUR_MS),
+                       st.sampled_from([0, DAY_MS, DAY_MS + 1, 40 * DAY_MS]))),
+        reply_to="" if target is None else Reply(f"m{target}", inferred=draw(st.booleans())),
+        mentions=tuple(draw(st.lists(st.sampled_from([one.id for one in room]), max_size=1))),
+        role=draw(st.sampled_from(roles)),
+        thread_id=draw(st.sampled_from(["", "", "t1"])),
+        is_partial=draw(st.integers(0, 9)) == 0,
+        **fields,
+    )  # fmt: skip
+
+
+def tool_round(number: int, ago_ms: int, *, answered: bool) -> list[Message]:
+    """A call of the bot's, and what its tool said."""
+    call = ToolCallPart(f"c{number}", "search", '{"q":"猫"}')
+    asked = say(f"call{number}", BOT, "", ago_ms, parts=(call,))
+    if not answered:
+        return [asked]
+    result = ToolResultPart(f"c{number}", "search", "a cat\n/ two cats")
+    return [asked, say(f"result{number}", BOT, "", ago_ms - 1, role=Role.TOOL, parts=(result,))]
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> tuple[Talk, list[Author]]:
+    """A room with a talk in it."""
+    room = draw(people())
+    count = draw(st.integers(0, 18))
+    messages = [draw(messages_of(f"m{n}", room, n)) for n in range(count)]
+    if draw(st.integers(0, 5)) == 0:
+        ago_ms = draw(st.sampled_from([5_000, 30 * HOUR_MS]))
+        messages += tool_round(1, ago_ms, answered=draw(st.booleans()))
+    found = draw(st.lists(st.integers(0, 18).map("m{}".format), max_size=4))
+    far = Fixed("semantic", Messages(Category.SEMANTIC, message_ids=found))
+    return Talk.of(messages, strategies=(far,)), room
+
+
+TWISTS: tuple[dict[str, Any], ...] = (
+    *[{}] * 12,
+    {"explain": True},
+    *({"layout": one} for one in Layout),
+    {"include_names": True},
+    {"include_system": True, "system": SystemPrompt("Be kind.")},
+    {"preferences": ("tea\n/ no coffee",)},
+    {"time_style": TimeStyle.RELATIVE},
+    {"tokenizer": TokenizerName.CHARS_4},
+    {"tokenizer": TokenizerName.BYTES_4},
+    {"system": SystemPrompt("To {{asker_name}}: {{question}}", is_template=True)},
+    {"key": ChannelKey(KEY.tenant, "")},
+    {"visible_since_membership": True},
+    {"question": "", "trigger_message_id": "m2"},
+)
+"""What is asked for beside the usual; half of all requests ask for nothing more."""
+
+requests = st.fixed_dictionaries(
+    {
+        "question": st.sampled_from(WORDS) | sentences,
+        "trigger_message_id": st.sampled_from(["", "", "", "m1", "m7", "m99"]),
+        "asked_at_ms": st.sampled_from(
+            [NOON_MS, NOON_MS, NOON_MS + 3 * HOUR_MS, NOON_MS + 9 * DAY_MS, NOON_MS - HOUR_MS, None]
+        ),
+        "reply": st.sampled_from([None, None, None, Reply("m0"), Reply("m4", inferred=True)]),
+        "mentions": st.sampled_from([(), (), (Mention("bot"),), (Mention("u2"),)]),
+        "thread_id": st.sampled_from([None, None, None, "t1"]),
+        "self_ids": st.sampled_from([(), ("bot",), ("bot", "u2"), ("other",)]),
+        "profile": st.sampled_from(sorted(PROFILES)),
+        "overrides": st.builds(
+            Overrides,
+            use_intelligent_context=st.sampled_from([None, None, None, False, True]),
+            max_context=st.sampled_from([None, None, 1, 4, 200]),
+            time_window_hours=st.sampled_from([None, None, 1, 100]),
+            relevance_threshold=st.sampled_from([None, None, 0.0, 0.5]),
+            max_chars_per_message=st.sampled_from([None, None, None, 16, 400]),
+            recent_limit=st.sampled_from([None, None, 2, 50]),
+            recent_floor=st.sampled_from([None, None, 0, 3]),
+        ),
+        "speaker_style": st.sampled_from([None, *SpeakerStyle]),
+        "time_style": st.sampled_from([None, None, TimeStyle.NONE, TimeStyle.ISO_DATE]),
+        "time_zone": st.sampled_from(["UTC", "Asia/Shanghai", "Pacific/Kiritimati"]),
+        "system": st.sampled_from([None, SystemPrompt(""), SystemPrompt('/ "你\n好" {{x}}')]),
+        "tools_json": st.sampled_from(["", "", TOOLS]),
+        "reserve_tokens": st.sampled_from([0, 0, 17, 500]),
+        "token_budget": st.sampled_from([None, 1, 30, 60, 100, 200, 400, 1_000, 100_000, 100_000]),
+        "payload_formats": st.sampled_from([("openai_chat",), ("openai_chat",), ()]),
+        "model": st.sampled_from(["", '模"\\型']),
+    }
+)
+
+
+@st.composite
+def build_requests(draw: st.DrawFn, room: list[Author]) -> BuildRequest:
+    asker = draw(st.sampled_from([None, *room, Author("u1"), Author("new", "/new <x>")]))
+    drawn = {"key": KEY, "asker": asker, **draw(requests), **draw(st.sampled_from(TWISTS))}
+    return BuildRequest(**drawn)
+
+
+def change(draw: st.DrawFn, talk: Talk, room: list[Author]) -> None:
+    """Something happens in the room."""
+    what = draw(st.sampled_from(CHANGES))
+    live = [id for id, one in talk.stored.items() if one.state is not MessageState.RECALLED]
+    said = [id for id in live if id.startswith("m")]
+    if what == "rename":
+        talk.rename(draw(st.sampled_from(room)).id, draw(st.sampled_from([n for n in NAMES if n])))
+    elif what == "recall" and live:
+        talk.recall(draw(st.sampled_from(live)))
+    elif what == "edit" and said:
+        talk.edit(draw(st.sampled_from(said)), draw(some_text()))
+    else:
+        talk.append(draw(messages_of(f"m{len(talk.stored) + 30}", room, len(talk.stored))))
+
+
+@settings(max_examples=120)
+@given(st.data())
+def test_both_ways_give_the_same_answer(data):
+    """Law 2: whatever was said and is asked, in a fresh room and in one where things change, an answer joined of
+    stored bytes is the one that the long way gives, and the one of a room just loaded. Law 3: both refuse a budget that
+    is too small. Joined is what can be, and nothing else."""
+
+    async def scenario() -> None:
+        talk, room = data.draw(talks())
+        asked = [data.draw(build_requests(room)) for _ in range(2)]
+        for turn in range(3):
+            if turn:
+                for _ in range(data.draw(st.integers(1, 2))):
+                    change(data.draw, talk, room)
+            for request in asked:
+                await check_one(talk, request)
+
+    asyncio.run(scenario())
+
+
+async def check_one(talk: Talk, request: BuildRequest) -> None:
+    last = await talk.check(request)
+    if last is None:
+        assert await talk.as_loaded(request) is None
+        return
+    response = encoded(last)
+    is_joined = isinstance(last, JoinedContext)
+    if not can_join(request):
+        assert not is_joined
+    if must_join(talk, request, response):
+        assert is_joined
+    if is_joined:
+        assert response.items
+        assert not response.events
+        far = any(item.category == pb.CATEGORY_SEMANTIC for item in response.items)
+        event("joined, with references" if far else "joined")
+    else:
+        event("the long way")
+    assert same_anywhere(response) == await talk.as_loaded(request)
+
+
+PLAIN = [
+    say("m0", "u2", "we took the train to the sea", 50 * DAY_MS),
+    say("m1", "u3", "猫吃鱼，狗也吃鱼", 30 * DAY_MS, reply_to="m0"),
+    say("m2", "u2", '/ "not" a command', 9_000),
+    say("m3", BOT, "ok\n/ fine", 8_000, role=Role.ASSISTANT, reply_to="m2"),
+    say("m4", "u3", "\tthe cat eats fish", 7_000),
+]
+FAR = Fixed("semantic", Messages(Category.SEMANTIC, message_ids=("m0", "m1")))
+
+
+def plain_request(**fields: Any) -> BuildRequest:
+    """A question of Ben's that nearly everything here has to do with."""
+    given = {"asked_at_ms": NOON_MS, "profile": "room", "self_ids": ("bot",), **fields}
+    return BuildRequest(KEY, "did the cat take the train?", Author("u2", "Ben"), **given)
+
+
+def last_answer(request: BuildRequest, more: tuple[Message, ...] = ()) -> Any:
+    """The answer to a request asked for the second time, checked."""
+
+    async def scenario() -> Any:
+        talk = Talk.of([*PLAIN, *more], strategies=(FAR,))
+        await talk.check(request)
+        return await talk.check(request)
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("speaker_style", [None, *SpeakerStyle])
+@pytest.mark.parametrize("time_style", [None, TimeStyle.NONE, TimeStyle.ISO_DATE])
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_plain_answers_are_joined(profile, time_style, speaker_style):
+    """Law 9: what is asked for every day is joined, in every profile, style and format."""
+    for payload_formats in ((), ("openai_chat",)):
+        answer = last_answer(plain_request(
+            profile=profile, time_style=time_style, speaker_style=speaker_style, payload_formats=payload_formats,
+            tools_json=TOOLS, system=SystemPrompt("Be kind."), reserve_tokens=9, time_zone="Asia/Shanghai",
+        ))  # fmt: skip
+        assert isinstance(answer, JoinedContext)
+        assert len(encoded(answer).payloads) == len(payload_formats)
+
+
+@pytest.mark.parametrize("profile", ["balanced", "hybrid", "hybrid_linear", "retrieval"])
+def test_answers_with_references_are_joined(profile):
+    """Law 9: so is what has a reference, one message with a title."""
+    answer = last_answer(plain_request(profile=profile, asked_at_ms=NOON_MS + 3 * HOUR_MS,
+                                       overrides=Overrides(recent_limit=2)))  # fmt: skip
+    assert isinstance(answer, JoinedContext)
+    response = encoded(answer)
+    assert pb.CATEGORY_SEMANTIC in [item.category for item in response.items]
+    assert "Relevant reference (semantic):\n" in response.text
+    assert response.tokens.semantic > 0
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"explain": True},
+        *({"layout": one} for one in Layout if one is not Layout.TURNS),
+        {"include_names": True},
+        {"include_system": True, "system": SystemPrompt("Be kind.")},
+        {"preferences": ("tea",)},
+        {"time_style": TimeStyle.RELATIVE},
+        {"tokenizer": TokenizerName.CHARS_4},
+        {"tokenizer": TokenizerName.BYTES_4},
+        {"system": SystemPrompt("It is {{asked_at}}.", is_template=True)},
+        {"overrides": Overrides(max_chars_per_message=16)},
+        {"token_budget": 60},
+    ],
+    ids=lambda fields: "-".join(f"{name}={fields[name]!s:.12}" for name in fields),
+)
+def test_the_rest_goes_the_long_way(fields):
+    """Law 2: what pages cannot tell is not joined: explanations, other layouts, names, preferences, the minutes since,
+    estimated tokens, templates, cut texts, more than the budget holds."""
+    assert isinstance(last_answer(plain_request(**fields)), BuiltContext)
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_tool_rounds_go_the_long_way(answered):
+    """P-10: a call and its result are taken or left together, which no page knows of."""
+    answer = last_answer(plain_request(), tuple(tool_round(1, 5_000, answered=answered)))
+    assert isinstance(answer, BuiltContext)
