@@ -19,7 +19,6 @@ from .compile import (
     READ_F64_2D,
     READ_I32,
     READ_I32_2D,
-    READ_I64,
     U8,
     helper,
     kernel,
@@ -27,6 +26,8 @@ from .compile import (
 from .link_columns import TOP, WINDOW
 
 LEAST = 1e-4
+CHANCE, LINK_LINEAR, TAIL_LINEAR, LINK, TOGETHER, SCORE = range(6)
+"""The numbers of a ranking, a row each: the chance by the first stage, then what `links.Ranking` has."""
 
 
 @helper
@@ -282,24 +283,25 @@ def reply_order(
 
 @kernel(
     nb.void(
-        READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp, nb.intp, nb.intp,
-        READ_I32_2D, READ_F64_2D, READ_F64, READ_F64_2D, nb.intp,
-        READ_F64_2D, READ_F64_2D, READ_F64, F64_2D, I64, F64_2D,
+        nb.intp, READ_I32, nb.intp, F64_2D, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp, nb.intp,
+        nb.intp, READ_I32_2D, READ_F64_2D, READ_F64, READ_F64_2D, nb.intp,
+        READ_F64_2D, READ_F64_2D, READ_F64, I64, U8,
     ),
     nogil=True,
 )  # fmt: skip
 def question_scores(
-    rows: Int32, n_extra: int, p: Float64, starts_new: float, quiet: float, author: Int32, me: int,
+    m: int, rows: Int32, n_extra: int, numbers: Float64, starts_new: float, quiet: float, author: Int32, me: int,
     newest_naming_me: int, parent: int, first: int,
     link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int,
-    weights: Float64, means: Float64, constants: Float64, linear: Float64, order: Int64,
-    powers: Float64,
+    weights: Float64, means: Float64, constants: Float64, order: Int64, stages: UInt8,
 ) -> None:  # fmt: skip
-    """See `reference_ranking.question_ranking`; ``linear`` comes with the sums over `COLUMNS`.
+    """See `reference_ranking.question_ranking` and `question_chances`.
 
-    ``powers`` are what `question_chances` wants to have raised: the links' scores below the best, the tail's negated.
+    ``rows``, ``order``, ``stages`` and the rows of ``numbers`` have room for more than m. ``numbers`` come with the
+    chances by the first stage and the sums over `COLUMNS`, and leave with all scores and chances.
     """
-    m = rows.shape[0]
+    rows, p, order = rows[:m], numbers[CHANCE, :m], order[:m]
+    by_link, by_tail = numbers[LINK_LINEAR, :m], numbers[TAIL_LINEAR, :m]
     more = np.empty((weights.shape[1], m), np.float64)
     sums = np.empty(m, np.float64)
     conversation_columns(
@@ -314,27 +316,23 @@ def question_scores(
             for j in range(m):
                 sums[j] += weight * (more[k, j] - mean)
         for j in range(m):
-            linear[model, j] = linear[model, j] + sums[j] + constants[model]
-    reply_order(linear[0], linear[1], parent, first, order)
+            at = LINK_LINEAR + model
+            numbers[at, j] = numbers[at, j] + sums[j] + constants[model]
+    reply_order(by_link, by_tail, parent, first, order)
+    link, together, scores = numbers[LINK, :m], numbers[TOGETHER, :m], numbers[SCORE, :m]
+    best, total = -np.inf, 0.0
     for j in range(m):
-        powers[0, j] = linear[0, j] - linear[0, order[0]]
-        powers[1, j] = -linear[1, j]
-
-
-@kernel(nb.void(F64_2D, nb.float64, nb.float64, READ_F64, nb.intp, READ_I64, nb.intp, F64, U8))
-def question_chances(
-    raised: Float64, total: float, starts_new: float, p: Float64, parent: int, order: Int64, first: int,
-    scores: Float64, stages: UInt8,
-) -> None:  # fmt: skip
-    """See `reference_ranking.question_chances`; ``raised`` come as e to the `powers` and leave as both chances."""
-    m = order.shape[0]
+        best = max(best, by_link[j])
     for j in range(m):
-        raised[0, j] = raised[0, j] / total * (1.0 - starts_new) if parent < 0 else p[j]
-        raised[1, j] = 1.0 / (raised[1, j] + 1.0)
-        scores[j] = raised[1, j]
+        link[j] = np.exp(by_link[j] - best)
+        total += link[j]
+        together[j] = 1.0 / (1.0 + np.exp(-by_tail[j]))
+    for j in range(m):
+        link[j] = link[j] / total * (1.0 - starts_new) if parent < 0 else p[j]
+        scores[j] = together[j]
         stages[j] = 0
     for k in range(min(first, m)):
-        scores[order[k]] = raised[0, order[k]]
+        scores[order[k]] = link[order[k]]
         stages[order[k]] = 1
     if parent >= 0:
         stages[parent] = 2

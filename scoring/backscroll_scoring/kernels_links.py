@@ -737,7 +737,7 @@ def _with_more(found: Int32, more: Int32, rows: Int32) -> int:
     nb.types.Tuple((nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.float64))(
         *_CHANNEL, READ_U8, nb.intp, nb.intp, READ_I32, nb.intp,
         nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32, READ_I32, nb.intp,
-        READ_F64_2D, READ_F64_2D, nb.float64, READ_I32, READ_F64, I32, I32, F64, F64_2D,
+        READ_F64_2D, READ_F64_2D, nb.float64, READ_I32, READ_F64, I32, I32, F64_2D,
     ),
     nogil=True,
 )  # fmt: skip
@@ -749,10 +749,11 @@ def question_links(
     q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
     q_words: Int32, q_tokens: int,
     weights: Float64, means: Float64, constant: float, family: Int32, start_weights: Float64,
-    rows: Int32, older: Int32, p: Float64, linear: Float64,
+    rows: Int32, older: Int32, numbers: Float64,
 ) -> tuple[int, int, int, int, int, float, float]:  # fmt: skip
     """See `reference_ranking.question_ranking`.
 
+    ``numbers`` get, a row each, the chances by the first stage and the sums over `COLUMNS` by the other two models.
     Returns m, how many stand before the window, how many of those were looked for, the places of ``told`` and of the
     newest that names the asker, the chance that nothing is answered, how quiet it is about names.
     """
@@ -783,8 +784,9 @@ def question_links(
     scores = np.empty(m, np.float64)
     for j in range(m):
         scores[j] = sums[0, j] + constant
-        linear[0, j] = sums[1, j]
-        linear[1, j] = sums[2, j]
+        numbers[1, j] = sums[1, j]
+        numbers[2, j] = sums[2, j]
+    p = numbers[0, :m]
     starts_new = link_chances(scores, m, start, start_weights, p)
     newest_naming_me, place = NO, NO
     for j in range(m):

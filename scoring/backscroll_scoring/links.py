@@ -13,6 +13,7 @@ import numpy as np
 
 from . import kernels_conversations, kernels_links
 from .arrays import Float64, Int32, Int64, UInt8
+from .kernels_conversations import SCORE
 from .kernels_links import NEWEST_NAMING_ME
 from .link_columns import COLUMNS, CONVERSATION, MAX_EXTRA, REACH, START, TOP, WINDOW
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
@@ -298,28 +299,23 @@ def rank(
     """
     room = min(MOST_ROWS, WINDOW + MAX_EXTRA + len(more))
     rows, older = np.empty(room, np.int32), np.empty(MAX_EXTRA, np.int32)
-    p, linear = np.empty(room), np.empty((2, room))
+    numbers = np.empty((SCORE + 1, room))
+    order, stages = np.empty(room, np.int64), np.empty(room, np.uint8)
     m, n_extra, n_older, place, newest_naming_me, starts_new, quiet = kernels_links.question_links(
         *arrays, allowed, search_from(end), end, more, parent, *question,
         *model.of_columns, model.first.constant, FAMILIES_OF_COLUMNS, model.start.with_intercept,
-        rows, older, p, linear,
+        rows, older, numbers,
     )  # fmt: skip
-    rows, p, order = rows[:m], p[:m], np.empty(m, np.int64)
-    chances, scores, stages = np.empty((2, m)), np.empty(m), np.empty(m, np.uint8)
     kernels_conversations.question_scores(
-        rows, n_extra, p, starts_new, quiet, arrays.author, question.author, newest_naming_me, place, FIRST_LINKS,
-        links.rows, links.chances, links.starts, links.together, links.first,
-        *model.of_conversations, linear, order, chances,
+        m, rows, n_extra, numbers, starts_new, quiet, arrays.author, question.author, newest_naming_me, place,
+        FIRST_LINKS, links.rows, links.chances, links.starts, links.together, links.first,
+        *model.of_conversations, order, stages,
     )  # fmt: skip
-    np.exp(chances, chances)  # with the library's own last digits, and so the sum
-    link, together = chances
-    kernels_conversations.question_chances(
-        chances, np.add.reduce(link), starts_new, p, place, order, FIRST_LINKS, scores, stages
-    )
+    p, link_linear, tail_linear, link, together, scores = numbers[:, :m]
     asked = Asked(arrays, links, question, model, n_extra, p, quiet)
     return Ranking(
-        rows, older[:n_older], place, order, linear[0, :m], link, linear[1, :m], together, starts_new, scores, stages,
-        asked,
+        rows[:m], older[:n_older], place, order[:m], link_linear, link, tail_linear, together, starts_new, scores,
+        stages[:m], asked,
     )  # fmt: skip
 
 

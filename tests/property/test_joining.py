@@ -74,6 +74,8 @@ WORDS = (
     "?",
     *NASTY,
 )
+FAR_PROFILES = ("balanced", "hybrid", "hybrid_linear", "retrieval")
+"""Those that show references."""
 CHANGES = ("edit", "edit", "recall", "rename", "append", "append")
 
 
@@ -191,15 +193,6 @@ class Talk:
             event("budget too small")
         return last
 
-    async def as_loaded(self, request: BuildRequest) -> pb.BuildContextResponse | None:
-        """What a room says that never showed anything else."""
-        room = self.fresh()
-        await room.channels.view(KEY)
-        try:
-            return same_anywhere(encoded(await room.builder.build(request)))
-        except BackscrollError:
-            return None
-
 
 async def _built(room: Room, request: BuildRequest) -> BuiltContext:
     return await room.builder.build(request)
@@ -301,18 +294,18 @@ def tool_round(number: int, ago_ms: int, *, answered: bool) -> list[Message]:
 def talks(draw: st.DrawFn) -> tuple[Talk, list[Author]]:
     """A room with a talk in it."""
     room = draw(people())
-    count = draw(st.integers(0, 18))
+    count = draw(st.sampled_from([8, 12, 12, 18, 18, 2, 1, 0]))
     messages = [draw(messages_of(f"m{n}", room, n)) for n in range(count)]
     if draw(st.integers(0, 5)) == 0:
         ago_ms = draw(st.sampled_from([5_000, 30 * HOUR_MS]))
         messages += tool_round(1, ago_ms, answered=draw(st.booleans()))
-    found = draw(st.lists(st.integers(0, 18).map("m{}".format), max_size=4))
+    found = draw(st.lists(st.integers(0, 18).map("m{}".format), min_size=1, max_size=6))
     far = Fixed("semantic", Messages(Category.SEMANTIC, message_ids=found))
     return Talk.of(messages, strategies=(far,)), room
 
 
 TWISTS: tuple[dict[str, Any], ...] = (
-    *[{}] * 12,
+    *[{}] * 16,
     {"explain": True},
     *({"layout": one} for one in Layout),
     {"include_names": True},
@@ -339,7 +332,7 @@ requests = st.fixed_dictionaries(
         "mentions": st.sampled_from([(), (), (Mention("bot"),), (Mention("u2"),)]),
         "thread_id": st.sampled_from([None, None, None, "t1"]),
         "self_ids": st.sampled_from([(), ("bot",), ("bot", "u2"), ("other",)]),
-        "profile": st.sampled_from(sorted(PROFILES)),
+        "profile": st.sampled_from([*sorted(PROFILES), *FAR_PROFILES, *FAR_PROFILES]),
         "overrides": st.builds(
             Overrides,
             use_intelligent_context=st.sampled_from([None, None, None, False, True]),
@@ -347,7 +340,7 @@ requests = st.fixed_dictionaries(
             time_window_hours=st.sampled_from([None, None, 1, 100]),
             relevance_threshold=st.sampled_from([None, None, 0.0, 0.5]),
             max_chars_per_message=st.sampled_from([None, None, None, 16, 400]),
-            recent_limit=st.sampled_from([None, None, 2, 50]),
+            recent_limit=st.sampled_from([None, 2, 2, 50]),
             recent_floor=st.sampled_from([None, None, 0, 3]),
         ),
         "speaker_style": st.sampled_from([None, *SpeakerStyle]),
@@ -356,7 +349,7 @@ requests = st.fixed_dictionaries(
         "system": st.sampled_from([None, SystemPrompt(""), SystemPrompt('/ "你\n好" {{x}}')]),
         "tools_json": st.sampled_from(["", "", TOOLS]),
         "reserve_tokens": st.sampled_from([0, 0, 17, 500]),
-        "token_budget": st.sampled_from([None, 1, 30, 60, 100, 200, 400, 1_000, 100_000, 100_000]),
+        "token_budget": st.sampled_from([None, None, 100_000, 100_000, 1_000, 200, 60, 1]),
         "payload_formats": st.sampled_from([("openai_chat",), ("openai_chat",), ()]),
         "model": st.sampled_from(["", '模"\\型']),
     }
@@ -399,17 +392,31 @@ def test_both_ways_give_the_same_answer(data):
             if turn:
                 for _ in range(data.draw(st.integers(1, 2))):
                     change(data.draw, talk, room)
+            loaded = talk.fresh()
+            await loaded.channels.view(KEY)
             for request in asked:
-                await check_one(talk, request)
+                response = await check_one(talk, loaded, request)
+                if response is not None:
+                    budget = response.tokens.total + data.draw(around)
+                    if budget > 0:
+                        await check_one(talk, loaded, replace(request, token_budget=budget))
 
     asyncio.run(scenario())
 
 
-async def check_one(talk: Talk, request: BuildRequest) -> None:
+around = st.integers(-40, 60)
+"""A budget this far from what an answer took: where it is decided whether something must be cut."""
+
+
+async def check_one(
+    talk: Talk, loaded: Room, request: BuildRequest
+) -> pb.BuildContextResponse | None:
+    """One request in a room that is in use and in one just loaded, which never showed what was."""
     last = await talk.check(request)
     if last is None:
-        assert await talk.as_loaded(request) is None
-        return
+        with pytest.raises(BackscrollError):
+            await loaded.builder.build(request)
+        return None
     response = encoded(last)
     is_joined = isinstance(last, JoinedContext)
     if not can_join(request):
@@ -423,7 +430,9 @@ async def check_one(talk: Talk, request: BuildRequest) -> None:
         event("joined, with references" if far else "joined")
     else:
         event("the long way")
-    assert same_anywhere(response) == await talk.as_loaded(request)
+    anew = encoded(await loaded.builder.build(request))
+    assert same_anywhere(response) == same_anywhere(anew)
+    return response
 
 
 PLAIN = [
@@ -467,7 +476,7 @@ def test_plain_answers_are_joined(profile, time_style, speaker_style):
         assert len(encoded(answer).payloads) == len(payload_formats)
 
 
-@pytest.mark.parametrize("profile", ["balanced", "hybrid", "hybrid_linear", "retrieval"])
+@pytest.mark.parametrize("profile", FAR_PROFILES)
 def test_answers_with_references_are_joined(profile):
     """Law 9: so is what has a reference, one message with a title."""
     answer = last_answer(plain_request(profile=profile, asked_at_ms=NOON_MS + 3 * HOUR_MS,
@@ -497,7 +506,7 @@ def test_answers_with_references_are_joined(profile):
     ids=lambda fields: "-".join(f"{name}={fields[name]!s:.12}" for name in fields),
 )
 def test_the_rest_goes_the_long_way(fields):
-    """Law 2: what pages cannot tell is not joined: explanations, other layouts, names, preferences, the minutes since,
+    """Law 2: what a page cannot tell is not joined: explanations, other layouts, names, preferences, the minutes since,
     estimated tokens, templates, cut texts, more than the budget holds."""
     assert isinstance(last_answer(plain_request(**fields)), BuiltContext)
 

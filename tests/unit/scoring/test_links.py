@@ -317,7 +317,6 @@ def test_link_kernels_compile_nothing_when_called():
                     "conversations",
                     "conversation_columns",
                     "question_scores",
-                    "question_chances",
                     "reply_order",
                 ),
             ),
