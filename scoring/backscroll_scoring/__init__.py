@@ -45,6 +45,7 @@ from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, among_nearest, sco
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
+from .selection import choose, with_older
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -88,6 +89,7 @@ __all__ = [
     "ancestors",
     "best_bm25",
     "bm25",
+    "choose",
     "decay_per_hour",
     "graph_scores",
     "in_use",
@@ -114,4 +116,5 @@ __all__ = [
     "vector_similarity",
     "warm",
     "with_marked",
+    "with_older",
 ]

@@ -11,6 +11,7 @@ import structlog
 from numpy.typing import NDArray
 
 from backscroll_scoring import look_at_rows, with_marked
+from backscroll_scoring import with_older as older_marks
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.rounds import (
     NO_ROUNDS,
@@ -21,6 +22,7 @@ from backscroll_sidecar.context.rounds import (
 )
 from backscroll_sidecar.domain import Category, Degradation
 from backscroll_sidecar.strategies import (
+    NOTHING,
     Empty,
     Messages,
     Preferences,
@@ -170,24 +172,26 @@ def _added(
 
 
 def with_older(
-    gathered: Gathered, rows: NDArray[np.int32], own: Sequence[bool], names: tuple[str, str]
+    gathered: Gathered,
+    rows: NDArray[np.int32],
+    older: NDArray[np.int32],
+    author: NDArray[np.int32],
+    asker: int,
+    names: tuple[str, str],
 ) -> Gathered:
     """The candidates behind older rows of two more sources, `rows` are all of them.
 
-    `own` tells which of the older ones the first of these sources has; the second one has the others.
+    The asker's rows are those of the first of these sources; the second one has the others.
     """
-    first, count = len(gathered.sources), len(own)
-    sources = names if 0 < sum(own) < count else names[:1] if own[0] else names[1:]
-    bits, semantic = np.empty(len(rows), np.uint32), np.zeros(len(rows), np.bool_)
-    bits[count:], semantic[count:] = gathered.source_bits, gathered.semantic
-    bits[:count] = 1 << first
-    if len(sources) > 1:
-        bits[:count] = [1 << first if mine else 2 << first for mine in own]
+    bits, semantic, has_own, has_others = older_marks(
+        author, asker, older, len(gathered.sources),
+        np.ascontiguousarray(gathered.source_bits), np.ascontiguousarray(gathered.semantic),
+    )  # fmt: skip
     return Gathered(
         rows,
         bits,
         semantic,
-        gathered.sources + sources,
+        gathered.sources + names[not has_own : 1 + has_others],
         gathered.preferences,
         gathered.degradations,
         gathered.rounds,
@@ -218,6 +222,8 @@ async def gather(
             continue
         try:
             result = strategies[name].gather(query)
+            if result is NOTHING:  # most sources, of most questions
+                continue
             if not isinstance(result, RESULTS) and isinstance(result, Awaitable):
                 result = await deadline.bound(result, SOURCE_SHARE)
             if isinstance(result, Messages):

@@ -253,11 +253,10 @@ def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gat
         older = older[places_of(older, rows) < 0]
         marks = np.where(view.columns.author[older] == asker, np.uint8(1), np.uint8(2))
         return with_sources(gathered, older, marks, ("asker", "mention"))
-    own_rows = [author == asker for author in view.columns.author[older].tolist()]
     count = len(older) + len(rows)
     all_ranked = view.all_live and count == len(found.rows) < MOST_ROWS
     rows = found.rows if all_ranked else np.concatenate((older, rows))
-    return with_older(gathered, rows, own_rows, ("asker", "mention"))
+    return with_older(gathered, rows, older, view.columns.author, asker, ("asker", "mention"))
 
 
 def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:

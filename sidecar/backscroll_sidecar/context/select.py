@@ -13,14 +13,15 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import ancestors, top_order
+from backscroll_scoring import ancestors, choose, top_order
 from backscroll_scoring.links import FIRST_LINKS
+from backscroll_scoring.selection import NO_STAGE
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
-from backscroll_sidecar.context.rank import THRESHOLD_TOLERANCE, Ranked
+from backscroll_sidecar.context.rank import MEMORY_STAGE, THRESHOLD_TOLERANCE, Ranked
 from backscroll_sidecar.context.rounds import Rounds
 from backscroll_sidecar.domain import Fate, MessageState
 
@@ -88,6 +89,19 @@ def select(
     """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order."""
     if ranked.places is not None:
         return _select_reaching(view, question, gathered, ranked, profile, membership_only)
+    if not membership_only and _is_plain(view, question, gathered, ranked, profile):
+        return _select_ordered(view, gathered, ranked, profile)
+    return _select_any(view, question, gathered, ranked, profile, membership_only)
+
+
+def _select_any(
+    view: ChannelView,
+    question: Question,
+    gathered: Gathered,
+    ranked: Ranked,
+    profile: Profile,
+    membership_only: bool,
+) -> Selection:
     rows, rounds = gathered.rows, gathered.rounds
     recalled, hidden = _not_live(view, rows)
     chain = _chain(view, question, rows, profile)
@@ -157,6 +171,44 @@ def _select_reaching(
     order: Places = seen[best_first].astype(np.intp)
     order = _thinned(view, gathered, ranked, order, profile, rejected)
     return Selection(order[: profile.max_context].tolist(), rejected, ranked.stage_of)
+
+
+def _is_plain(
+    view: ChannelView, question: Question, gathered: Gathered, ranked: Ranked, profile: Profile
+) -> bool:
+    """Whether an order is all there is to look at: everybody is seen, and nothing but the floor keeps somebody."""
+    parent = question.parent_row if profile.follow_inferred else question.explicit_parent_row
+    return (
+        ranked.order is not None
+        and view.all_live
+        and parent < 0
+        and profile.least_context > 0
+        and not gathered.rounds.members
+    )
+
+
+def _select_ordered(
+    view: ChannelView, gathered: Gathered, ranked: Ranked, profile: Profile
+) -> Selection:
+    """What `select` comes to where `_is_plain`, in one pass: by far the most builds of a model's order."""
+    assert ranked.order is not None
+    assert ranked.stages is not None
+    order, below, weak = choose(
+        ranked.scores,
+        ranked.order,
+        ranked.stages,
+        profile.threshold - THRESHOLD_TOLERANCE,
+        least=profile.least_context,
+        floor=profile.recent_floor,
+        kept_stage=MEMORY_STAGE if ranked.united else NO_STAGE,
+    )
+    rejected: list[Rejected] = [(weak, _THRESHOLD, _THRESHOLD)]
+    order = _thinned(view, gathered, ranked, order, profile, rejected)
+
+    def stage_of(place: int) -> str:
+        return "floor" if below[place] else ranked.stage_of(place)
+
+    return Selection(order[: profile.max_context].tolist(), rejected, stage_of)
 
 
 def _unseen(

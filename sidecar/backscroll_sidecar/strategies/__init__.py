@@ -1,6 +1,7 @@
 """Sources of candidates. Each proposes rows of the channel (or preferences); none decides what is taken."""
 
 from backscroll_sidecar.strategies.base import (
+    NOTHING,
     Empty,
     Messages,
     Preferences,
@@ -14,6 +15,7 @@ from backscroll_sidecar.strategies.semantic import Semantic
 
 __all__ = [
     "BUILTIN",
+    "NOTHING",
     "Empty",
     "GivenPreferences",
     "Messages",

@@ -1,0 +1,83 @@
+"""Steps of a selection, compiled. See `reference_selection` for what is computed."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from .compile import BOOL, I64, READ_BOOL, READ_F64, READ_I32, READ_I64, READ_U8, kernel
+from .reference_selection import OTHERS, OWN
+
+READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
+U32 = nb.types.Array(nb.uint32, 1, "C")
+
+
+@kernel(nb.intp(READ_I32, nb.int32, READ_I32, nb.intp, READ_U32, READ_BOOL, U32, BOOL))
+def add_older(
+    author: Int32,
+    asker: int,
+    older: Int32,
+    first: int,
+    bits: UInt32,
+    flags: Bool,
+    out_bits: UInt32,
+    out_flags: Bool,
+) -> int:
+    """See `reference_selection.add_older`."""
+    j = older.shape[0]
+    whose = 0
+    for i in range(j):
+        whose |= OWN if author[older[i]] == asker else OTHERS
+    own = np.uint32(1) << np.uint32(first)
+    other = own << np.uint32(1) if whose & OWN else own
+    for i in range(j):
+        out_bits[i] = own if author[older[i]] == asker else other
+        out_flags[i] = False
+    for i in range(bits.shape[0]):
+        out_bits[j + i] = bits[i]
+        out_flags[j + i] = flags[i]
+    return whose
+
+
+@kernel(
+    nb.intp(
+        READ_F64, READ_I64, READ_U8, nb.intp, nb.float64, nb.intp, nb.intp, I64, BOOL, BOOL
+    )
+)  # fmt: skip
+def choose(
+    scores: Float64,
+    order: Int64,
+    stages: UInt8,
+    kept_stage: int,
+    least_score: float,
+    least: int,
+    floor: int,
+    chosen: Int64,
+    below: Bool,
+    weak: Bool,
+) -> int:
+    """See `reference_selection.choose`."""
+    m = scores.shape[0]
+    for j in range(m):
+        below[j] = scores[j] < least_score and stages[j] != kept_stage
+    for k in range(min(least, order.shape[0])):
+        below[order[k]] = False
+    for j in range(m):
+        weak[j] = below[j] and j < m - floor
+    count = 0
+    for k in range(order.shape[0]):
+        if not weak[order[k]]:
+            chosen[count] = order[k]
+            count += 1
+    if order.shape[0] == m:
+        return count
+    there = np.zeros(m, np.bool_)
+    for k in range(order.shape[0]):
+        there[order[k]] = True
+    for i in range(m):
+        j = m - 1 - i
+        if not there[j] and not weak[j]:
+            chosen[count] = j
+            count += 1
+    return count

@@ -1,0 +1,80 @@
+"""The specification of `kernels_selection` in plain Python; see `reference`."""
+
+from __future__ import annotations
+
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+
+OWN, OTHERS = 1, 2
+
+
+def add_older(
+    author: Int32,
+    asker: int,
+    older: Int32,
+    first: int,
+    bits: UInt32,
+    flags: Bool,
+    out_bits: UInt32,
+    out_flags: Bool,
+) -> int:
+    """Put older rows of one or two more sources before k rows; return whose they are, `OWN` + `OTHERS`.
+
+    Parameters
+    ----------
+    author : int32[n]
+        Of each row.
+    older : int32[j]
+        Rows: the asker's are the first source's, the rest the second's.
+    first : the number of the first new source; the second has the next, or this one where the asker has none.
+    bits, flags : uint32[k], bool[k]
+        Of the rows that are there.
+    out_bits, out_flags : uint32[j + k], bool[j + k], written
+        Bit i: proposed by source i. Older rows have no flag.
+    """
+    own = [author[row] == asker for row in older.tolist()]
+    j = len(own)
+    second = first + 1 if any(own) else first
+    out_bits[:j] = [1 << first if mine else 1 << second for mine in own]
+    out_flags[:j] = False
+    out_bits[j:], out_flags[j:] = bits, flags
+    return OWN * any(own) + OTHERS * (not all(own))
+
+
+def choose(
+    scores: Float64,
+    order: Int64,
+    stages: UInt8,
+    kept_stage: int,
+    least_score: float,
+    least: int,
+    floor: int,
+    chosen: Int64,
+    below: Bool,
+    weak: Bool,
+) -> int:
+    """Take the candidates of an order that are good enough; return how many.
+
+    Parameters
+    ----------
+    scores, stages : float64[m], uint8[m]
+        Of each candidate: its score, and what gave it its place.
+    order : int64[k]
+        Some of them, best first; the others come behind, the last first.
+    kept_stage : what a stage gave its place is never below.
+    least_score, least : whose score is lower is below, but for the first so many of the order.
+    floor : the last so many candidates are not weak.
+    chosen : int64[m], written
+        Those that are not weak, in order.
+    below, weak : bool[m], written
+        Weak are those below that the floor does not keep.
+    """
+    m = len(scores)
+    first = set(order[:least].tolist())
+    for j in range(m):
+        below[j] = scores[j] < least_score and j not in first and stages[j] != kept_stage
+        weak[j] = below[j] and j < m - floor
+    there = order.tolist()
+    others = [j for j in reversed(range(m)) if j not in set(there)]
+    taken = [j for j in (*there, *others) if not weak[j]]
+    chosen[: len(taken)] = taken
+    return len(taken)

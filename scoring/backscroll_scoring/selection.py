@@ -1,0 +1,56 @@
+"""Steps of a selection over the candidates of one question."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from . import kernels_selection
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from .reference_selection import OTHERS, OWN
+
+NO_STAGE = -1
+
+
+def with_older(
+    author: Int32,
+    asker: int,
+    older: Int32,
+    first: int,
+    bits: UInt32,
+    flags: Bool,
+    *,
+    engine: ModuleType = kernels_selection,
+) -> tuple[UInt32, Bool, bool, bool]:
+    """Put older rows of one or two more sources before others, as `reference_selection.add_older` tells.
+
+    Returns the bits and flags of all, and whether the asker has some of the older rows, and somebody else.
+    """
+    count = len(older) + len(bits)
+    out_bits, out_flags = np.empty(count, np.uint32), np.empty(count, np.bool_)
+    whose = engine.add_older(author, asker, older, first, bits, flags, out_bits, out_flags)
+    return out_bits, out_flags, whose & OWN != 0, whose & OTHERS != 0
+
+
+def choose(
+    scores: Float64,
+    order: Int64,
+    stages: UInt8,
+    least_score: float,
+    *,
+    least: int = 0,
+    floor: int = 0,
+    kept_stage: int = NO_STAGE,
+    engine: ModuleType = kernels_selection,
+) -> tuple[Int64, Bool, Bool]:
+    """Take the candidates of an order that are good enough, as `reference_selection.choose` tells.
+
+    Returns those in order, int64[k], and of all m whether they are below, and weak, bool[m] each.
+    """
+    m = len(scores)
+    chosen, below, weak = np.empty(m, np.int64), np.empty(m, np.bool_), np.empty(m, np.bool_)
+    count = engine.choose(
+        scores, order, stages, kept_stage, least_score, least, floor, chosen, below, weak
+    )
+    return chosen[:count], below, weak
