@@ -9,7 +9,6 @@ from .compile import I32, I64, READ_BYTES, READ_I32, READ_U8, U8, helper, kernel
 
 EMPTY = -1
 UNKNOWN = -1
-BETWEEN = 0xFF
 PRIME = 16_777_619
 LOW_BITS = 0xFFFFFFFF
 
@@ -69,18 +68,38 @@ def find_string(
     return _find(data, ends, slots, count, seed, sought, 0, len(sought))
 
 
-@kernel(nb.intp(READ_U8, READ_I32, READ_I32, nb.intp, nb.intp, READ_BYTES, I32), nogil=True)
+@kernel(
+    nb.intp(READ_U8, READ_I32, READ_I32, nb.intp, nb.intp, READ_BYTES, nb.intp, I32, I32),
+    nogil=True,
+)
 def find_strings(
-    data: UInt8, ends: Int32, slots: Int32, count: int, seed: int, sought: bytes, out: Int32
+    data: UInt8,
+    ends: Int32,
+    slots: Int32,
+    count: int,
+    seed: int,
+    sought: bytes,
+    between: int,
+    out: Int32,
+    ascending: Int32,
 ) -> int:
     """See `reference_strings.find_strings`."""
-    start = 0
+    start = unknown = 0
     for i in range(out.shape[0]):
         end = start
-        while end < len(sought) and sought[end] != BETWEEN:
+        while end < len(sought) and sought[end] != between:
             end += 1
-        out[i] = _find(data, ends, slots, count, seed, sought, start, end)
+        number = _find(data, ends, slots, count, seed, sought, start, end)
+        out[i] = number
         start = min(end + 1, len(sought))
+        if number == UNKNOWN:
+            unknown += 1
+            number = UNKNOWN - unknown
+        hole = i
+        while hole > 0 and ascending[hole - 1] > number:
+            ascending[hole] = ascending[hole - 1]
+            hole -= 1
+        ascending[hole] = number
     return out.shape[0]
 
 

@@ -48,11 +48,26 @@ def find_string(
 
 
 def find_strings(
-    data: UInt8, ends: Int32, slots: Int32, count: int, seed: int, sought: bytes, out: Int32
+    data: UInt8,
+    ends: Int32,
+    slots: Int32,
+    count: int,
+    seed: int,
+    sought: bytes,
+    between: int,
+    out: Int32,
+    ascending: Int32,
 ) -> int:
-    """Write the numbers of k sought strings, with `BETWEEN` between them, to ``out``, as `find_string` gives them."""
-    for i, string in zip(range(len(out)), sought.split(bytes([BETWEEN])), strict=False):
+    """Write the numbers of k sought strings to ``out``, as `find_string` gives them, and in ascending order.
+
+    ``between`` is a byte that none of them has: it stands between each two. In ``ascending`` each unknown string has a
+    negative number of its own, below `UNKNOWN`.
+    """
+    for i, string in zip(range(len(out)), sought.split(bytes([between])), strict=False):
         out[i] = find_string(data, ends, slots, count, seed, string)
+    known = sorted(number for number in out.tolist() if number != UNKNOWN)
+    unknown = len(out) - len(known)
+    ascending[:] = [*range(UNKNOWN - unknown, UNKNOWN), *known]
     return len(out)
 
 

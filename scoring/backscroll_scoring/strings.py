@@ -122,15 +122,37 @@ class StringsView:
 
     def numbers(self, strings: Sequence[str], *, kernels: ModuleType = kernels_strings) -> Int32:
         """int32[k]: the number of each string, -1 for those that have none. One pass for all."""
-        sought = _BETWEEN.join([string.encode("utf-8", "surrogatepass") for string in strings])
-        out = np.empty(len(strings), np.int32)
-        kernels.find_strings(self.data, self.ends, self.slots, self.count, self.seed, sought, out)
-        return out
+        return self.looked_up(strings, kernels=kernels)[0]
+
+    def looked_up(
+        self, strings: Sequence[str], *, kernels: ModuleType = kernels_strings
+    ) -> tuple[Int32, Int32]:
+        """int32[k] twice: `numbers`, and the same ascending, each string that has none with a negative number, below
+        -1, of its own.
+        """
+        sought, between = _in_a_row(strings)
+        out, ascending = np.empty((2, len(strings)), np.int32)
+        kernels.find_strings(
+            *(self.data, self.ends, self.slots, self.count, self.seed),
+            *(sought, between, out, ascending),
+        )
+        return out, ascending
 
     def packed(self) -> Packed:
         """All of them."""
         ends = self.ends[: self.count + 1]
         return Packed(self.data[: ends.item(-1)], ends)
+
+
+def _in_a_row(strings: Sequence[str]) -> tuple[bytes, int]:
+    """Strings as UTF-8 one behind the other, and the byte between them, which none of them has."""
+    joined = "\0".join(strings)  # what people write has none; one encoding for all
+    if joined.count("\0") == len(strings) - 1:
+        try:
+            return joined.encode(), 0
+        except UnicodeEncodeError:  # lone surrogates
+            pass
+    return _BETWEEN.join([one.encode("utf-8", "surrogatepass") for one in strings]), BETWEEN
 
 
 class StringTable:

@@ -50,6 +50,12 @@ class Words(Mapping[str, int]):
         """The number of each word, `UNKNOWN` for those the channel does not have."""
         return self._strings.numbers(words).tolist() if words else []
 
+    def looked_up(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """int32[k] twice: the number of each word, `UNKNOWN` for those the channel does not have; the same ascending,
+        each of those with a negative number of its own.
+        """
+        return self._strings.looked_up(words)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LexiconView:

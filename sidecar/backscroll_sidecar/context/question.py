@@ -74,7 +74,9 @@ class Question:
     addressed: bool
     token_count: int
     self_ids: tuple[str, ...] = ()
-    _numbers: list[int] = field(init=False, repr=False, default_factory=list)
+    _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = field(
+        init=False, repr=False, default_factory=list
+    )
 
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
         """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
@@ -84,18 +86,23 @@ class Question:
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
             parent=self.parent_row if follow_inferred else self.explicit_parent_row,
             keyword_ids=self.keyword_ids(view),
-            mention_ids=_known_or_negative([people.get(user, NO_ROW) for user in self.mentioned]),
+            mention_ids=_numbered([people.get(user, NO_ROW) for user in self.mentioned]),
         )
 
     def numbers(self, view: ChannelView) -> list[int]:
-        """The number of each keyword in the view it was asked in, -1 for unknown ones; looked up once a build."""
-        if not self._numbers:
-            self._numbers[:] = view.keyword_ids.numbers(self.keywords)
-        return self._numbers
+        """The number of each keyword in the view it was asked in, -1 for unknown ones."""
+        numbers: list[int] = self._looked_up(view)[0].tolist()
+        return numbers
 
     def keyword_ids(self, view: ChannelView) -> NDArray[np.int32]:
         """Its keywords in the channel's numbers, ascending; unknown ones get negative ones of their own."""
-        return _known_or_negative(self.numbers(view))
+        return self._looked_up(view)[1]
+
+    def _looked_up(self, view: ChannelView) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Both, worked out once a build."""
+        if not self._numbers:
+            self._numbers.append(view.keyword_ids.looked_up(self.keywords))
+        return self._numbers[0]
 
     def excluded(self, view: ChannelView, thread_id: str | None) -> tuple[int, ...] | None:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
@@ -332,7 +339,7 @@ def _is_question(view: ChannelView, row: int) -> bool | None:
     return bool(view.message_type[row] == MessageType.QUESTION) if row >= 0 else None
 
 
-def _known_or_negative(numbers: Sequence[int]) -> NDArray[np.int32]:
+def _numbered(numbers: Sequence[int]) -> NDArray[np.int32]:
     """Ascending; each unknown one, -1, gets a negative number of its own. The known ones are all different."""
     if not numbers:
         return _NONE
