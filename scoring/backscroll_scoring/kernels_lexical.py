@@ -15,6 +15,7 @@ ROUNDING = 1e-4
 """Of a score: more than sums of 64 single-precision numbers are ever off."""
 FIRST_CHUNK = 2
 LARGEST_CHUNK = 512
+COUNTED = 4_096
 HEADER = -2
 """A header holds ``HEADER - place`` of the chunk before it, ``HEADER`` + 1 when there is none: always negative."""
 
@@ -78,23 +79,46 @@ def mark_rows(
     return OK
 
 
+@helper
+def _newest(tail: Int32, term: int) -> int:
+    """The place of a term's newest posting, -1 without any."""
+    return int(tail[term]) if term >= 0 else -1
+
+
+@helper
+def _has(pool: Int32, rows: Int32, newest: int, eligible: UInt8) -> bool:
+    """Whether an eligible row has a term, the newest first."""
+    place = newest
+    while 0 < place < pool.shape[0]:
+        row = _row(rows, pool[place])
+        if 0 <= row < eligible.shape[0] and eligible[row] != 0:
+            return True
+        place = _before(pool, place)
+    return False
+
+
 @kernel(nb.intp(READ_I32, READ_I32, READ_I32, READ_I32, READ_U8, U8), nogil=True)
 def mark_terms(
     pool: Int32, tail: Int32, rows: Int32, terms: Int32, eligible: UInt8, out: UInt8
 ) -> int:
     """See `reference_lexical.mark_terms`."""
-    n = eligible.shape[0]
     for i in range(terms.shape[0]):
-        out[i] = 0
         if terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
-        place: int = tail[terms[i]] if terms[i] >= 0 else 0
-        while out[i] == 0 and 0 < place < pool.shape[0]:
-            row = _row(rows, pool[place])
-            if 0 <= row < n and eligible[row] != 0:
-                out[i] = 1
-            place = _before(pool, place)
+        out[i] = _has(pool, rows, _newest(tail, terms[i]), eligible)
     return OK
+
+
+@helper
+def _count(eligible: UInt8) -> int:
+    """How many rows are eligible. In parts that 16 bits count: four times as fast."""
+    total = 0
+    for start in range(0, eligible.shape[0], COUNTED):
+        part, count = eligible[start : start + COUNTED], np.int16(0)
+        for i in range(part.shape[0]):
+            count = np.int16(count + (part[i] != 0))
+        total += int(count)
+    return total
 
 
 @helper
@@ -135,7 +159,7 @@ def _bound(
     b: float,
     cut: int,
     counts: Int32,
-    elsewhere: int,
+    entered: int,
     best: Float32,
 ) -> None:
     """See `reference_lexical.bound_bm25`."""
@@ -146,7 +170,9 @@ def _bound(
     steep = k1 * b * n / max(1.0, float(offsets[n]))
     most = 0.0
     for i in range(terms.shape[0]):
-        fewest = min(max(1, counts[i] - elsewhere), total)
+        if not _has(pool, rows, _newest(tail, terms[i]), eligible):
+            continue
+        fewest = min(max(1, counts[i] - (entered - total)), total)
         most += boosts[i] * math.log(1.0 + (total - fewest + 0.5) / (fewest + 0.5))
         often = min(int(counts[i]), total)
         weight = boosts[i] * math.log(1.0 + (total - often + 0.5) / (often + 0.5))
@@ -170,18 +196,8 @@ def _bound(
 @kernel(
     nb.intp(
         *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
-        *(
-            nb.intp,
-            nb.float64,
-            nb.float64,
-            nb.intp,
-            READ_I32,
-            nb.intp,
-            nb.float64,
-            nb.float64,
-            nb.float64,
-            F32,
-        ),
+        *(nb.float64, nb.float64, nb.intp, READ_I32, nb.intp),
+        *(nb.float64, nb.float64, nb.float64, F32),
     ),
     nogil=True,
 )
@@ -193,12 +209,11 @@ def best_bm25(
     terms: Int32,
     boosts: Float32,
     eligible: UInt8,
-    total: int,
     k1: float,
     b: float,
     cut: int,
     counts: Int32,
-    elsewhere: int,
+    entered: int,
     cap: float,
     slope: float,
     least: float,
@@ -211,10 +226,11 @@ def best_bm25(
     if n == 0 or offsets.shape[0] <= n or counts.shape[0] != terms.shape[0]:
         return OK if n == 0 else BAD_POSTINGS
     for i in range(terms.shape[0]):
-        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+        if terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
+    total = _count(eligible)
     _bound(
-        pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, cut, counts, elsewhere, best
+        pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, cut, counts, entered, best
     )  # fmt: skip
     if min(cap, float(best[0])) - slope * best[1] < least:
         return OK
@@ -224,12 +240,13 @@ def best_bm25(
     scores = np.empty(n, np.float32)
     weights = np.empty(terms.shape[0], np.float32)
     for i in range(terms.shape[0]):
-        weights[i] = _weight(pool, rows, tail[terms[i]], eligible, total, boosts[i], scores)
+        newest = _newest(tail, terms[i])
+        weights[i] = _weight(pool, rows, newest, eligible, total, boosts[i], scores)
     flat = np.float32(1.0 + k1 * (1.0 - b))
     steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
     one = np.float32(1.0)
     for i in range(terms.shape[0]):
-        place: int = tail[terms[i]]
+        place: int = _newest(tail, terms[i])
         while 0 < place < pool.shape[0]:
             row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:
@@ -244,7 +261,7 @@ def best_bm25(
 @kernel(
     nb.intp(
         *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
-        *(nb.intp, nb.float64, nb.float64, F32, F32, U64),
+        *(nb.float64, nb.float64, F32, F32, U64),
     ),
     nogil=True,
 )
@@ -256,7 +273,6 @@ def bm25(
     terms: Int32,
     boosts: Float32,
     eligible: UInt8,
-    total: int,
     k1: float,
     b: float,
     idf: Float32,
@@ -270,16 +286,18 @@ def bm25(
         cover[row] = 0
     if n == 0 or offsets.shape[0] <= n:
         return OK if n == 0 else BAD_POSTINGS
+    total = _count(eligible)
     for i in range(terms.shape[0]):
-        if terms[i] < 0 or terms[i] >= tail.shape[0]:
+        if terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
-        idf[i] = _weight(pool, rows, tail[terms[i]], eligible, total, boosts[i], scores)
+        newest = _newest(tail, terms[i])
+        idf[i] = _weight(pool, rows, newest, eligible, total, boosts[i], scores)
     flat = np.float32(1.0 + k1 * (1.0 - b))
     steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
     one = np.float32(1.0)
     for i in range(terms.shape[0]):
         bit = np.uint64(1) << np.uint64(i)
-        place: int = tail[terms[i]]
+        place: int = _newest(tail, terms[i])
         while 0 < place < pool.shape[0]:
             row = _row(rows, pool[place])
             if 0 <= row < n and eligible[row] != 0:

@@ -255,6 +255,8 @@ def bm25(
 ) -> Matches:
     """BM25 of every row below ``len(eligible)``; see `reference_lexical.bm25` for arguments and formula.
 
+    No row has a negative term.
+
     Raises
     ------
     ValueError
@@ -290,23 +292,19 @@ def best_bm25(
     """
     sought = _sought(postings, offsets, terms, boosts, eligible)
     counts = postings.counts.take(terms, mode="clip")  # the kernel refuses what is out of range
-    elsewhere = postings.entered.item(0) - sought[-1]
-    best = np.zeros(2, np.float32)
-    check(kernels.best_bm25(*sought, K1, B, cut, counts, elsewhere, *(worth or _ANY), best))
-    before, after = best.tolist()
-    return before, after
+    entered, best = postings.entered.item(0), np.empty(2, np.float32)
+    check(kernels.best_bm25(*sought, K1, B, cut, counts, entered, *(worth or _ANY), best))
+    return best.item(0), best.item(1)
 
 
 def _sought(
     postings: PostingsView, offsets: Int64, terms: Int32, boosts: Float32, eligible: UInt8
-) -> tuple[Int32, Int32, Int32, Int64, Int32, Float32, UInt8, int]:
+) -> tuple[Int32, Int32, Int32, Int64, Int32, Float32, UInt8]:
     """What the kernels of BM25 begin with."""
-    k = len(require("terms", terms, np.int32))
-    require("offsets", offsets, np.int64)
-    if k > MAX_QUERY_TERMS or len(require("boosts", boosts, np.float32)) != k:
+    k = len(terms)
+    if k > MAX_QUERY_TERMS or len(boosts) != k:
         raise ValueError(f"at most {MAX_QUERY_TERMS} terms, each with a boost: {k}, {len(boosts)}")
-    total = int(np.count_nonzero(require("eligible", eligible, np.uint8).view(np.bool_)))
-    return postings.pool, postings.tail, postings.rows, offsets, terms, boosts, eligible, total
+    return postings.pool, postings.tail, postings.rows, offsets, terms, boosts, eligible
 
 
 def rows_with(

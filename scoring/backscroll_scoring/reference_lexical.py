@@ -72,7 +72,9 @@ def append_postings(
 
 
 def rows_of(pool: Int32, tail: Int32, rows: Int32, term: int) -> list[int]:
-    """The rows of a term, newest entry first; entries that came after `rows` was taken have none."""
+    """The rows of a term, newest entry first; those that came after `rows` was taken are left out. -1 has none."""
+    if term < 0:
+        return []
     entries = pool[places_of(pool, tail, term)].tolist()
     return [int(rows[entry]) for entry in entries if entry < len(rows)]
 
@@ -101,7 +103,7 @@ def mark_terms(
         out[i] = 0
         if term >= len(tail):
             return BAD_POSTINGS
-        for row in rows_of(pool, tail, rows, term) if term >= 0 else ():
+        for row in rows_of(pool, tail, rows, term):
             if 0 <= row < len(eligible) and eligible[row]:
                 out[i] = 1
     return OK
@@ -115,12 +117,11 @@ def best_bm25(
     terms: Int32,
     boosts: Float32,
     eligible: UInt8,
-    total: int,
     k1: float,
     b: float,
     cut: int,
     counts: Int32,
-    elsewhere: int,
+    entered: int,
     cap: float,
     slope: float,
     least: float,
@@ -129,17 +130,17 @@ def best_bm25(
     """``best``, float32[2]: the highest score of `bm25` among the rows below `cut`, and among the others; 0 of none.
 
     Where ``min(cap, first) - slope * second`` of `bound_bm25` is below `least`, those two instead: then that of the
-    scores is, too. It takes `counts` and `elsewhere`.
+    scores is, too. It takes `counts` and `entered`.
     """
     n = len(eligible)
     status = bound_bm25(
-        pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, cut, counts, elsewhere, best
+        pool, tail, rows, offsets, terms, boosts, eligible, k1, b, cut, counts, entered, best
     )  # fmt: skip
     if status != OK or min(cap, float(best[0])) - slope * float(best[1]) < least:
         return status
     idf, scores = np.empty(len(terms), np.float32), np.empty(n, np.float32)
     status = bm25(
-        pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, idf, scores, np.empty(n, np.uint64)
+        pool, tail, rows, offsets, terms, boosts, eligible, k1, b, idf, scores, np.empty(n, np.uint64)
     )  # fmt: skip
     best[0], best[1] = scores[:cut].max(initial=0), scores[cut:].max(initial=0)
     return status
@@ -153,12 +154,11 @@ def bound_bm25(
     terms: Int32,
     boosts: Float32,
     eligible: UInt8,
-    total: int,
     k1: float,
     b: float,
     cut: int,
     counts: Int32,
-    elsewhere: int,
+    entered: int,
     bounds: Float32,
 ) -> int:
     """``bounds``, float32[2]: not less than ``best_bm25``'s first, not more than its second, by a part in 10,000.
@@ -167,11 +167,12 @@ def bound_bm25(
     ----------
     counts : int32[k]
         Postings of each term, wherever they lead: not fewer than eligible rows have it.
-    elsewhere : int
-        Entries that lead to no eligible row: so many of a term's postings may be theirs.
+    entered : int
+        Rows ever appended. Those beyond the eligible ones lead to none: so many of a term's postings may be theirs.
 
-    The first is that of a row without words that has all terms, each as rare as it can be. The second is that of the
-    newest postings, from the newest of a term to the first that leads before `cut`, each term as common as it can be.
+    The first is that of a row without words that has all terms that any has, each as rare as it can be. The second is
+    that of the newest postings, from the newest of a term to the first that leads before `cut`, each term as common as
+    it can be.
     """
     n = len(eligible)
     bounds[:] = 0
@@ -180,12 +181,14 @@ def bound_bm25(
     if len(offsets) <= n or len(counts) != len(terms):
         return BAD_POSTINGS
     cut = min(max(0, cut), n)
-    mean = max(1.0, float(offsets[n])) / n
+    mean, total = max(1.0, float(offsets[n])) / n, int(np.count_nonzero(eligible))
     most, after = 0.0, np.zeros(n - cut)
     for term, boost, count in zip(terms.tolist(), boosts.tolist(), counts.tolist(), strict=True):
-        if not 0 <= term < len(tail):
+        if term >= len(tail):
             return BAD_POSTINGS
-        fewest, often = min(max(1, count - elsewhere), total), min(count, total)
+        if not any(0 <= row < n and eligible[row] for row in rows_of(pool, tail, rows, term)):
+            continue
+        fewest, often = min(max(1, count - (entered - total)), total), min(count, total)
         most += boost * math.log(1 + (total - fewest + 0.5) / (fewest + 0.5))
         weight = boost * math.log(1 + (total - often + 0.5) / (often + 0.5))
         for row in takewhile(lambda row: row >= cut, rows_of(pool, tail, rows, term)):
@@ -205,7 +208,6 @@ def bm25(
     terms: Int32,
     boosts: Float32,
     eligible: UInt8,
-    total: int,
     k1: float,
     b: float,
     idf: Float32,
@@ -219,15 +221,13 @@ def bm25(
     offsets : int64[>= n + 1]
         Prefix sums of the rows' lengths in words.
     terms : int32[k], boosts : float32[k]
-        At most 64 different terms, and a factor for each one's idf.
+        At most 64 different terms, and a factor for each one's idf. No row has a negative term.
     eligible : uint8[n]
         Other rows count nowhere and get 0.
-    total : int
-        How many rows are eligible.
     k1, b : float
         Saturation and length normalisation; the mean length is that of all n rows.
     idf : float32[k], scores : float32[n], cover : uint64[n], written
-        ``boost * log(1 + (total - df + .5) / (df + .5))``, 0 when no row has the term; the sum over a row's terms of
+        ``boost * log(1 + (all eligible - df + .5) / (df + .5))``, 0 when none has it; the sum over a row's terms of
         ``idf / (1 + k1 * (1 - b + b * length / mean length))``; bit i: the row has ``terms[i]``.
 
     Returns
@@ -241,9 +241,9 @@ def bm25(
         return OK
     if len(offsets) <= n:
         return BAD_POSTINGS
-    mean = max(1.0, float(offsets[n])) / n
+    mean, total = max(1.0, float(offsets[n])) / n, int(np.count_nonzero(eligible))
     for i, (term, boost) in enumerate(zip(terms.tolist(), boosts.tolist(), strict=True)):
-        if not 0 <= term < len(tail):
+        if term >= len(tail):
             return BAD_POSTINGS
         having = [row for row in rows_of(pool, tail, rows, term) if 0 <= row < n and eligible[row]]
         df = len(having)

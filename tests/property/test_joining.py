@@ -216,11 +216,12 @@ def must_join(talk: Talk, request: BuildRequest, response: pb.BuildContextRespon
     shown = [talk.stored[one.message.id].message for one in response.items]
     references = [talk.stored[item.message.id].message for item in response.items
                   if item.category == pb.CATEGORY_SEMANTIC]  # fmt: skip
-    names = {member.user_id: member.name for member in talk.members.values()}
+    names = {id: member.name for id, member in talk.members.items()}
     slash = any(
-        "/" in (one.author.name + one.author.id + names.get(one.author.id, ""))[:1] or
-        one.author.id.startswith("/") for one in references
-    )  # fmt: skip
+        name.startswith("/")
+        for one in references
+        for name in (one.author.name, names.get(one.author.id, ""))
+    )
     return (
         can_join(request)
         and bool(shown)
@@ -391,7 +392,7 @@ def change(draw: st.DrawFn, talk: Talk, room: list[Author]) -> None:
         talk.append(draw(messages_of(f"m{len(talk.stored) + 30}", room, len(talk.stored))))
 
 
-@settings(max_examples=80)
+@settings(max_examples=45)
 @given(st.data())
 def test_both_ways_give_the_same_answer(data):
     """Law 2: whatever was said and is asked, in a fresh room and in one where things change, an answer joined of
@@ -400,7 +401,7 @@ def test_both_ways_give_the_same_answer(data):
     asyncio.run(scenario(data.draw, build_requests))
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.data())
 def test_both_ways_give_the_same_references(data):
     """Law 2: the same where most of what is shown are references."""

@@ -6,7 +6,6 @@ from backscroll_sidecar.analyze.analyzer import Analyzer, is_addressed
 from backscroll_sidecar.analyze.asking import (
     NUMBER_WORDS,
     TIME_WORDS,
-    RecallSigns,
     asks_how_many,
     asks_when,
     recall_signs,
@@ -32,7 +31,6 @@ __all__ = [
     "TIME_WORDS",
     "Analyzer",
     "DateSpan",
-    "RecallSigns",
     "Roster",
     "StaticRoster",
     "TokenCounter",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
 
 from backscroll_sidecar.analyze.keywords import keywords
-from backscroll_sidecar.values import quick
 
 
 class _Either:
@@ -65,6 +64,12 @@ NUMBER_WORDS: tuple[str, ...] = keywords(_NUMBER_TEXT)
 """Keywords that tell a time, and a number: what a "when" and a "how many" ask for."""
 
 
+@lru_cache(maxsize=64)
+def lowered_words(text: str) -> tuple[str, ...]:
+    """The runs of letters, digits and ``_`` in `text` in lower case. One question is asked for them more than once."""
+    return tuple(_WORD.findall(text.lower()))
+
+
 def asks_when(text: str) -> bool:
     """Whether a point in time is asked for. `text` in lower case."""
     return _WHEN.is_in(text)
@@ -80,28 +85,13 @@ def speaks_of_self(text: str) -> bool:
     return _FIRST_PERSON.is_in(text)
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class RecallSigns:
-    """Signs of a question about long ago in its own words.
+def recall_signs(text: str) -> float:
+    """How much its own words make of `text` a question about long ago, -.3 to .8. O(n).
 
-    Attributes
-    ----------
-    has_mark : a question mark.
-    opens : it begins with a question word or a verb that asks.
-    words : how many question words and words of the past it has.
-    points_here : it has words that need what is before everybody's eyes: "you", "it", "thanks", 你, 这.
+    .3 for a question mark, .2 if it opens with a question word or a verb that asks, .3 for two question words or words
+    of the past; less .3 if it has words that need what is before everybody's eyes: "you", "it", "thanks", 你, 这.
     """
-
-    has_mark: bool
-    opens: bool
-    words: int
-    points_here: bool
-
-
-def recall_signs(text: str) -> RecallSigns:
-    """The signs in `text`, which is in lower case. O(n): cut into words once, which sets then know."""
-    words = _WORD.findall(text)
+    words, text = lowered_words(text), text.lower()
     asking = sum(map(_ASKING_OR_PAST.__contains__, words))
     if "last " in text or "back then" in text or "used to" in text:
         asking += len(_PAST_PHRASE.findall(text))
@@ -112,4 +102,4 @@ def recall_signs(text: str) -> RecallSigns:
         has_mark = has_mark or "\uff1f" in text
         opens = opens or _CHINESE_OPENING.match(text) is not None
         points_here = points_here or _CHINESE_DEICTIC.search(text) is not None
-    return RecallSigns(has_mark, opens, asking, points_here)
+    return 0.3 * has_mark + 0.2 * opens + 0.3 * (asking >= 2) - 0.3 * points_here

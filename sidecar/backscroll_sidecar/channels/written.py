@@ -11,9 +11,10 @@ from typing import Any
 
 from backscroll_scoring import Page
 
-MAX_BYTES = 3_145_728
-"""Of one channel: some 1,000 messages of ordinary length in one style, on a page, too, or 800 with what they are
-compared by."""
+MAX_BYTES = 2_097_152
+"""Of one channel: some 1,000 messages of ordinary length in one style, or 800 with what they are compared by."""
+MAX_PAGE_BYTES = 1_048_576
+"""Of its pages besides: some 700 messages in one style."""
 STYLE_BYTES = 300
 """Of a style without messages."""
 
@@ -25,60 +26,64 @@ class Written:
     views do not see: a build that still reads one of those cannot bring back what was.
     """
 
-    __slots__ = ("_by_style", "_pages", "nbytes")
+    __slots__ = ("_by_style", "_page_bytes", "_pages", "_written_bytes")
 
     def __init__(self) -> None:
         self._by_style: dict[Hashable, dict[int, Any]] = {}
         self._pages: dict[Hashable, Page] = {}
-        self.nbytes = 0
+        self._written_bytes = self._page_bytes = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, roughly."""
+        return self._written_bytes + self._page_bytes
 
     def of(self, style: Hashable) -> dict[int, Any]:
         """What is written in this style, by arrival number: to be read only."""
         found = self._by_style.get(style)
         if found is None:
-            self.nbytes += STYLE_BYTES
+            self._written_bytes += STYLE_BYTES
             found = self._by_style[style] = {}
         return found
 
     def keep(self, style: Hashable, seq: int, written: object, nbytes: int) -> None:
         """Remember one message, which takes so many bytes."""
-        self._make_room(nbytes)
+        if self._written_bytes + nbytes > MAX_BYTES:
+            self._by_style, self._written_bytes = {}, 0
         self.of(style)[seq] = written
-        self.nbytes += nbytes
+        self._written_bytes += nbytes
 
     def page(self, style: Hashable) -> Page:
         """What answers in this style are joined of; messages are put on it by `keep_on_page`."""
         found = self._pages.get(style)
         if found is None:
             found = self._pages[style] = Page()
-            self.nbytes += found.nbytes
+            self._page_bytes += found.nbytes
         return found
 
     def keep_on_page(
         self, style: Hashable, key: int, forms: Sequence[bytes], numbers: Sequence[int]
     ) -> None:
-        """Put one message on the page of a style."""
+        """Put one message on the page of a style. Full pages begin anew; what is written stays."""
         page = self.page(style)
         before = page.nbytes
         page.add(key, forms, numbers)
-        self._make_room(grown := page.nbytes - before)
-        self.nbytes += grown
-
-    def _make_room(self, nbytes: int) -> None:
-        if self.nbytes + nbytes > MAX_BYTES:
-            self._by_style, self._pages, self.nbytes = {}, {}, 0
+        self._page_bytes += page.nbytes - before
+        if self._page_bytes > MAX_PAGE_BYTES:
+            self._pages, self._page_bytes = {}, 0
 
     def without(self, seqs: Iterable[int]) -> Written:
         """What is left after these messages changed."""
         gone = tuple(seqs)
         out = Written()
-        out.nbytes = self.nbytes
+        out._written_bytes = self._written_bytes
         for style, known in self._by_style.copy().items():
             out._by_style[style] = left = known.copy()
             for seq in gone:
                 left.pop(seq, None)
         keys = [key for seq in gone for key in page_keys(seq)]
         out._pages = {style: page.without(keys) for style, page in self._pages.items()}
+        out._page_bytes = self._page_bytes
         return out
 
 

@@ -49,8 +49,8 @@ def reach(starts_new: float, long_ago: LongAgo) -> Reach:
 
 def settled(starts_new: float, most: LongAgo) -> Reach | None:
     """The reach where nothing in the history can change it; `most` is the most that it can say."""
-    loud = reach(starts_new, most)
-    return loud if loud is _reach(starts_new, most, sounds=False) else None
+    quiet = _reach(starts_new, most, sounds=False)
+    return quiet if reach(starts_new, most) is quiet else None
 
 
 def decisive_score(long_ago: LongAgo) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -51,8 +52,11 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.values import quick
 
-NEW_MESSAGES = 32
-"""So many are put on a page in one build, some 10 microseconds each (law 9); with more, it goes the long way."""
+NEW_MESSAGES, NEW_CHARS = 16, 4_096
+"""So many messages, of so many characters, are put on a page in one build: some 20 microseconds each, .1 a character
+(law 9). With more, it goes the long way; a longer message never stands on a page."""
+MOST_TOKENS = 24_000
+"""Of what is selected: more would not fit on a page (`MAX_PAGE_BYTES`), so it is not tried."""
 _TURNS, _O200K, _USER = Layout.TURNS, TokenizerName.O200K, Role.USER
 _ISO_DATE, _RELATIVE = TimeStyle.ISO_DATE, TimeStyle.RELATIVE
 _NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
@@ -194,7 +198,12 @@ def _laid_out(
     laid = page.lay_out(*selected)
     if not laid.totals[MISSING]:
         return page, laid
-    missing = gathered.rows[laid.places[laid.laid[SLOT] < 0][:NEW_MESSAGES]]
+    rows = gathered.rows[laid.places]
+    if view.token_count[rows].sum() > MOST_TOKENS:
+        return page, laid
+    missing = rows[laid.laid[SLOT] < 0][:NEW_MESSAGES]
+    chars = accumulate(len(view.texts[row]) for row in missing.tolist())
+    missing = missing[: sum(so_far <= NEW_CHARS for so_far in chars)]
     drafts = draft(view, missing, style, pen)
     if drafts.left_us() > INLINE_US:
         return page, laid

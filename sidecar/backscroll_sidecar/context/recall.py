@@ -51,6 +51,7 @@ RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.013, 0.05
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
+_AT = ("@", "\uff20")
 _CALL = re.compile(r"[@\uff20](\S+)\s+(?=\S)")
 """A call at the beginning of a question. That of the bot says nothing of what is asked, and stands in the last lines,
 since all who ask begin with it: they would seem to be what is meant."""
@@ -136,14 +137,15 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
     `INLINE_US` is done at once. The number of rows alone does not tell: a word that every row has costs ten times what
     the rows do, and a near question in a channel of 10,000 rows has rare words.
     """
-    ids, counts = query.view.lexicon.ids, query.view.lexicon.postings.counts
+    lexicon = query.view.lexicon
     numbers = question.numbers(query.view)[:MAX_QUERY_TERMS]
     if numbers and min(numbers) < 0:
         words = question.keywords[:MAX_QUERY_TERMS]
         missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
         parts = [part for word in missing if not word.isascii() for part in word]
-        numbers += ids.numbers(parts)  # what the channel does not have is sought by its characters
-    said = _said(counts, numbers)
+        # what the channel does not have is sought by its characters
+        numbers += lexicon.ids.numbers(parts)
+    said = _said(lexicon.postings.counts, numbers)
     return _read_us(question) + _count_us(query) + SEEK_US_PER_POSTING * said
 
 
@@ -169,7 +171,8 @@ def _read_us(question: Question) -> float:
 
 def _said(counts: NDArray[np.int32], numbers: Sequence[int]) -> int:
     """How often the terms with these numbers were said."""
-    return sum(counts.item(number) for number in numbers if 0 <= number < len(counts))
+    known = len(counts)
+    return sum(map(counts.item, [number for number in numbers if 0 <= number < known]))
 
 
 def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Memory:
@@ -189,7 +192,7 @@ def _asked(view: ChannelView, question: Question) -> MemoryQuestion:
         asker.name if asker else "",
         question.keywords if text is read else None,
         question.numbers(view) if text is read else None,
-        calls_bot=calls_bot or not set(self_ids).isdisjoint(question.mentioned),
+        calls_bot or any(map(question.mentioned.__contains__, self_ids)),
     )
 
 
@@ -199,7 +202,7 @@ def _without_call(text: str, people: People, self_ids: tuple[str, ...]) -> tuple
     Who is called and neither known nor a bot of the request is taken for the bot: it need not have said anything yet. A
     call longer than what follows stays: where no spaces are written the question may stand in it.
     """
-    call = _CALL.match(text)
+    call = _CALL.match(text) if text.startswith(_AT) else None
     if call is None:
         return text, False
     name = call[1].rstrip(_BEHIND_A_NAME)

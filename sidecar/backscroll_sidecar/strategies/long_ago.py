@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import Worth
-from backscroll_sidecar.analyze import RecallSigns, recall_signs
+from backscroll_sidecar.analyze import recall_signs
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import MessageState
-from backscroll_sidecar.strategies.memory import MemoryQuestion, Sought, live_rows
+from backscroll_sidecar.strategies.memory import MemoryQuestion, Sought
 from backscroll_sidecar.strategies.names import Named
 from backscroll_sidecar.values import quick
 
@@ -27,6 +27,7 @@ NEAR_ROWS = 30
 BM25_AS_ONE, NEAR_SHARE, WHOLE = 10.0, 0.7, 1.2
 """Of the score: the BM25 that counts as 1, what the last lines' takes away, and what all is divided by."""
 
+_LIVE = np.uint8(MessageState.LIVE)
 NO_PAUSE = -1
 PAUSE_MS = 30 * 60_000
 """Nobody answers a busy channel's last line after half an hour: 99 % of the replies there come in 92 s."""
@@ -44,8 +45,8 @@ class LongAgo:
     far, near : float
         Best BM25 / 10 before and among the last `NEAR_ROWS` rows; usually 0 to 1, 2 at most. Where they cannot matter
         they are bounds, which a restart may move: nobody may be told them.
-    signs : RecallSigns
-        Of the question's own words.
+    signs : float
+        Of the question's own words (`recall_signs`).
     speaks_of : bool
         It speaks of somebody of the channel (and does not call them).
     pause_ms : int
@@ -58,7 +59,7 @@ class LongAgo:
 
     far: float
     near: float
-    signs: RecallSigns
+    signs: float
     speaks_of: bool
     pause_ms: int
     scattered: bool = False
@@ -66,43 +67,42 @@ class LongAgo:
 
     def but(self, far: float, near: float) -> LongAgo:
         """The same where the best BM25 are these."""
-        best = far / BM25_AS_ONE, near / BM25_AS_ONE
-        said = self.signs, self.speaks_of
-        return LongAgo(*best, *said, self.pause_ms, self.scattered, self.calls_bot)
+        return LongAgo(
+            *(far / BM25_AS_ONE, near / BM25_AS_ONE, self.signs, self.speaks_of),
+            *(self.pause_ms, self.scattered, self.calls_bot),
+        )
 
     @property
     def score(self) -> float:
         """0 to 1, hand-set; from .5 on the question is more likely about long ago.
 
-        (far - .7 near + .3 question mark + .2 opens + .3 two words of asking or of the past + .3 speaks of somebody
-        - .3 points here) / 1.2, where `far` counts up to 1: more rarity says nothing more.
+        (far - .7 near + signs + .3 speaks of somebody) / 1.2; `far` counts up to 1: more rarity says nothing more.
         """
-        return min(1.0, max(0.0, self._sum() / WHOLE))
+        value = (min(1.0, self.far) - NEAR_SHARE * self.near + self._said) / WHOLE
+        return min(1.0, value) if value > 0.0 else 0.0
 
     def worth(self, score: float) -> Worth:
         """What the best BM25 must come to for that score, a little less for the sake of rounding."""
-        said = self._sum() - min(1.0, self.far) + NEAR_SHARE * self.near
-        return Worth(BM25_AS_ONE, NEAR_SHARE, BM25_AS_ONE * (WHOLE * score - said) - 1e-4)
+        least = BM25_AS_ONE * (WHOLE * score - self._said)
+        return Worth(BM25_AS_ONE, NEAR_SHARE, least - 1e-4)
 
-    def _sum(self) -> float:
-        signs = self.signs
-        value = min(1.0, self.far) - NEAR_SHARE * self.near
-        value += 0.3 * signs.has_mark + 0.2 * signs.opens + 0.3 * (signs.words >= 2)
-        value += 0.3 * self.speaks_of - 0.3 * signs.points_here
-        return value
+    @property
+    def _said(self) -> float:
+        """What the question says whatever the rows do."""
+        return self.signs + 0.3 if self.speaks_of else self.signs
 
 
 def most_long_ago(
     view: ChannelView, question: MemoryQuestion, named: Named, eligible: NDArray[np.bool_]
 ) -> LongAgo:
     """The most that rows could make of a question: its own words and the clock are read, and no row's words."""
-    times_ms = [view.columns.time_ms.item(row) for row in _last_rows(view, eligible, SITTING_ROWS)]
+    times_ms = _last_times(view, eligible, SITTING_ROWS)
     pause_ms, scattered = NO_PAUSE, False
     if times_ms:
         pause_ms = max(0, question.asked_at_ms - times_ms[-1])
     for one, later in pairwise(times_ms):
         scattered |= later - one >= PAUSE_MS
-    signs = recall_signs(question.text.lower())
+    signs = recall_signs(question.text)
     return LongAgo(1.0, 0.0, signs, named.speaks_of, pause_ms, scattered, question.calls_bot)
 
 
@@ -115,13 +115,14 @@ def long_ago(most: LongAgo, sought: Sought, score: float = -math.inf) -> LongAgo
     return most.but(*sought.best_before(cut, most.worth(score)))
 
 
-def _last_rows(view: ChannelView, eligible: NDArray[np.bool_], count: int) -> list[int]:
-    """The last `count` rows that count; looked for in the last few first, where they nearly always are."""
-    rows: list[int] = []
-    for row in range(len(eligible) - 1, max(-1, len(eligible) - 1 - NEAR_ROWS), -1):
-        if eligible.item(row) and (view.all_live or view.state.item(row) == MessageState.LIVE):
-            rows.append(row)
-            if len(rows) == count:
-                return rows[::-1]
-    found: list[int] = np.flatnonzero(live_rows(view, eligible))[-count:].tolist()
-    return found
+def _last_times(view: ChannelView, eligible: NDArray[np.bool_], count: int) -> list[int]:
+    """When the last `count` rows that count were said; mostly they are the last ones of all, so these come first."""
+    end, times_ms = len(eligible), []
+    for start in (max(0, end - count), max(0, end - NEAR_ROWS), 0):
+        counts = eligible[start:]
+        if not view.all_live:
+            counts = counts & (view.state[start:end] == _LIVE)
+        times_ms = view.columns.time_ms[start:end][counts][-count:].tolist()
+        if len(times_ms) == count:
+            break
+    return times_ms

@@ -45,6 +45,7 @@ CHARACTER_BOOST = 0.5
 QUESTION = np.uint8(MessageType.QUESTION)
 """To compare a column with the enum's own value takes ten times as long."""
 NO_CUES = MemoryCues()
+_ONES = np.ones(MAX_QUERY_TERMS, np.float32)
 
 Bools = NDArray[np.bool_]
 
@@ -80,7 +81,7 @@ class Sought:
     named : Named
         The people it names, and its text without their names: what is best embedded.
     terms : int32[k], boosts : float32[k]
-        The words of that text the rows have.
+        The words of that text, -1 for one the channel does not have; no row that counts need have them.
     eligible : uint8[n]
         Rows that count.
     postings, offsets : where the words stand, and how many words each row has.
@@ -158,11 +159,23 @@ def seek(
         named = named_in(question.text, view.people.by_name_part)
     words, numbers = question.keywords, question.numbers
     if words is None or named.rest != question.text:
-        words, numbers = keywords(named.rest), None
+        words = keywords(named.rest)
+        numbers = _numbers(view, words, question)
+    elif numbers is None:
+        numbers = view.lexicon.ids.numbers(words)
     terms, boosts = _terms(view, words, numbers, mask)
     return Sought(
         question, named, terms, boosts, mask, view.lexicon.postings, view.columns.keyword_offsets
     )
+
+
+def _numbers(view: ChannelView, words: Sequence[str], question: MemoryQuestion) -> Sequence[int]:
+    """The numbers of words; mostly they are words of the whole question, whose numbers are known."""
+    if question.keywords is not None and question.numbers is not None:
+        known = dict(zip(question.keywords, question.numbers, strict=True))
+        if known.keys() >= set(words):
+            return [known[word] for word in words]
+    return view.lexicon.ids.numbers(words)
 
 
 def live_rows(view: ChannelView, eligible: Bools) -> Bools:
@@ -216,15 +229,15 @@ def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
 def _terms(
     view: ChannelView,
     words: Sequence[str],
-    numbers: Sequence[int] | None,
+    numbers: Sequence[int],
     eligible: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The ids of the words the rows have; of a word without spaces that no row has, those of its characters."""
+    """The ids of the words; of a word without spaces that no row has, those of its characters."""
     lexicon = view.lexicon
-    ids = np.array(lexicon.ids.numbers(words) if numbers is None else numbers, np.int32)
+    ids = np.array(numbers, np.int32)
+    if len(ids) <= MAX_QUERY_TERMS and "".join(words).isascii():
+        return ids, _ONES[: len(ids)]  # who counts them passes over those that no row has
     used = lexicon.in_use(ids, eligible)
-    if used.all():
-        return ids[:MAX_QUERY_TERMS], np.ones(min(len(ids), MAX_QUERY_TERMS), np.float32)
     terms = ids[used]
     lost = [word for word, has in zip(words, used.tolist(), strict=True) if not has]
     boosts = np.ones(len(terms), np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from backscroll_sidecar.analyze.asking import lowered_words
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS, is_stop_word
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.scripts import HAN, UNSPACED
@@ -18,6 +19,8 @@ _TOKEN = re.compile(
 )
 _ASCII_TOKEN = re.compile(r"\w+(?:[-.|\[\]^`]\w+)*", re.ASCII)
 """What `_TOKEN` finds in ASCII."""
+_INSIDE = re.compile(r"[-.|\[\]^`]\w|_", re.ASCII)
+"""Where it is not found a token of ASCII is a word."""
 _UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
 _CLOSING = " \t\n.!?~\u3002\uff01\uff1f\u2026)"
 _ADDRESSED = tuple(":\uff1a,\uff0c")
@@ -46,11 +49,18 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
     A name that is a stop word ("Will") counts only with a capital letter inside the text. O(length of the text).
     """
     is_ascii = text.isascii()
+    if (
+        is_ascii
+        and by_name_part.keys().isdisjoint(lowered_words(text))
+        and _INSIDE.search(text) is None
+    ):
+        return Named(_NOBODY, text)  # most texts
     pattern = _ASCII_TOKEN if is_ascii else _TOKEN
     words = pattern.findall(text)
     tokens = "\n".join(words).casefold().split("\n")
     known = by_name_part.keys() & tokens
-    known |= {token for token in tokens if not token.isalnum() and _stem(token) in by_name_part}
+    if not "".join(tokens).isalnum():  # signs inside
+        known |= {token for token in tokens if not token.isalnum() and _stem(token) in by_name_part}
     if not known.isdisjoint(STOP_WORDS):
         capital = {token for word, token in zip(words, tokens, strict=False) if word[0].isupper()}
         known = {token for token in known if token in capital or token not in STOP_WORDS}

@@ -67,6 +67,7 @@ def found(view, rows, terms, eligible, kernels=kernels_lexical):
 @given(runs, run, st.data())
 def test_bm25_twins(rows, terms, data):
     """N-06: scores, idf and matches of kernel and reference are equal; rows that are not eligible get nothing."""
+    terms = [*terms, *data.draw(st.lists(st.just(-1), max_size=2))]  # words that nobody said
     n = data.draw(st.integers(0, len(rows)))
     flags = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
     eligible = np.array(flags, np.uint8)
@@ -78,12 +79,13 @@ def test_bm25_twins(rows, terms, data):
     np.testing.assert_allclose(fast.idf, plain.idf, rtol=1e-6)
     np.testing.assert_array_equal(fast.cover, plain.cover)
     assert not fast.scores[eligible == 0].any()
+    known = [term for term in terms if term >= 0]
     marks = [
-        rows_with(view, np.array(terms, np.int32), eligible, kernels=k)
+        rows_with(view, np.array(known, np.int32), eligible, kernels=k)
         for k in (kernels_lexical, reference_lexical)
     ]
     np.testing.assert_array_equal(*marks)
-    assert marks[0].tolist() == [len(set(rows[row]) & set(terms)) * flags[row] for row in range(n)]
+    assert marks[0].tolist() == [len(set(rows[row]) & set(known)) * flags[row] for row in range(n)]
     cut, boosts = n // 2, np.linspace(0.5, 1, len(terms)).astype(np.float32)
     for k in (kernels_lexical, reference_lexical):
         best = best_bm25(
@@ -120,6 +122,7 @@ def test_best_bm25_that_is_not_worth_it(rows, edited, terms, data):
         texts.reverse()
     n = data.draw(st.integers(0, len(rows)))
     eligible = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), np.uint8)
+    terms = [*terms, *data.draw(st.lists(st.just(-1), max_size=2))]
     ids, boosts = np.array(terms, np.int32), np.linspace(0.5, 1, len(terms)).astype(np.float32)
     cut = data.draw(st.integers(0, n))
 
