@@ -10,6 +10,7 @@ from .answers import LaidOut, Page, Pieces
 from .decay import decay_per_hour
 from .diversity import (
     Similarity,
+    mark_repeats,
     mmr_order,
     near_duplicates,
     set_similarity,
@@ -41,7 +42,7 @@ from .lexical import (
     in_use,
     rows_with,
 )
-from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, among_nearest, score_memory
+from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
@@ -85,7 +86,6 @@ __all__ = [
     "StringsView",
     "Tails",
     "Worth",
-    "among_nearest",
     "ancestors",
     "best_bm25",
     "bm25",
@@ -97,6 +97,7 @@ __all__ = [
     "join_records",
     "linear_fusion",
     "look_at_rows",
+    "mark_repeats",
     "mmr_order",
     "near_duplicates",
     "newest_by",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .arrays import Float64, Int32, Int64
-from .compile import F64, I32, I64, READ_I32, READ_I64, helper, kernel
+from .arrays import Bool, Float64, Int32, Int64
+from .compile import BOOL, F64, I32, I64, READ_I32, READ_I64, helper, kernel
 from .intrinsics import bit_count
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
@@ -194,15 +194,10 @@ def jaccard(offsets: Int64, ids: Int32, place: int, out: Float64) -> int:
     return OK
 
 
-@kernel(
-    nb.intp(
-        *(READ_I64, READ_I32, READ_I64, READ_I32, READ_I32),
-        *(nb.float64, nb.intp, I32),
-    ),
-    nogil=True,
-)
-def collapse(
-    offsets: Int64,
+@helper
+def _collapse(
+    starts: Int64,
+    ends: Int64,
     ids: Int32,
     facts: Int64,
     author: Int32,
@@ -210,23 +205,19 @@ def collapse(
     threshold: float,
     across_authors: int,
     leaders: Int32,
-) -> int:
+) -> None:
     """See `reference_diversity.collapse`. Nearly all pairs fall by facts, sizes or signatures.
 
     A signature has a bit for the first bits of each id. Every bit it has and another has not is a member the other
     lacks, and to be alike enough a set may have only few such.
     """
-    if _bad(offsets, ids.shape[0]):
-        return BAD_OFFSETS
     kept = np.empty(order.shape[0], np.int32)
     kept_facts, kept_sizes = np.empty(kept.shape[0], np.int64), np.empty(kept.shape[0], np.int64)
     signatures, n_kept = np.empty(kept.shape[0], np.uint64), 0
     near = np.empty_like(kept)
     for i in range(order.shape[0]):
         place = order[i]
-        if not 0 <= place < facts.shape[0]:
-            return ROW_OUT_OF_RANGE
-        first, last = offsets[place], offsets[place + 1]
+        first, last = starts[place], ends[place]
         size, bits = last - first, np.uint64(0)
         for k in range(first, last):
             bits |= np.uint64(1) << np.uint64(ids[k] >> SIGNATURE_SHIFT & SIGNATURE_MASK)
@@ -248,7 +239,7 @@ def collapse(
             lacking = bits & ~signatures[k] if small == size else signatures[k] & ~bits
             if np.int64(bit_count(lacking)) > apart:
                 continue
-            common = _shared(ids, first, last, offsets[other], offsets[other + 1])
+            common = _shared(ids, first, last, starts[other], ends[other])
             if common / (small + large - common) >= threshold:
                 leaders[i] = other
                 break
@@ -256,6 +247,67 @@ def collapse(
             kept[n_kept], kept_facts[n_kept], kept_sizes[n_kept] = place, facts[place], size
             signatures[n_kept] = bits
             n_kept += 1
+
+
+@kernel(
+    nb.intp(
+        *(READ_I64, READ_I32, READ_I64, READ_I32, READ_I32),
+        *(nb.float64, nb.intp, I32),
+    ),
+    nogil=True,
+)
+def collapse(
+    offsets: Int64,
+    ids: Int32,
+    facts: Int64,
+    author: Int32,
+    order: Int32,
+    threshold: float,
+    across_authors: int,
+    leaders: Int32,
+) -> int:
+    """See `reference_diversity.collapse`."""
+    if _bad(offsets, ids.shape[0]):
+        return BAD_OFFSETS
+    for i in range(order.shape[0]):
+        if not 0 <= order[i] < facts.shape[0]:
+            return ROW_OUT_OF_RANGE
+    _collapse(offsets, offsets[1:], ids, facts, author, order, threshold, across_authors, leaders)
+    return OK
+
+
+@helper
+def _head(packed: Int32, at: int, end: int, facts: Int64, place: int) -> int:
+    """Read the facts of the packed set that begins here; where its ids end, -1 if that is not before `end`."""
+    if at + PACKED_HEAD > end:
+        return -1
+    size, low, high = packed[at], np.int64(packed[at + 1]), np.int64(packed[at + 2])
+    facts[place] = high << 32 | low & 0xFFFF_FFFF
+    stop = at + PACKED_HEAD + size
+    return stop if size >= 0 and stop <= end else -1
+
+
+@kernel(nb.intp(READ_I32, READ_I32, nb.float64, nb.intp, BOOL), nogil=True)
+def mark_repeats(
+    packed: Int32, author: Int32, threshold: float, across_authors: int, out: Bool
+) -> int:
+    """See `reference_diversity.mark_repeats`. The sets are read where they lie."""
+    m, at = out.shape[0], 0
+    if author.shape[0] != m:
+        return ROW_OUT_OF_RANGE
+    starts, ends, facts = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    order, leaders = np.arange(m, dtype=np.int32), np.empty(m, np.int32)
+    for i in range(m):
+        starts[i] = at + PACKED_HEAD
+        at = _head(packed, at, packed.shape[0], facts, i)
+        if at < 0:
+            return BAD_OFFSETS
+        ends[i] = at
+    if at != packed.shape[0]:
+        return BAD_OFFSETS
+    _collapse(starts, ends, packed, facts, author, order, threshold, across_authors, leaders)
+    for i in range(m):
+        out[i] = leaders[i] >= 0
     return OK
 
 
@@ -265,17 +317,12 @@ def unpack(packed: Int32, offsets: Int64, ids: Int32, facts: Int64) -> int:
     at = count = 0
     offsets[0] = 0
     for i in range(facts.shape[0]):
-        if at + PACKED_HEAD > packed.shape[0]:
+        first = at + PACKED_HEAD
+        at = _head(packed, at, packed.shape[0], facts, i)
+        if at < 0 or count + at - first > ids.shape[0]:
             return BAD_OFFSETS
-        size = packed[at]
-        low, high = np.int64(packed[at + 1]), np.int64(packed[at + 2])
-        facts[i] = high << 32 | low & 0xFFFF_FFFF
-        at += PACKED_HEAD
-        if size < 0 or at + size > packed.shape[0] or count + size > ids.shape[0]:
-            return BAD_OFFSETS
-        for k in range(size):
-            ids[count + k] = packed[at + k]
-        at += size
-        count += size
+        for k in range(first, at):
+            ids[count] = packed[k]
+            count += 1
         offsets[i + 1] = count
     return OK if at == packed.shape[0] else BAD_OFFSETS

@@ -15,7 +15,6 @@ from .compile import (
     READ_I64,
     READ_U8,
     READ_U64,
-    U8,
     helper,
     kernel,
 )
@@ -27,6 +26,7 @@ ANSWER = np.float32(0.3)
 DENSE_NEAR = np.float32(0.25)
 TENTH = np.float32(0.1)
 ZERO = np.float32(0.0)
+U8_2D = nb.types.Array(nb.uint8, 2, "C")
 WORDS, PASSAGE, WIDE_PASSAGE, MEANING, DATE = range(5)
 FLOATS = 5  # parts that are numbers; as many are signs
 TILE = 64
@@ -117,10 +117,10 @@ def _weigh(spread: UInt64, idf: Float32, sums: Float32, scale: float, out: Float
     """Part PASSAGE or WIDE_PASSAGE of rows whose passages have these terms."""
     low = np.uint64(sums.shape[0] - 1)
     for i in range(out.shape[0]):
-        out[i] = sums[spread[i] & low]
+        out[i] = sums[np.uint64(spread[i]) & low]
     for j in range(TABLE_TERMS, idf.shape[0]):
         for i in range(out.shape[0]):
-            out[i] += idf[j] * np.float32((spread[i] >> np.uint64(j)) & np.uint64(1))
+            out[i] += idf[j] * np.float32((np.uint64(spread[i]) >> np.uint64(j)) & np.uint64(1))
     best = _largest(out)
     factor = np.float32(scale) / best if best > ZERO else ZERO
     for i in range(out.shape[0]):
@@ -131,11 +131,30 @@ def _weigh(spread: UInt64, idf: Float32, sums: Float32, scale: float, out: Float
 def _passages(
     cover: UInt64, idf: Float32, near_scale: float, wide_scale: float, near: Float32, wide: Float32
 ) -> None:
+    padded = cover.shape[0] + 2 * PAD
+    if idf.shape[0] <= TABLE_TERMS:  # most questions: a quarter of the memory
+        narrow = np.zeros(padded, np.uint16)
+        _spread(narrow, cover, idf, near_scale, wide_scale, near, wide)
+    else:
+        whole = np.zeros(padded, np.uint64)
+        _spread(whole, cover, idf, near_scale, wide_scale, near, wide)
+
+
+@helper
+def _spread(
+    c: UInt64,
+    cover: UInt64,
+    idf: Float32,
+    near_scale: float,
+    wide_scale: float,
+    near: Float32,
+    wide: Float32,
+) -> None:
+    """`_passages` in numbers of whatever width has a bit for each term, `c` being 0."""
     n = cover.shape[0]
-    c = np.zeros(n + 2 * PAD, np.uint64)
     for i in range(n):
         c[PAD + i] = cover[i]
-    five = np.empty(n + PAD, np.uint64)  # of rows -2 to n + 1
+    five = np.empty(n + PAD, c.dtype)  # of rows -2 to n + 1
     c1, c2, c3, c4 = c[1:], c[2:], c[3:], c[4:]
     for i in range(n + PAD):
         five[i] = c[i] | c1[i] | c2[i] | c3[i] | c4[i]
@@ -307,11 +326,62 @@ def _best(totals: Float64, rows: Int32) -> int:
     return count
 
 
+@helper
+def _above(values: Float32, value: np.float32, equals: bool) -> int:
+    """How many are above a value, or with `equals` not below it. NaN is neither."""
+    count = np.int32(0)
+    if equals:
+        for i in range(values.shape[0]):
+            count += np.int32(values[i] >= value)
+    else:
+        for i in range(values.shape[0]):
+            count += np.int32(values[i] > value)
+    return int(count)
+
+
+@helper
+def _better(values: Float32, row: int) -> int:
+    """How many rows come before a row: a higher value, or the same and later."""
+    value = values[row]
+    return _above(values[:row], value, False) + _above(values[row + 1 :], value, True)
+
+
+@helper
+def _mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> None:
+    """See `reference_memory.nearest`. Some seven passes over all values find the last one in, no order of all."""
+    m = rows.shape[0]
+    order, known = np.empty(m, np.int32), 0
+    for i in range(m):
+        row = rows[i]
+        out[i] = 0
+        if values[row] != values[row]:
+            continue
+        at = known
+        while at > 0:
+            other = rows[order[at - 1]]
+            if values[other] > values[row] or (values[other] == values[row] and other >= row):
+                break
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+        known += 1
+    low, high = 0, known
+    while low < high:
+        middle = (low + high) // 2
+        row = rows[order[middle]]
+        if _better(values, row) < limit:
+            low = middle + 1
+        else:
+            high = middle
+    for i in range(low):
+        out[order[i]] = 1
+
+
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
         *(READ_F32, READ_U64, READ_F32, READ_I64, READ_I32, READ_U8, READ_U8, READ_F32),
         *(READ_I32, nb.int32, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8),
-        *(READ_F32, nb.float64, nb.intp, nb.boolean, I32, F64, F64_2D),
+        *(READ_F32, nb.float64, nb.intp, nb.boolean, I32, F64, F64_2D, U8_2D),
     ),
     nogil=True,
 )
@@ -338,12 +408,15 @@ def memory_scores(
     rows: Int32,
     totals: Float64,
     shares: Float64,
+    by: UInt8,
 ) -> tuple[int, int]:
     """See `reference_memory.memory_scores`. The parts of all rows stay here: only those asked for are written out."""
     n, m = eligible.shape[0], rows.shape[0]
     if scores.shape[0] != n or cover.shape[0] != n or time_ms.shape[0] < n or author.shape[0] < n:
         return ROW_OUT_OF_RANGE, 0
     if asks.shape[0] < n or totals.shape[0] != m or shares.shape[0] != m or shares.shape[1] != 10:
+        return ROW_OUT_OF_RANGE, 0
+    if by.shape[0] != 2 or by.shape[1] not in (0, m):
         return ROW_OUT_OF_RANGE, 0
     for marked in (names_asker, has_time, has_number):
         if marked.shape[0] > n:
@@ -387,58 +460,10 @@ def memory_scores(
         for part in range(FLOATS):
             shares[i, part] = parts[part, row]
             shares[i, FLOATS + part] = np.float32((flags[row] >> part) & 1) * weights[FLOATS + part]
+    if by.shape[1] != 0:
+        for i in range(count):
+            by[0, i] = scores[rows[i]] > ZERO
+            by[1, i] = 0
+        if dense.shape[0] == n:
+            _mark_nearest(dense, rows[:count], m, by[1])
     return OK, count
-
-
-@helper
-def _above(values: Float32, value: np.float32, equals: bool) -> int:
-    """How many are above a value, or with `equals` not below it. NaN is neither."""
-    count = np.int32(0)
-    if equals:
-        for i in range(values.shape[0]):
-            count += np.int32(values[i] >= value)
-    else:
-        for i in range(values.shape[0]):
-            count += np.int32(values[i] > value)
-    return int(count)
-
-
-@helper
-def _better(values: Float32, row: int) -> int:
-    """How many rows come before a row: a higher value, or the same and later."""
-    value = values[row]
-    return _above(values[:row], value, False) + _above(values[row + 1 :], value, True)
-
-
-@kernel(nb.intp(READ_F32, READ_I32, nb.intp, U8), nogil=True)
-def mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> int:
-    """See `reference_memory.mark_nearest`. Some seven passes over all values find the last one in, no order of all."""
-    m = rows.shape[0]
-    order, known = np.empty(m, np.int32), 0
-    for i in range(m):
-        row = rows[i]
-        out[i] = 0
-        if not 0 <= row < values.shape[0]:
-            return ROW_OUT_OF_RANGE
-        if values[row] != values[row]:
-            continue
-        at = known
-        while at > 0:
-            other = rows[order[at - 1]]
-            if values[other] > values[row] or (values[other] == values[row] and other >= row):
-                break
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = i
-        known += 1
-    low, high = 0, known
-    while low < high:
-        middle = (low + high) // 2
-        row = rows[order[middle]]
-        if _better(values, row) < limit:
-            low = middle + 1
-        else:
-            high = middle
-    for i in range(low):
-        out[order[i]] = 1
-    return OK

@@ -6,8 +6,8 @@ one of them changes little.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,13 +40,13 @@ SITTING_MS = 3_600_000
 
 _WEIGHTS = np.array(MEMORY_WEIGHTS, np.float32)
 _LEXICAL_WEIGHTS = np.array(LEXICAL_WEIGHTS, np.float32)
+_TOLD, _LEXICAL_TOLD = tuple(_WEIGHTS.tolist()), tuple(_LEXICAL_WEIGHTS.tolist())
 _NONE_F32 = np.empty(0, np.float32)
 _NONE_I32 = np.empty(0, np.int32)
 _NONE_U8 = np.empty(0, np.uint8)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryCues:
+class MemoryCues(NamedTuple):
     """What a question says beside its words. The defaults say nothing.
 
     Attributes
@@ -65,18 +65,17 @@ class MemoryCues:
         Rows with a word of time, with a number; empty when the question asks for neither.
     """
 
-    dense: Float32 = field(default_factory=lambda: _NONE_F32)
-    speakers: Int32 = field(default_factory=lambda: _NONE_I32)
+    dense: Float32 = _NONE_F32
+    speakers: Int32 = _NONE_I32
     asker: int = -1
-    names_asker: UInt8 = field(default_factory=lambda: _NONE_U8)
-    date_spans: Int32 = field(default_factory=lambda: _NONE_I32)
-    date_values: Float32 = field(default_factory=lambda: _NONE_F32)
-    has_time: UInt8 = field(default_factory=lambda: _NONE_U8)
-    has_number: UInt8 = field(default_factory=lambda: _NONE_U8)
+    names_asker: UInt8 = _NONE_U8
+    date_spans: Int32 = _NONE_I32
+    date_values: Float32 = _NONE_F32
+    has_time: UInt8 = _NONE_U8
+    has_number: UInt8 = _NONE_U8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryScores:
+class MemoryScores(NamedTuple):
     """Scores of m rows.
 
     Attributes
@@ -87,13 +86,18 @@ class MemoryScores:
         1 and 2.5, rows that have nothing to do with the question near 0.
     shares : float64[m, 10]
         Weight times factor, in the order of `MEMORY_FACTORS`.
-    weights : float32[10]
+    weights : 10 numbers
+    by_words, by_meaning : bool[m]
+        Which rows share a word with the question, and which are among the `limit` most similar to it, of equal ones the
+        later; bool[0] where the rows were given.
     """
 
     rows: Int32
     totals: Float64
     shares: Float64
-    weights: Float32
+    weights: tuple[float, ...]
+    by_words: Bool
+    by_meaning: Bool
 
 
 def score_memory(
@@ -126,37 +130,25 @@ def score_memory(
     TypeError, ValueError, IndexError
         Arrays of other types, layouts or lengths, rows outside, a negative limit.
     """
-    n = len(require("eligible", eligible, np.uint8))
-    dense = require("dense", cues.dense, np.float32)
-    if len(dense) not in {0, n}:
+    n, has_dense = len(eligible), len(cues.dense) > 0
+    if has_dense and len(cues.dense) != n:
         raise ValueError(f"dense must have one entry a row, or none: {n}")
     if limit < 0:
         raise ValueError(f"limit must not be negative: {limit}")
-    weights = _WEIGHTS if len(dense) else _LEXICAL_WEIGHTS
-    wanted = np.empty(min(n, limit), np.int32)
-    if rows is not None:  # a copy: the kernel may write into its own, these may be read-only
+    if rows is None:
+        wanted = np.empty(min(n, limit), np.int32)
+        by = np.empty((2, len(wanted)), np.uint8)
+    else:  # a copy: the kernel may write into its own, these may be read-only
         wanted = require("rows", rows, np.int32).copy()
+        by = np.empty((2, 0), np.uint8)
     totals, shares = np.empty(len(wanted)), np.empty((len(wanted), len(MEMORY_FACTORS)))
     status, count = kernels.memory_scores(
-        *(matches.scores, matches.cover, matches.idf, time_ms, author, asks, eligible, dense),
-        *(cues.speakers, cues.asker, cues.names_asker, cues.date_spans, cues.date_values),
-        *(cues.has_time, cues.has_number, weights, SATURATION, SITTING_MS),
-        *(rows is None, wanted, totals, shares),
+        *(matches.scores, matches.cover, matches.idf, time_ms, author, asks, eligible, *cues),
+        *(_WEIGHTS if has_dense else _LEXICAL_WEIGHTS, SATURATION, SITTING_MS),
+        *(rows is None, wanted, totals, shares, by),
     )
     check(status)
-    return MemoryScores(wanted[:count], totals[:count], shares[:count], weights)
-
-
-def among_nearest(
-    dense: Float32, rows: Int32, limit: int, *, kernels: ModuleType = kernels_memory
-) -> Bool:
-    """bool[m]: which of m rows are among the `limit` most similar to the question; of equal ones the later rows are.
-
-    Raises
-    ------
-    IndexError
-        A row outside ``dense``, float32[n], NaN where a row has no similarity.
-    """
-    out = np.empty(len(require("rows", rows, np.int32)), np.uint8)
-    check(kernels.mark_nearest(require("dense", dense, np.float32), rows, limit, out))
-    return out.view(np.bool_)
+    weights = _TOLD if has_dense else _LEXICAL_TOLD
+    if count < len(wanted):
+        wanted, totals, shares, by = wanted[:count], totals[:count], shares[:count], by[:, :count]
+    return MemoryScores(wanted, totals, shares, weights, *by.view(np.bool_))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from .arrays import Float64, Int32, Int64
+import numpy as np
+
+from .arrays import Bool, Float64, Int32, Int64
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 HASHES, BASE = 2**31 - 1, 0x61C88647
@@ -141,3 +143,23 @@ def unpack(packed: Int32, offsets: Int64, ids: Int32, facts: Int64) -> int:
         count += size
         offsets[i + 1] = count
     return BAD_OFFSETS if left else OK
+
+
+def mark_repeats(
+    packed: Int32, author: Int32, threshold: float, across_authors: int, out: Bool
+) -> int:
+    """Mark in ``out``, bool[m], which of m packed sets, the best first, `collapse` into a better one.
+
+    OK, BAD_OFFSETS when they are not m sets, or ROW_OUT_OF_RANGE when there is not an author for each.
+    """
+    m = len(out)
+    if len(author) != m:
+        return ROW_OUT_OF_RANGE
+    offsets, facts = np.empty(m + 1, np.int64), np.empty(m, np.int64)
+    ids, leaders = np.empty(len(packed), np.int32), np.empty(m, np.int32)
+    if unpack(packed, offsets, ids, facts) != OK:
+        return BAD_OFFSETS
+    order = np.arange(m, dtype=np.int32)
+    collapse(offsets, ids, facts, author, order, threshold, across_authors, leaders)
+    out[:] = leaders >= 0
+    return OK

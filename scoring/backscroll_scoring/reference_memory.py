@@ -98,6 +98,7 @@ def memory_scores(
     rows: Int32,
     totals: Float64,
     shares: Float64,
+    by: UInt8,
 ) -> tuple[int, int]:
     """The score of rows and what it is made of.
 
@@ -124,6 +125,8 @@ def memory_scores(
         are given.
     rows : int32[m], totals : float64[m], shares : float64[m, 10], written
         See `memory.MemoryScores`.
+    by : uint8[2, m] or uint8[2, 0], written
+        Where there is room: 1 for a row that shares a word with the question, and for one that is `nearest`, among m.
 
     Returns
     -------
@@ -136,6 +139,8 @@ def memory_scores(
     if len(scores) != n or len(cover) != n or min(len(time_ms), len(author), len(asks)) < n:
         return ROW_OUT_OF_RANGE, 0
     if len(totals) != len(rows) or shares.shape != (len(rows), len(weights)):
+        return ROW_OUT_OF_RANGE, 0
+    if by.shape not in {(2, len(rows)), (2, 0)}:
         return ROW_OUT_OF_RANGE, 0
     if not choose and any(not 0 <= row < n for row in rows.tolist()):
         return ROW_OUT_OF_RANGE, 0
@@ -177,18 +182,15 @@ def memory_scores(
         order = sorted(range(n), key=lambda row: (sums[row], row), reverse=True)
         best = [row for row in order if sums[row] > -math.inf][: len(rows)]
         rows[: len(best)], rows = best, rows[: len(best)]
+    if by.shape[1]:
+        by[0, : len(rows)] = scores[rows] > 0
+        by[1, : len(rows)] = nearest(dense, rows, len(totals))
     totals[: len(rows)], shares[: len(rows)] = sums[rows], every[rows]
     return OK, len(rows)
 
 
-def mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> int:
-    """Set ``out[i]``, uint8[m], to 1 where ``rows[i]`` is among the `limit` rows with the highest values, else to 0.
-
-    Of equal ones the later rows are; NaN, in float32[n], is not. OK, or ROW_OUT_OF_RANGE.
-    """
-    if any(not 0 <= row < len(values) for row in rows.tolist()):
-        return ROW_OUT_OF_RANGE
+def nearest(values: Float32, rows: Int32, limit: int) -> list[bool]:
+    """Which rows are among the `limit` with the highest values; of equal ones the later rows are, NaN is not."""
     known = [row for row, value in enumerate(values.tolist()) if not math.isnan(value)]
-    nearest = sorted(known, key=lambda row: (values[row], row), reverse=True)[: max(0, limit)]
-    out[:] = [row in nearest for row in rows.tolist()]
-    return OK
+    best = sorted(known, key=lambda row: (values[row], row), reverse=True)[:limit]
+    return [row in best for row in rows.tolist()]

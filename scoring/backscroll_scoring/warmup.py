@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .answers import Page, Pieces
-from .diversity import near_duplicates, set_similarity
+from .diversity import mark_repeats, near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
 from .fusion import interleave, with_marked
@@ -15,7 +15,7 @@ from .lately import newest_by
 from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
-from .memory import MemoryCues, among_nearest, score_memory
+from .memory import MemoryCues, score_memory
 from .reference_answers import FORMS, NUMBERS
 from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
@@ -53,7 +53,6 @@ def warm() -> None:
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
     best_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
-    among_nearest(np.ones(2, np.float32), rows, 1)
     interleave(rows, rows, (True, False))
     marks = np.ones(2, np.uint32)
     with_marked(rows, marks, eligible.view(np.bool_), rows, marks, flag=True)
@@ -64,6 +63,7 @@ def warm() -> None:
     near_duplicates(sets, rows)
     set_similarity(sets)(0)
     FeatureSets.unpacked(sets.packed())
+    mark_repeats(sets.packed(), rows)
     strings = StringTable()
     strings.reserve([Packed.of(("one",))])
     strings.add(Packed.of(("one",)))

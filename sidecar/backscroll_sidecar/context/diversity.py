@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import FeatureSets, mmr_order, near_duplicates, set_similarity, shingle_sets
+from backscroll_scoring import FeatureSets, mark_repeats, mmr_order, set_similarity, shingle_sets
 from backscroll_sidecar.analyze.ends import ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gather import Gathered
@@ -54,7 +54,7 @@ def diversify(
     references = np.flatnonzero(marks)
     places = order[marks]
     rows = gathered.rows[places]
-    sets = _shingles(view, rows)
+    sets = FeatureSets.unpacked(_shingles(view, rows))
     # What stands behind the last place keeps its order. (Rounds may be passed over, then any may move up.)
     most = profile.max_context
     seen = None if members else int(references.searchsorted(most))
@@ -77,17 +77,13 @@ def _repeats(
         most = maximum + np.count_nonzero(references)
         places, references = places[:most], references[:most]
     rows = gathered.rows[places]
-    leaders = near_duplicates(
-        _shingles(view, rows),
-        np.arange(len(rows), dtype=np.int32),
-        authors=view.columns.author[rows],
-    )
-    alike: NDArray[np.bool_] = references & (leaders >= 0)
+    alike = mark_repeats(_shingles(view, rows), view.columns.author[rows])
+    alike &= references
     return alike
 
 
-def _shingles(view: ChannelView, rows: NDArray[np.int32]) -> FeatureSets:
-    """What the lines are cut into, each once as long as the channel keeps it."""
+def _shingles(view: ChannelView, rows: NDArray[np.int32]) -> list[bytes]:
+    """What the lines are cut into, packed, each once as long as the channel keeps it."""
     seqs = view.seq[rows].tolist()
     found: list[Any] = list(map(view.written.of(SHINGLES).get, seqs))
     if not all(found):
@@ -97,4 +93,4 @@ def _shingles(view: ChannelView, rows: NDArray[np.int32]) -> FeatureSets:
         for i, packed in zip(missing, cut.packed(), strict=True):
             found[i] = packed
             view.written.keep(SHINGLES, seqs[i], packed, SET_BYTES + len(packed))
-    return FeatureSets.unpacked(found)
+    return found

@@ -13,7 +13,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import MAX_QUERY_TERMS, among_nearest
+from backscroll_scoring import MAX_QUERY_TERMS
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
@@ -79,15 +79,21 @@ class Recalled:
     Attributes
     ----------
     memory : Memory
-    by_words, by_meaning : bool[m]
-        Which of its rows share words with the question, and which mean something similar.
     """
 
     memory: Memory
-    by_words: NDArray[np.bool_]
-    by_meaning: NDArray[np.bool_]
     degradations: tuple[Degradation, ...] = ()
     exhaustive: bool = True
+
+    @property
+    def by_words(self) -> NDArray[np.bool_]:
+        """Which of its rows share words with the question."""
+        return self.memory.by_words
+
+    @property
+    def by_meaning(self) -> NDArray[np.bool_]:
+        """Which of its rows mean something similar."""
+        return self.memory.by_meaning
 
 
 async def look_up(
@@ -236,26 +242,18 @@ async def recall(
             lost = (Degradation("gather", "ERROR", "semantic"),)
     said = _said(sought.postings.counts, sought.terms.tolist())
     if RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said > INLINE_US:
-        memory, by_words, by_meaning = await asyncio.to_thread(_best, query, sought, similar)
+        memory = await asyncio.to_thread(_best, query, sought, similar)
     else:
-        memory, by_words, by_meaning = _best(query, sought, similar)
-    exhaustive = similar is None or similar.exhaustive
-    return Recalled(memory, by_words, by_meaning, lost, exhaustive)
+        memory = _best(query, sought, similar)
+    return Recalled(memory, lost, similar is None or similar.exhaustive)
 
 
-def _best(
-    query: StrategyQuery, sought: Sought, similar: Similarities | None
-) -> tuple[Memory, NDArray[np.bool_], NDArray[np.bool_]]:
-    """The best rows of the history, and which of them are by words, by meaning."""
+def _best(query: StrategyQuery, sought: Sought, similar: Similarities | None) -> Memory:
+    """The best rows of the history."""
     dense = None
     known = 0 if similar is None else np.count_nonzero(similar.known)
     if similar is not None and known:
         dense = similar.values
         if known < len(dense):
             dense = np.where(similar.known, dense, np.float32(np.nan))
-    limit = query.recall_limit
-    memory = rank_memory(query.view, sought, dense, limit=limit).positive()
-    by_words = sought.matches.scores[memory.rows] > 0
-    if dense is None:
-        return memory, by_words, np.zeros_like(by_words)
-    return memory, by_words, among_nearest(dense, memory.rows, limit)
+    return rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()

@@ -121,12 +121,16 @@ class Memory:
     shares : float64[m, f]
         Weight times factor, in the order of `factors`.
     weights : f numbers
+    by_words, by_meaning : bool[m]
+        Which rows share words with the question, and which are among the most similar to it; bool[0] of given rows.
     """
 
     rows: NDArray[np.int32]
     scores: NDArray[np.float64]
     shares: NDArray[np.float64]
     weights: tuple[float, ...]
+    by_words: Bools
+    by_meaning: Bools
     factors: tuple[str, ...] = MEMORY_FACTORS
 
     def positive(self) -> Memory:
@@ -135,7 +139,7 @@ class Memory:
             return self
         count = np.count_nonzero(self.scores > 0)  # best first
         best = self.rows[:count], self.scores[:count], self.shares[:count]
-        return Memory(*best, self.weights, self.factors)
+        return Memory(*best, self.weights, self.by_words[:count], self.by_meaning[:count])
 
 
 def link(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -206,17 +210,18 @@ def rank_memory(
     ValueError
         `dense` has another length than the rows that may be ranked.
     """
-    scored = score_memory(
-        sought.matches,
-        view.columns.time_ms,
-        view.columns.author,
-        (view.message_type[: len(sought.eligible)] == QUESTION).view(np.uint8),
-        sought.eligible,
-        _cues(view, sought, dense),
-        limit=limit,
-        rows=rows,
+    return Memory(
+        *score_memory(
+            sought.matches,
+            view.columns.time_ms,
+            view.columns.author,
+            (view.message_type[: len(sought.eligible)] == QUESTION).view(np.uint8),
+            sought.eligible,
+            _cues(view, sought, dense),
+            limit=limit,
+            rows=rows,
+        )
     )
-    return Memory(scored.rows, scored.totals, scored.shares, tuple(scored.weights.tolist()))
 
 
 def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
@@ -267,14 +272,14 @@ def _cues(view: ChannelView, sought: Sought, dense: NDArray[np.float32] | None) 
     starts, values = _spans(view, sought)
     none = NO_CUES
     return MemoryCues(
-        dense=none.dense if dense is None else dense,
-        speakers=np.array(sorted(users), np.int32),
-        asker=asker if about_asker else -1,
-        names_asker=_naming(view, sought) if about_asker else none.names_asker,
-        date_spans=starts,
-        date_values=values,
-        has_time=_having(view, sought, TIME_WORDS) if asks_when(lowered) else none.has_time,
-        has_number=_having(view, sought, NUMBER_WORDS, view.lexicon.numbers)
+        none.dense if dense is None else dense,
+        np.array(sorted(users), np.int32) if users else none.speakers,
+        asker if about_asker else -1,
+        _naming(view, sought) if about_asker else none.names_asker,
+        starts,
+        values,
+        _having(view, sought, TIME_WORDS) if asks_when(lowered) else none.has_time,
+        _having(view, sought, NUMBER_WORDS, view.lexicon.numbers)
         if asks_how_many(lowered)
         else none.has_number,
     )
@@ -306,7 +311,7 @@ def _spans(view: ChannelView, sought: Sought) -> tuple[NDArray[np.int32], NDArra
     asked = sought.question
     spans = date_spans(asked.text, asked.asked_at_ms, times.item(0)) if len(times) else ()
     if not spans:
-        return np.empty(0, np.int32), np.empty(0, np.float32)
+        return NO_CUES.date_spans, NO_CUES.date_values
     bounds = np.array([(span.start_ms, span.end_ms) for span in spans], np.int64).ravel()
     values = np.array([span.value for span in spans], np.float32)
     return np.searchsorted(times, bounds).astype(np.int32), values

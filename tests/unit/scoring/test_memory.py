@@ -9,7 +9,6 @@ from backscroll_scoring import (
     MEMORY_FACTORS,
     Matches,
     MemoryCues,
-    among_nearest,
     kernels_memory,
     reference_memory,
     score_memory,
@@ -136,19 +135,27 @@ def test_the_best_of_many(n, levels, limit):
 @TWINS
 @given(st.data())
 def test_nearest_twins(data):
-    """The same rows in both, never more than the limit of all rows; of equal ones the later rows."""
+    """By meaning are the same rows in both, never more than the limit of all rows; of equal ones the later rows."""
     levels = st.sampled_from([0.0, 0.25, 0.5, 1.0, np.nan])
     dense = np.array(data.draw(st.lists(levels, min_size=1, max_size=30)), np.float32)
-    some = st.sets(st.integers(0, len(dense) - 1))
-    rows = np.array(sorted(data.draw(some)), np.int32)
-    limit = data.draw(st.integers(0, 12))
-    fast, plain = (
-        among_nearest(dense, rows, limit, kernels=k) for k in (kernels_memory, reference_memory)
+    n, limit = len(dense), data.draw(st.integers(0, 12))
+    hits = np.array(
+        data.draw(st.lists(st.sampled_from([0, 3]), min_size=n, max_size=n)), np.float32
     )
-    np.testing.assert_array_equal(fast, plain)
-    every = among_nearest(dense, np.arange(len(dense), dtype=np.int32), limit)
-    assert every.sum() == min(limit, np.count_nonzero(~np.isnan(dense)))
-    np.testing.assert_array_equal(fast, every[rows])
+    rows = np.arange(n, dtype=np.int32)
+    question = (
+        Matches(hits, (hits > 0).astype(np.uint64), np.ones(1, np.float32)),
+        *(rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), np.ones(n, np.uint8)),
+        MemoryCues(dense),
+    )
+    fast, plain = (
+        score_memory(*question, limit=limit, kernels=k) for k in (kernels_memory, reference_memory)
+    )
+    nearest = sorted(np.flatnonzero(~np.isnan(dense)), key=lambda row: (dense[row], row))
+    nearest = nearest[max(0, len(nearest) - limit) :]
+    for found in (fast, plain):
+        assert found.by_words.tolist() == [bool(hits[row]) for row in found.rows]
+        assert found.by_meaning.tolist() == [row in nearest for row in found.rows]
 
 
 @pytest.mark.parametrize("kernels", [kernels_memory, reference_memory])
@@ -208,8 +215,6 @@ class TestFactors:
             score(3, kernels, MemoryCues(dense=np.zeros(2, np.float32)))
         with pytest.raises(ValueError, match="offsets"):
             score(3, kernels, MemoryCues(date_spans=np.zeros(1, np.int32)))
-        with pytest.raises(IndexError):
-            among_nearest(np.ones(2, np.float32), np.array([2], np.int32), 1, kernels=kernels)
         with pytest.raises(IndexError):
             score(3, kernels, MemoryCues(has_time=np.zeros(4, np.uint8)))
         with pytest.raises(ValueError, match="limit"):

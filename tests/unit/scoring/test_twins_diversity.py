@@ -5,7 +5,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import FeatureSets, near_duplicates, set_similarity, shingle_sets
+from backscroll_scoring import (
+    FeatureSets,
+    kernels_diversity,
+    mark_repeats,
+    near_duplicates,
+    reference_diversity,
+    set_similarity,
+    shingle_sets,
+)
 
 TWINS = settings(deadline=None, max_examples=200)
 ENGINES = ("kernels", "reference")
@@ -78,6 +86,18 @@ def test_collapse_and_similarity(made, data):
     }
     fast, plain = (near_duplicates(made, order, **options, engine=engine) for engine in ENGINES)
     np.testing.assert_array_equal(fast, plain)
+    in_order = near_duplicates(made, np.arange(m, dtype=np.int32), **options)
+    for twin in (kernels_diversity, reference_diversity):
+        marks = mark_repeats(made.packed(), **options, kernels=twin)
+        np.testing.assert_array_equal(marks, in_order >= 0)
+        with pytest.raises(ValueError, match="offsets"):
+            mark_repeats(
+                [*made.packed()[1:], bytes(8)] if m else [b"\1" * 4],
+                options["authors"] if m else np.zeros(1, np.int32),
+                kernels=twin,
+            )
+        with pytest.raises(IndexError):
+            mark_repeats(made.packed(), np.zeros(m + 1, np.int32), kernels=twin)
     kept = [p for p, leader in zip(order.tolist(), fast.tolist(), strict=True) if leader < 0]
     for i, leader in enumerate(fast.tolist()):
         assert leader == -1 or (leader in kept and leader in order[:i])
