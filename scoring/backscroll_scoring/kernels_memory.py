@@ -29,7 +29,6 @@ ZERO = np.float32(0.0)
 U8_2D = nb.types.Array(nb.uint8, 2, "C")
 WORDS, PASSAGE, WIDE_PASSAGE, MEANING, DATE = range(5)
 FLOATS = 5  # parts that are numbers; as many are signs
-TILE = 64
 SPEAKER, QUESTION, ASKER, TIME_WORD, NUMBER = 1, 2, 4, 8, 16
 PAD = 4  # rows before the first and after the last one that belong to nothing: no test at the ends
 TABLE_TERMS = 10  # the sums of so many terms' weights are looked up, those of further terms added
@@ -262,7 +261,7 @@ def _totals(parts: Float32, flags: UInt8, weights: Float32, eligible: UInt8) -> 
 
 
 @helper
-def _ascending(values: Float64, place: int) -> float:
+def _ascending(values: Float32 | Float64, place: int) -> float:
     """The value that stands at this place when they ascend; they are put in another order.
 
     By Hoare's FIND (Communications of the ACM 4, 1961, algorithm 65); numba takes 6 s to compile `np.partition`.
@@ -289,20 +288,23 @@ def _ascending(values: Float64, place: int) -> float:
 
 
 @helper
-def _reached(totals: Float64, count: int) -> float:
-    """A bound that at least `count` totals reach: each of so many groups of `TILE` rows has one.
+def _reached(values: Float32 | Float64, count: int) -> float:
+    """A bound that at least `count` values reach: each of more groups than that has one. None is NaN.
 
-    A group's rows lie as far apart as there are groups, so that neighbours are compared in SIMD.
+    Halves are laid onto each other, so that a group's values lie far apart and neighbours are compared in SIMD.
     """
-    groups = totals.shape[0] // TILE
-    if not 0 < count <= groups:
+    if not 0 < count <= values.shape[0]:
         return -np.inf
-    most = totals[:groups].copy()
-    for first in range(groups, groups * TILE, groups):
-        others = totals[first : first + groups]
-        for i in range(groups):
-            most[i] = others[i] if others[i] > most[i] else most[i]  # noqa: FURB136
-    return _ascending(most, groups - count)
+    most = values.copy() if values.shape[0] < 4 * count else values
+    while most.shape[0] >= 4 * count:
+        half = (most.shape[0] + 1) // 2
+        first, second = most[:half], most[half:]
+        greater = np.empty(half, values.dtype)
+        greater[half - 1] = first[half - 1]  # of an odd number the one in the middle
+        for i in range(second.shape[0]):
+            greater[i] = first[i] if first[i] > second[i] else second[i]  # noqa: FURB136
+        most = greater
+    return _ascending(most, most.shape[0] - count)
 
 
 @helper
@@ -327,36 +329,33 @@ def _best(totals: Float64, rows: Int32) -> int:
 
 
 @helper
-def _above(values: Float32, value: np.float32, equals: bool) -> int:
-    """How many are above a value, or with `equals` not below it. NaN is neither."""
-    count = np.int32(0)
-    if equals:
-        for i in range(values.shape[0]):
-            count += np.int32(values[i] >= value)
-    else:
-        for i in range(values.shape[0]):
-            count += np.int32(values[i] > value)
-    return int(count)
-
-
-@helper
-def _better(values: Float32, row: int) -> int:
-    """How many rows come before a row: a higher value, or the same and later."""
-    value = values[row]
-    return _above(values[:row], value, False) + _above(values[row + 1 :], value, True)
+def _better(values: Float32, others: Int32, row: int) -> int:
+    """How many of the others come before a row: a higher value, or the same and later."""
+    count = 0
+    for i in range(others.shape[0]):
+        other = others[i]
+        count += values[other] > values[row] or (values[other] == values[row] and other > row)
+    return count
 
 
 @helper
 def _mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> None:
-    """See `reference_memory.nearest`. Some seven passes over all values find the last one in, no order of all."""
-    m = rows.shape[0]
-    order, known = np.empty(m, np.int32), 0
-    for i in range(m):
+    """See `reference_memory.nearest`. The last one in is found among those that may be, and no order of all is made."""
+    known = np.empty(values.shape[0], np.float32)
+    for i in range(known.shape[0]):
+        known[i] = values[i] if values[i] == values[i] else -np.float32(np.inf)
+    bound = np.float32(_reached(known, limit))
+    able, n_able = np.empty(known.shape[0], np.int32), 0
+    for i in range(known.shape[0]):  # told without a branch: no processor guesses well which are
+        able[n_able] = i
+        n_able += values[i] >= bound
+    order, n_near = np.empty(rows.shape[0], np.int32), 0
+    for i in range(rows.shape[0]):
         row = rows[i]
         out[i] = 0
-        if values[row] != values[row]:
+        if not values[row] >= bound:
             continue
-        at = known
+        at = n_near
         while at > 0:
             other = rows[order[at - 1]]
             if values[other] > values[row] or (values[other] == values[row] and other >= row):
@@ -364,12 +363,11 @@ def _mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> None:
             order[at] = order[at - 1]
             at -= 1
         order[at] = i
-        known += 1
-    low, high = 0, known
+        n_near += 1
+    low, high = 0, n_near
     while low < high:
         middle = (low + high) // 2
-        row = rows[order[middle]]
-        if _better(values, row) < limit:
+        if _better(values, able[:n_able], rows[order[middle]]) < limit:
             low = middle + 1
         else:
             high = middle

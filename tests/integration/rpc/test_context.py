@@ -193,7 +193,7 @@ class Slow:
         self.started = asyncio.Event()
         self.cancelled = asyncio.Event()
 
-    async def build(self, request: BuildRequest) -> Any:
+    async def answer(self, request: BuildRequest, codec: Any) -> Any:
         self.time_left_s = request.time_left_s
         self.started.set()
         try:

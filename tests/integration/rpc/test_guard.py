@@ -28,7 +28,7 @@ class Failing:
         self.go = asyncio.Event()
         self.running = 0
 
-    async def build(self, request: BuildRequest) -> Any:
+    async def answer(self, request: BuildRequest, codec: Any) -> Any:
         self.running += 1
         try:
             if self.error is not None:

@@ -30,7 +30,7 @@ class Answers:
         self.started = asyncio.Event()
         self.go = asyncio.Event()
 
-    async def build(self, request: Any) -> Any:
+    async def answer(self, request: Any, codec: Any) -> Any:
         self.started.set()
         await self.go.wait()
         raise StoreUnavailable("it got its answer")
