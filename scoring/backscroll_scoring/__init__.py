@@ -46,7 +46,7 @@ from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
-from .selection import choose, with_older
+from .selection import choose, give_places, spread, with_older
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -91,6 +91,7 @@ __all__ = [
     "bm25",
     "choose",
     "decay_per_hour",
+    "give_places",
     "graph_scores",
     "in_use",
     "interleave",
@@ -112,6 +113,7 @@ __all__ = [
     "score_rows",
     "set_similarity",
     "shingle_sets",
+    "spread",
     "top_order",
     "turns",
     "vector_similarity",

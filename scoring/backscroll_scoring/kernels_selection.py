@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-from .compile import BOOL, I64, READ_BOOL, READ_F64, READ_I32, READ_I64, READ_U8, kernel
+from .compile import BOOL, F64, I64, READ_BOOL, READ_F64, READ_I32, READ_I64, READ_U8, U8, kernel
 from .reference_selection import OTHERS, OWN
 
 READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
@@ -80,4 +80,54 @@ def choose(
         if not there[j] and not weak[j]:
             chosen[count] = j
             count += 1
+    return count
+
+
+@kernel(
+    nb.void(READ_I32, READ_BOOL, READ_I32, READ_F64, F64, U8, nb.intp, nb.float64, nb.float64, I64)
+)
+def give_places(
+    taken: Int32,
+    by_first: Bool,
+    places: Int32,
+    linear: Float64,
+    scores: Float64,
+    stages: UInt8,
+    stage: int,
+    slope: float,
+    offset: float,
+    order: Int64,
+) -> None:
+    """See `reference_selection.give_places`."""
+    for i in range(taken.shape[0]):
+        order[i] = taken[i]
+        if not by_first[i]:
+            scores[taken[i]] = 1.0 / (1.0 + np.exp(-slope * linear[places[i]] - offset))
+            stages[taken[i]] = stage
+
+
+@kernel(nb.intp(READ_I32, READ_I32, READ_I64, READ_F64, READ_U8, I64, F64, U8))
+def spread(
+    rows: Int32,
+    some: Int32,
+    order: Int64,
+    some_scores: Float64,
+    some_stages: UInt8,
+    places: Int64,
+    scores: Float64,
+    stages: UInt8,
+) -> int:
+    """See `reference_selection.spread`. One walk along both."""
+    there = np.full(some.shape[0], -1, np.int64)
+    i = count = 0
+    for place in range(rows.shape[0]):
+        scores[place], stages[place] = 0.0, 0
+        while i < some.shape[0] and some[i] < rows[place]:
+            i += 1
+        if i < some.shape[0] and some[i] == rows[place]:
+            scores[place], stages[place] = some_scores[i], some_stages[i]
+            there[i] = place
+            count += 1
+    for k in range(order.shape[0]):
+        places[k] = there[order[k]]
     return count

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 
 OWN, OTHERS = 1, 2
@@ -78,3 +80,69 @@ def choose(
     taken = [j for j in (*there, *others) if not weak[j]]
     chosen[: len(taken)] = taken
     return len(taken)
+
+
+def give_places(
+    taken: Int32,
+    by_first: Bool,
+    places: Int32,
+    linear: Float64,
+    scores: Float64,
+    stages: UInt8,
+    stage: int,
+    slope: float,
+    offset: float,
+    order: Int64,
+) -> None:
+    """Let what a second list gave a place have that list's probability: logistic(slope linear + offset).
+
+    Parameters
+    ----------
+    taken, by_first, places : int32[t], bool[t], int32[t]
+        As `reference_fusion.take_turns` wrote them, of candidates.
+    linear : float64[k]
+        The second list's scores, in its order.
+    scores, stages : float64[m], uint8[m], written
+        Of each candidate.
+    stage : what those of the second list have.
+    order : int64[t], written
+        `taken`.
+    """
+    for i, place in enumerate(taken.tolist()):
+        order[i] = place
+        if not by_first[i]:
+            scores[place] = 1.0 / (1.0 + math.exp(-slope * float(linear[places[i]]) - offset))
+            stages[place] = stage
+
+
+def spread(
+    rows: Int32,
+    some: Int32,
+    order: Int64,
+    some_scores: Float64,
+    some_stages: UInt8,
+    places: Int64,
+    scores: Float64,
+    stages: UInt8,
+) -> int:
+    """Say of candidates what is known of some of them; return how many of those are candidates.
+
+    Parameters
+    ----------
+    rows, some : int32[m], int32[k]
+        Ascending, without repeats.
+    order, some_scores, some_stages : int64[k], float64[k], uint8[k]
+        Of `some`.
+    places : int64[k], written
+        The order, by places among `rows`; -1 for what is none of them.
+    scores, stages : float64[m], uint8[m], written
+        Of `rows`; 0 for those of which nothing is known.
+    """
+    scores[:], stages[:] = 0.0, 0
+    at = {row: place for place, row in enumerate(rows.tolist())}
+    there = [at.get(row, -1) for row in some.tolist()]
+    for i, place in enumerate(there):
+        if place >= 0:
+            scores[place], stages[place] = some_scores[i], some_stages[i]
+    places[:] = [there[i] for i in order.tolist()]
+    return sum(place >= 0 for place in there)

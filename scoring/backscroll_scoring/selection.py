@@ -8,6 +8,7 @@ import numpy as np
 
 from . import kernels_selection
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from .fusion import Interleaved
 from .reference_selection import OTHERS, OWN
 
 NO_STAGE = -1
@@ -54,3 +55,41 @@ def choose(
         scores, order, stages, kept_stage, least_score, least, floor, chosen, below, weak
     )
     return chosen[:count], below, weak
+
+
+def give_places(
+    both: Interleaved,
+    linear: Float64,
+    scores: Float64,
+    stages: UInt8,
+    stage: int,
+    link: tuple[float, float],
+    *,
+    engine: ModuleType = kernels_selection,
+) -> tuple[Int64, Float64, UInt8]:
+    """The order, scores and stages of candidates of two lists, as `reference_selection.give_places` tells."""
+    scores, stages, order = scores.copy(), stages.copy(), np.empty(len(both.rows), np.int64)
+    engine.give_places(
+        both.rows, both.by_first, both.places, linear, scores, stages, stage, *link, order
+    )
+    return order, scores, stages
+
+
+def spread(
+    rows: Int32,
+    some: Int32,
+    order: Int64,
+    scores: Float64,
+    stages: UInt8,
+    *,
+    engine: ModuleType = kernels_selection,
+) -> tuple[Int64, Float64, UInt8] | None:
+    """What is known of some candidates as that of all, as `reference_selection.spread` tells: order, scores, stages.
+
+    None where some are no candidates.
+    """
+    m = len(rows)
+    places = np.empty(len(some), np.int64)
+    all_scores, all_stages = np.empty(m, np.float64), np.empty(m, np.uint8)
+    found = engine.spread(rows, some, order, scores, stages, places, all_scores, all_stages)
+    return (places, all_scores, all_stages) if found == len(some) else None

@@ -19,7 +19,7 @@ from .memory import MemoryCues, score_memory
 from .reference_answers import FORMS, NUMBERS
 from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
-from .selection import choose, with_older
+from .selection import choose, give_places, spread, with_older
 from .strings import Packed, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -53,7 +53,9 @@ def warm() -> None:
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
     best_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
-    interleave(rows, rows, (True, False))
+    both = interleave(rows, rows, (True, False))
+    give_places(both, np.zeros(2), np.zeros(2), eligible, 0, (1.0, 0.0))
+    spread(rows, rows, one_a_row[:2], np.zeros(2), eligible)
     marks = np.ones(2, np.uint32)
     with_marked(rows, marks, eligible.view(np.bool_), rows, marks, flag=True)
     ancestors(parent, 1, 1)

@@ -19,9 +19,11 @@ from backscroll_scoring import (
     ChannelColumns,
     QueryFeatures,
     ScoreParameters,
+    give_places,
     score_only,
     score_reaching,
     score_rows,
+    spread,
     top_order,
 )
 from backscroll_scoring.links import FIRST_LINKS, SHARES, Ranking, reply_order
@@ -31,7 +33,7 @@ from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
-from backscroll_sidecar.strategies.memory import Memory, link
+from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
 from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
@@ -164,13 +166,12 @@ def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
     """
     best, order, scores, stages = found.order, found.order, found.scores, found.stages
     if rows is not found.rows and not np.array_equal(rows, found.rows):
-        scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
-        places = places_of(found.rows, rows)
-        order = places[best]
-        if np.count_nonzero(places >= 0) == len(places):
-            scores[places], stages[places] = found.scores, found.stages
+        known = spread(np.ascontiguousarray(rows), found.rows, best, scores, stages)
+        if known is not None:
+            order, scores, stages = known
         else:
-            best, order = _among(places, found)
+            scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
+            best, order = _among(places_of(found.rows, rows), found)
             head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
             scores[order], scores[first] = found.together[best], found.link[head]
             stages[first] = LINK_STAGE
@@ -208,15 +209,15 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
     order = near.order if near.order is not None else top_order(near.scores, rows)
     places = rows.searchsorted(memory.rows).astype(np.int32)
     both = united(order.astype(np.int32), places, reach)
-    by_memory = ~both.by_first
-    at_places, far = both.rows[by_memory], both.places[by_memory]
-    scores = near.scores.copy()
-    scores[at_places] = link(memory.scores)[far]
-    stages = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages.copy()
-    stages[at_places] = MEMORY_STAGE
+    known = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages
+    order, scores, stages = give_places(
+        both, memory.scores, near.scores, known, MEMORY_STAGE, MEMORY_LINK
+    )
 
     def contributions() -> Contributions:
         near_shares, near_linear = near.contributions()
+        by_memory = ~both.by_first
+        at_places, far = both.rows[by_memory], both.places[by_memory]
         f, m = near_shares.shape[1], memory.shares.shape[1]
         shares, linear = np.zeros((len(rows), f + m)), near_linear.copy()
         shares[:, :f] = near_shares
@@ -230,7 +231,7 @@ def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Re
         near.factors + memory.factors,
         near.weights + memory.weights,
         near.link,
-        both.rows.astype(np.intp),
+        order,
         stages,
         united=True,
     )

@@ -4,7 +4,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import choose, kernels_selection, reference_selection, with_older
+from backscroll_scoring import (
+    Interleaved,
+    choose,
+    give_places,
+    kernels_selection,
+    reference_selection,
+    spread,
+    with_older,
+)
 
 ENGINES = (kernels_selection, reference_selection)
 TWINS = settings(deadline=None, max_examples=150)
@@ -61,3 +69,42 @@ def test_choosing(given_ranking, least_score, least, floor, kept_stage):
     chosen, below, weak = fast
     assert sorted(chosen) == np.flatnonzero(~weak).tolist()
     assert not (weak & ~below).any()
+
+
+@TWINS
+@given(ranked(), st.lists(st.floats(-1, 4), min_size=1, max_size=5), st.data())
+def test_places_of_two_lists(given_ranking, linear, data):
+    """Who has a place by the second list has its probability and its stage; the others keep theirs."""
+    scores, order, stages = given_ranking
+    by_first = np.array([data.draw(st.booleans()) for _ in order], np.bool_)
+    places = np.array([data.draw(st.integers(0, len(linear) - 1)) for _ in order], np.int32)
+    both = Interleaved(order.astype(np.int32), by_first, places)
+    fast, plain = (
+        give_places(both, np.array(linear), scores, stages, 9, (5.8, -9.1), engine=engine)
+        for engine in ENGINES
+    )
+    np.testing.assert_array_equal(fast[0], order)
+    np.testing.assert_allclose(fast[1], plain[1], rtol=1e-14)
+    np.testing.assert_array_equal(fast[2], plain[2])
+    kept = np.setdiff1d(np.arange(len(scores)), order[~by_first])
+    np.testing.assert_array_equal(fast[1][kept], scores[kept])
+    assert (fast[2][order[~by_first]] == 9).all()
+
+
+@TWINS
+@given(st.sets(st.integers(0, 12), max_size=9), st.sets(st.integers(0, 12), max_size=9), st.data())
+def test_what_is_known_of_some(rows, some, data):
+    """Scores come to their rows, the order to places; what is no candidate is told."""
+    k = len(some)
+    order = np.array(data.draw(st.permutations(range(k))), np.int64)
+    scores = np.array(data.draw(st.lists(st.floats(0, 1), min_size=k, max_size=k)))
+    stages = np.array(data.draw(st.lists(st.integers(0, 3), min_size=k, max_size=k)), np.uint8)
+    listed, those = (np.array(sorted(one), np.int32) for one in (rows, some))
+    fast, plain = (spread(listed, those, order, scores, stages, engine=one) for one in ENGINES)
+    assert (fast is None) == (plain is None) == (not some <= rows)
+    if fast is not None:
+        for one, other in zip(fast, plain, strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(listed[fast[0]], those[order])
+        np.testing.assert_array_equal(fast[1][fast[0]], scores[order])
+        assert np.count_nonzero(fast[1]) == np.count_nonzero(scores)
