@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from . import kernels_fields, reference_fields
+from . import kernels_answers, reference_fields
 from .arrays import Float64, Int64, UInt32
 
 VARINT_BYTES = 10
@@ -64,7 +64,7 @@ def join_records(
         The fields that a record begins with, behind their size (a varint); a number >= 0; a score; one of
         `tails.known`.
     """
-    module: ModuleType = kernels_fields if engine == "kernels" else reference_fields
+    module: ModuleType = kernels_answers if engine == "kernels" else reference_fields
     joined = b"".join(bodies)
     most = len(joined) + len(bodies) * (11 + 2 * VARINT_BYTES + tails.longest)
     out = np.empty(most, np.uint8)

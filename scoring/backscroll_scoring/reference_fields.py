@@ -1,4 +1,4 @@
-"""The specification of `kernels_fields` in plain Python; see `reference`."""
+"""The specification of `kernels_answers.join_records` in plain Python; see `reference`."""
 
 from __future__ import annotations
 

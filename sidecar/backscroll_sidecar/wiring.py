@@ -37,6 +37,7 @@ from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.rpc.codec import WireCodec
+from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
@@ -105,6 +106,7 @@ class App:
                     WARM_UP, "warm line?", Author("u0"), asked_at_ms=10, profile=profile
                 )
                 await app.builder.build(replace(request, explain=True))
+                await app.builder.answer(request, JoiningCodec())
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
         if self.embedding is not None:
