@@ -39,7 +39,7 @@ from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
 from backscroll_sidecar.context.parts import question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked
-from backscroll_sidecar.context.profiles import Route
+from backscroll_sidecar.context.profiles import Profile, Route
 from backscroll_sidecar.context.question import INLINE_US, Question
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Pen, Written, draft
 from backscroll_sidecar.domain import (
@@ -137,28 +137,12 @@ def join_content(
     style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
     pen = Pen(speaker, _O200K, False, request.self_ids)
     page, laid = _laid_out(view, picked, order, style, pen, codec)
-    totals = laid.totals
-    if totals[MISSING]:
+    if laid.totals[MISSING]:
         return None
-    count, has_references = len(order), totals[TURNS] < len(order)
     envelope = _envelope(route.model, request.tools_json, system, codec)
     asked = NeutralMessage(_USER, question_text(question, speaker, _TURNS))
-    question_tokens = token_counter().count(asked.content) + MESSAGE_TOKENS
-    fixed = PRIMING_TOKENS + request.reserve_tokens + question_tokens
-    fixed += envelope.tools_tokens + envelope.system_tokens
-    semantic, framing, titles = 0, PRIMING_TOKENS, 0
-    if has_references:
-        semantic = repeated_tokens(SEMANTIC_TITLE + "\n", _O200K) + totals[SEMANTIC]
-        framing, titles = PRIMING_TOKENS + MESSAGE_TOKENS, MESSAGE_TOKENS + TITLE_TOKENS
-    budget = profile.token_budget if request.token_budget is None else request.token_budget
-    total = fixed + totals[RECENT] + semantic + framing - PRIMING_TOKENS
-    most, longest = profile.max_messages, profile.max_chars_per_message
-    if (
-        max(total, fixed + titles + totals[COST]) > budget
-        or totals[SLASHED]
-        or (most is not None and count > most)
-        or (longest is not None and totals[LONGEST] > longest)
-    ):
+    tokens = _fitting(request, profile, envelope, asked.content, len(order), laid.totals)
+    if tokens is None:
         return None
     kinds = gathered.source_bits[laid.places]
     joined = page.join(
@@ -171,12 +155,39 @@ def join_content(
         openai_chat.message_body(asked),
         codec.message(asked),
     )
+    return Content(joined, speaker, tokens, envelope.tools_tokens + envelope.system_tokens)
+
+
+def _fitting(
+    request: BuildRequest,
+    profile: Profile,
+    envelope: Envelope,
+    question: str,
+    count: int,
+    totals: Sequence[int],
+) -> TokenCounts | None:
+    """Where the tokens go; None where `budget.fit` would have to cut something, or to count lines together."""
+    asked = token_counter().count(question) + MESSAGE_TOKENS
+    semantic, framing, titles = 0, PRIMING_TOKENS, 0
+    if totals[TURNS] < count:
+        semantic = repeated_tokens(SEMANTIC_TITLE + "\n", _O200K) + totals[SEMANTIC]
+        framing, titles = PRIMING_TOKENS + MESSAGE_TOKENS, MESSAGE_TOKENS + TITLE_TOKENS
+    budget = profile.token_budget if request.token_budget is None else request.token_budget
     tokens = TokenCounts(
         _O200K, budget, envelope.system_tokens, envelope.tools_tokens, 0, totals[RECENT],
-        semantic, question_tokens, framing, request.reserve_tokens,
+        semantic, asked, framing, request.reserve_tokens,
     )  # fmt: skip
-    stable = envelope.tools_tokens + envelope.system_tokens
-    return Content(joined, speaker, tokens, stable)
+    total = tokens.total
+    at_most = total - framing + PRIMING_TOKENS - totals[RECENT] - semantic + titles + totals[COST]
+    most, longest = profile.max_messages, profile.max_chars_per_message
+    if (
+        max(total, at_most) > budget
+        or totals[SLASHED]
+        or (most is not None and count > most)
+        or (longest is not None and totals[LONGEST] > longest)
+    ):
+        return None
+    return tokens
 
 
 def _laid_out(
