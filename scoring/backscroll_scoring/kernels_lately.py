@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numba as nb
+import numpy as np
 
 from .arrays import Int32, Int64
 from .compile import READ_I32, READ_I64, kernel
 from .reference_lately import NO_ROW
 
-BLOCK = 64
+BLOCK = 1_024
 
 
 @kernel(nb.intp(READ_I32, READ_I64, nb.int32, nb.int64, nb.intp))
@@ -24,9 +25,9 @@ def newest_by(author: Int32, time_ms: Int64, user: int, since_ms: int, end: int)
     stop = end
     while stop > first:
         start = max(first, stop - BLOCK)
-        found = 0
-        for row in range(start, stop):  # no test inside: vector instructions
-            found |= author[row] == user
+        rows, found = author[start:stop], np.int32(0)
+        for i in range(rows.shape[0]):  # no test inside: vector instructions
+            found |= np.int32(rows[i] == user)
         if found:
             for i in range(stop - start):
                 if author[stop - 1 - i] == user:

