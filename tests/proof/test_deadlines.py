@@ -77,7 +77,7 @@ async def test_a_missed_deadline_is_counted() -> None:
         async def never(*_: object) -> None:
             await asyncio.sleep(60)
 
-        app.builder.build = never
+        app.builder.answer = never
         async with AsyncClient(server.addresses[0]) as client:
             with pytest.raises(DeadlineExceeded):
                 await client.build_context("room", "hello?", asker="u1", timeout_s=0.05)
