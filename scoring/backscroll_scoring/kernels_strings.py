@@ -92,6 +92,8 @@ def find_strings(
         number = _find(data, ends, slots, count, seed, sought, start, end)
         out[i] = number
         start = min(end + 1, len(sought))
+        if ascending.shape[0] == 0:
+            continue
         if number == UNKNOWN:
             unknown += 1
             number = UNKNOWN - unknown

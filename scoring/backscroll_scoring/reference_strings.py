@@ -60,14 +60,16 @@ def find_strings(
 ) -> int:
     """Write the numbers of k sought strings to ``out``, as `find_string` gives them, and in ascending order.
 
-    ``between`` is a byte that none of them has: it stands between each two. In ``ascending`` each unknown string has a
-    negative number of its own, below `UNKNOWN`.
+    ``between`` is a byte that none of them has: it stands between each two. In ``ascending``, which is as long or empty,
+    each unknown string has a negative number of its own, below `UNKNOWN`; it costs the square of k, so it is for the few
+    words of a question.
     """
     for i, string in zip(range(len(out)), sought.split(bytes([between])), strict=False):
         out[i] = find_string(data, ends, slots, count, seed, string)
     known = sorted(number for number in out.tolist() if number != UNKNOWN)
     unknown = len(out) - len(known)
-    ascending[:] = [*range(UNKNOWN - unknown, UNKNOWN), *known]
+    if len(ascending):
+        ascending[:] = [*range(UNKNOWN - unknown, UNKNOWN), *known]
     return len(out)
 
 

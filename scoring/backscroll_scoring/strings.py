@@ -122,21 +122,25 @@ class StringsView:
 
     def numbers(self, strings: Sequence[str], *, kernels: ModuleType = kernels_strings) -> Int32:
         """int32[k]: the number of each string, -1 for those that have none. One pass for all."""
-        return self.looked_up(strings, kernels=kernels)[0]
+        return self._find(strings, np.empty(0, np.int32), kernels)
 
     def looked_up(
         self, strings: Sequence[str], *, kernels: ModuleType = kernels_strings
     ) -> tuple[Int32, Int32]:
         """int32[k] twice: `numbers`, and the same ascending, each string that has none with a negative number, below
-        -1, of its own.
+        -1, of its own. For few strings: O(k^2).
         """
+        ascending = np.empty(len(strings), np.int32)
+        return self._find(strings, ascending, kernels), ascending
+
+    def _find(self, strings: Sequence[str], ascending: Int32, kernels: ModuleType) -> Int32:
         sought, between = _in_a_row(strings)
-        out, ascending = np.empty((2, len(strings)), np.int32)
+        out = np.empty(len(strings), np.int32)
         kernels.find_strings(
             *(self.data, self.ends, self.slots, self.count, self.seed),
             *(sought, between, out, ascending),
         )
-        return out, ascending
+        return out
 
     def packed(self) -> Packed:
         """All of them."""
