@@ -46,7 +46,7 @@ from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
-from .selection import choose, give_places, spread, with_older
+from .selection import choose, give_places, older_marks, spread
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -102,6 +102,7 @@ __all__ = [
     "mmr_order",
     "near_duplicates",
     "newest_by",
+    "older_marks",
     "recency_multipliers",
     "reciprocal_rank_fusion",
     "reply_tree",
@@ -119,5 +120,4 @@ __all__ = [
     "vector_similarity",
     "warm",
     "with_marked",
-    "with_older",
 ]

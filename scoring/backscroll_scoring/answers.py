@@ -10,12 +10,10 @@ import numpy as np
 
 from . import kernels_answers
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-from .fields import VARINT_BYTES, Tails
+from .fields import RECORD_BYTES, VARINT_BYTES, Tails
 from .reference_answers import BYTES, FORMS, LAID, NUMBERS, PLACE, TOTALS
 
 FIRST_MESSAGES, FIRST_BYTES = 64, 65_536
-ITEM_BYTES = 11 + 2 * VARINT_BYTES
-"""The most that an item takes beside its form and its tail."""
 FIELD_BYTES = 6 * VARINT_BYTES
 """The most that the keys and sizes around everything take."""
 
@@ -139,7 +137,7 @@ class Page:
         """Write what an answer says of messages that are all here; see `reference_answers.join_answer`."""
         laid, totals = laid_out
         most = 2 * (totals[BYTES] + len(pieces.joined)) + len(question) + len(asked) + FIELD_BYTES
-        most += laid.shape[1] * (ITEM_BYTES + tails.longest)
+        most += laid.shape[1] * (RECORD_BYTES + tails.longest)
         out = np.empty(most, np.uint8)
         used = self._engine.join_answer(
             self._bytes, self._bounds, laid, scores, kinds, tails.known, tails.joined, tails.ends,

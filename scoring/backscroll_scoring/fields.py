@@ -14,6 +14,8 @@ from .arrays import Float64, Int64, UInt32
 
 VARINT_BYTES = 10
 """The most that a number takes."""
+RECORD_BYTES = 11 + 2 * VARINT_BYTES
+"""The most that a record takes beside its body and its tail: three keys, a score, its size and its number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +68,7 @@ def join_records(
     """
     module: ModuleType = kernels_answers if engine == "kernels" else reference_fields
     joined = b"".join(bodies)
-    most = len(joined) + len(bodies) * (11 + 2 * VARINT_BYTES + tails.longest)
+    most = len(joined) + len(bodies) * (RECORD_BYTES + tails.longest)
     out = np.empty(most, np.uint8)
     used = module.join_records(
         keys,

@@ -23,11 +23,9 @@ from .compile import (
     helper,
     kernel,
 )
-from .link_columns import TOP, WINDOW
+from .link_columns import CHANCE, LINK, LINK_LINEAR, SCORE, TAIL_LINEAR, TOGETHER, TOP, WINDOW
 
 LEAST = 1e-4
-CHANCE, LINK_LINEAR, TAIL_LINEAR, LINK, TOGETHER, SCORE = range(6)
-"""The numbers of a ranking, a row each: the chance by the first stage, then what `links.Ranking` has."""
 
 
 @helper

@@ -27,13 +27,16 @@ from .compile import (
 )
 from .link_columns import (
     BASE,
+    CHANCE,
     COLUMNS,
+    LINK_LINEAR,
     MAX_EXTRA,
     MAX_NAMED,
     MAX_WORDS,
     QUIET_OF,
     REACH,
     START,
+    TAIL_LINEAR,
     TOP,
     WINDOW,
 )
@@ -784,9 +787,9 @@ def question_links(
     scores = np.empty(m, np.float64)
     for j in range(m):
         scores[j] = sums[0, j] + constant
-        numbers[1, j] = sums[1, j]
-        numbers[2, j] = sums[2, j]
-    p = numbers[0, :m]
+        numbers[LINK_LINEAR, j] = sums[1, j]
+        numbers[TAIL_LINEAR, j] = sums[2, j]
+    p = numbers[CHANCE, :m]
     starts_new = link_chances(scores, m, start, start_weights, p)
     newest_naming_me, place = NO, NO
     for j in range(m):

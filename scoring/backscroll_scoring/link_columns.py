@@ -19,6 +19,9 @@ MAX_NAMED = 12
 MAX_WORDS = 256
 """A question of more keywords is a paste: its words are not compared."""
 
+CHANCE, LINK_LINEAR, TAIL_LINEAR, LINK, TOGETHER, SCORE = range(6)
+"""The numbers of a ranking, a row each: the chance by the first stage, then what `links.Ranking` has."""
+
 FAMILIES: dict[str, tuple[str, ...]] = {
     "names": (
         "named", "called", "shortened", "names_me", "calls_me", "shortens_me", "names_other", "calls_other",

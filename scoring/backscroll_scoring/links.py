@@ -13,9 +13,8 @@ import numpy as np
 
 from . import kernels_conversations, kernels_links
 from .arrays import Float64, Int32, Int64, UInt8
-from .kernels_conversations import SCORE
 from .kernels_links import NEWEST_NAMING_ME
-from .link_columns import COLUMNS, CONVERSATION, MAX_EXTRA, REACH, START, TOP, WINDOW
+from .link_columns import COLUMNS, CONVERSATION, MAX_EXTRA, REACH, SCORE, START, TOP, WINDOW
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
 
 NOBODY = -1

@@ -60,9 +60,9 @@ def find_strings(
 ) -> int:
     """Write the numbers of k sought strings to ``out``, as `find_string` gives them, and in ascending order.
 
-    ``between`` is a byte that none of them has: it stands between each two. In ``ascending``, which is as long or empty,
-    each unknown string has a negative number of its own, below `UNKNOWN`; it costs the square of k, so it is for the few
-    words of a question.
+    ``between`` is a byte that none of them has: it stands between each two. In ``ascending``, which is as long or
+    empty, each unknown string has a negative number of its own, below `UNKNOWN`; it costs the square of k, so it is
+    for the few words of a question.
     """
     for i, string in zip(range(len(out)), sought.split(bytes([between])), strict=False):
         out[i] = find_string(data, ends, slots, count, seed, string)

@@ -14,7 +14,7 @@ from .reference_selection import OTHERS, OWN
 NO_STAGE = -1
 
 
-def with_older(
+def older_marks(
     author: Int32,
     asker: int,
     older: Int32,

@@ -14,7 +14,7 @@ from backscroll_scoring import Page
 MAX_BYTES = 2_097_152
 """Of one channel: some 1,000 messages of ordinary length in one style, or 800 with what they are compared by."""
 MAX_PAGE_BYTES = 1_048_576
-"""Of its pages besides: some 700 messages in one style."""
+"""Of its pages besides."""
 STYLE_BYTES = 300
 """Of a style without messages."""
 

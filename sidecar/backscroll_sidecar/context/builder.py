@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple, Protocol
-from zoneinfo import ZoneInfo
 
 import structlog
 
@@ -26,17 +23,10 @@ from backscroll_sidecar.context.model import (
     BuildRequest,
     BuiltContext,
     JoinedContext,
-    Overrides,
     Payload,
 )
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, eligible_rows, without_history
-from backscroll_sidecar.context.profiles import (
-    Route,
-    find_profile,
-    plain,
-    with_overrides,
-)
 from backscroll_sidecar.context.question import (
     INLINE_US,
     Question,
@@ -44,6 +34,7 @@ from backscroll_sidecar.context.question import (
     resolve_us,
 )
 from backscroll_sidecar.context.result import Opened, built_context, joined_context, log_built
+from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
@@ -51,18 +42,14 @@ from backscroll_sidecar.context.writing import Pen, draft
 from backscroll_sidecar.domain import (
     ChannelKey,
     Degradation,
-    Embedding,
     Event,
 )
-from backscroll_sidecar.errors import BackscrollError, InvalidRequest, StoreUnavailable
+from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy, StrategyQuery
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 
 log = structlog.get_logger(__name__)
-
-KEPT_ROUTES = 256
-"""Combinations of profile, overrides, time zone and model that are kept; a bot uses one or two."""
 
 
 class Provider(Protocol):
@@ -132,8 +119,7 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._joins = compressor is None and assembler is None and adapters is ADAPTERS
-        self._dims_of = dims_of
-        self._routes = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
+        self._routes = Routes(settings, dims_of)
         self._ids = RandomIds()
         self.build_count = 0
         self.numbers = BuildNumbers()
@@ -165,7 +151,7 @@ class ContextBuilder:
         self.build_count += 1
         watch = Stopwatch(self._clock)
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
-        route = self._route(request)
+        route = self._routes.of(request)
         watch.lap("route")
         opened = await self._open(request, route, deadline)
         watch.lap("open")
@@ -231,43 +217,6 @@ class ContextBuilder:
         watch.lap("record")
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         log_built(built)
-
-    def _route(self, request: BuildRequest) -> Route:
-        """Profile: the request's, else the bot's, else the channel's, else the server's; then overrides, switches."""
-        settings = self._settings
-        if request.query_embedding is not None:
-            self._check_embedding(request.query_embedding)
-        bot = settings.bots.get(request.self_ids[0]) if request.self_ids else None
-        name = (
-            request.profile
-            or (bot.profile if bot else "")
-            or settings.channel_profiles.get(request.key.channel, "")
-            or settings.default_profile
-        )
-        return self._routes(name, request.overrides, request.time_zone, request.model)
-
-    def _resolved(self, name: str, overrides: Overrides, time_zone: str, model: str) -> Route:
-        """What a request asks for by settings alone; the same for every request that has them."""
-        settings = self._settings
-        profile = find_profile(settings.profiles, name)
-        if settings.max_context is not None:
-            profile = replace(profile, max_context=settings.max_context)
-        profile = with_overrides(profile, overrides)
-        wanted = overrides.use_intelligent_context
-        if not (settings.intelligent if wanted is None else wanted):
-            limits = (overrides.max_context, settings.max_context)
-            most = next((limit for limit in limits if limit is not None), settings.plain_messages)
-            profile = plain(profile, min(most, settings.plain_messages))
-        return Route(profile, ZoneInfo(time_zone), model or settings.default_model)
-
-    def _check_embedding(self, given: Embedding) -> None:
-        """A vector of another size is no vector of this embedder: it is refused, not passed over."""
-        dims = self._dims_of(given.embedder_id)
-        if dims not in {0, len(given.values)}:
-            raise InvalidRequest(
-                f"query_embedding has {len(given.values)} dimensions, this embedder's vectors have {dims}",
-                field="query_embedding.values",
-            )
 
     async def _open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
         """The channel as of now; an empty one, with the reason, when it cannot be had."""

@@ -10,8 +10,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import look_at_rows, with_marked
-from backscroll_scoring import with_older as older_marks
+from backscroll_scoring import look_at_rows, older_marks, with_marked
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.rounds import (
     NO_ROUNDS,

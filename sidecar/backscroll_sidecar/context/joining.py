@@ -39,8 +39,9 @@ from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
 from backscroll_sidecar.context.parts import question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked
-from backscroll_sidecar.context.profiles import Profile, Route
+from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import INLINE_US, Question
+from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Pen, Written, draft
 from backscroll_sidecar.domain import (
     Layout,

@@ -261,12 +261,13 @@ def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gat
 
 def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:
     """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line."""
-    rows = recalled.memory.rows
+    memory = recalled.memory
+    rows = memory.rows
     order = rows.argsort()
     return with_sources(
         gathered,
         rows[order],
-        BY[recalled.by_words.view(np.uint8) + 2 * recalled.by_meaning.view(np.uint8)][order],
+        BY[memory.by_words.view(np.uint8) + 2 * memory.by_meaning.view(np.uint8)][order],
         ("lexical", "semantic", "recall"),
         reference=True,
         exhaustive=recalled.exhaustive,

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import tzinfo
 from typing import Literal
 
 from backscroll_scoring import ScoreParameters
 from backscroll_sidecar.context.model import Overrides
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.values import quick
 
 S1_SYSTEM_TEXT = (
     "你是一个有用的助手，用中文回答问题。不要使用Markdown格式，不要使用任何格式化符号"
@@ -81,16 +79,6 @@ class Profile:
     max_messages: int | None = None
     max_chars_per_message: int | None = None
     system_text: str = ""
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Route:
-    """What a request resolves to before anything is read."""
-
-    profile: Profile
-    zone: tzinfo
-    model: str
 
 
 _HYBRID = Profile(

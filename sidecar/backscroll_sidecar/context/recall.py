@@ -85,16 +85,6 @@ class Recalled:
     degradations: tuple[Degradation, ...] = ()
     exhaustive: bool = True
 
-    @property
-    def by_words(self) -> NDArray[np.bool_]:
-        """Which of its rows share words with the question."""
-        return self.memory.by_words
-
-    @property
-    def by_meaning(self) -> NDArray[np.bool_]:
-        """Which of its rows mean something similar."""
-        return self.memory.by_meaning
-
 
 async def look_up(
     query: StrategyQuery, question: Question, starts_new: float, deadline: Deadline

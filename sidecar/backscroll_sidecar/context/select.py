@@ -5,8 +5,8 @@ The order is a ranking that can be cut anywhere: a smaller maximum selects a pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
@@ -22,7 +22,7 @@ from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import MEMORY_STAGE, THRESHOLD_TOLERANCE, Ranked
-from backscroll_sidecar.context.rounds import Rounds
+from backscroll_sidecar.context.rounds import all_of_round, any_of_round, whole_rounds
 from backscroll_sidecar.domain import Fate, MessageState
 
 HEAD = 3
@@ -110,7 +110,7 @@ def _select_any(
         hidden = _either(hidden, _hidden(view, question, rows))
     unseen = _either(recalled, hidden)
     below = _below(ranked, profile, unseen)
-    weak = _all_of_round(_but(below, floor, chain), rounds)
+    weak = all_of_round(_but(below, floor, chain), rounds)
     out = weak
     rejected: list[Rejected] = [(weak, _THRESHOLD, _THRESHOLD)]
     if unseen is not None:
@@ -119,7 +119,7 @@ def _select_any(
             if marks is not None:
                 rejected.append((marks, fate, fate))
     if rounds.members:
-        parted = _any_of_round(out, rounds) & ~out
+        parted = any_of_round(out, rounds) & ~out
         rejected.append((parted, _VISIBILITY, "round"))
         out = out | parted
     if ranked.order is None:
@@ -132,7 +132,7 @@ def _select_any(
     chosen = order[: profile.max_context].tolist()
     members = rounds.members
     if members:
-        chosen = _whole_rounds(order.tolist(), members, profile.max_context)
+        chosen = whole_rounds(order.tolist(), members, profile.max_context)
 
     def stage_of(place: int) -> str:
         if place in members and below[place]:
@@ -278,40 +278,6 @@ def _below(ranked: Ranked, profile: Profile, unseen: Marks | None) -> Marks:
         if ranked.united:
             below &= ~ranked.from_memory
     return below
-
-
-def _all_of_round(marks: Marks, rounds: Rounds) -> Marks:
-    """bool[m]: a member of a tool round is marked only where every member is (P-10)."""
-    if not rounds.members:
-        return marks
-    return ~_any_of_round(~marks, replace(rounds, dropped=frozenset()))
-
-
-def _any_of_round(marks: Marks, rounds: Rounds) -> Marks:
-    """bool[m]: the marks, orphans, and every member of a tool round of which one is marked (P-10)."""
-    if not rounds.members:
-        return marks
-    out = marks.copy()
-    out[list(rounds.dropped)] = True
-    hit = {first for place, first in rounds.members.items() if out[place]}
-    out[[place for place, first in rounds.members.items() if first in hit]] = True
-    return out
-
-
-def _whole_rounds(order: list[int], members: Mapping[int, int], maximum: int) -> list[int]:
-    """The first `maximum` places; the members of a tool round stand together and none is cut off (P-10).
-
-    A round that does not fit any more is passed over. So a smaller maximum is a prefix but for rounds: a larger one
-    may begin with a round that did not fit before.
-    """
-    blocks: dict[int, list[int]] = {}
-    for place in order:
-        blocks.setdefault(members.get(place, place), []).append(place)
-    chosen: list[int] = []
-    for block in blocks.values():
-        if len(chosen) + len(block) <= maximum:
-            chosen += sorted(block)
-    return chosen
 
 
 def _order(

@@ -9,9 +9,9 @@ from backscroll_scoring import (
     choose,
     give_places,
     kernels_selection,
+    older_marks,
     reference_selection,
     spread,
-    with_older,
 )
 
 ENGINES = (kernels_selection, reference_selection)
@@ -33,7 +33,7 @@ def test_older_rows(authors, older, asker, first, there):
     bits = np.array([bit for bit, _ in there], np.uint32)
     flags = np.array([flag for _, flag in there], np.bool_)
     fast, plain = (
-        with_older(author, asker, rows, first, bits, flags, engine=engine) for engine in ENGINES
+        older_marks(author, asker, rows, first, bits, flags, engine=engine) for engine in ENGINES
     )
     for one, other in zip(fast, plain, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -34,6 +34,11 @@ def test_twins(batches, sought):
             found = view.numbers(sought, kernels=other).tolist()
             assert found == [known.get(word, -1) for word in sought]
             assert [view.find(word, kernels=other) for word in sought] == found
+            numbers, ascending = view.looked_up(sought, kernels=other)
+            assert numbers.tolist() == found
+            assert [n for n in ascending.tolist() if n >= 0] == sorted(n for n in found if n >= 0)
+            unknown = [n for n in ascending.tolist() if n < 0]
+            assert unknown == list(range(-1 - found.count(-1), -1))
 
 
 @TWINS
