@@ -11,8 +11,9 @@ import numpy as np
 from . import kernels_answers
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from .fields import RECORD_BYTES, VARINT_BYTES, Tails
-from .reference_answers import BYTES, FORMS, LAID, NUMBERS, PLACE, TOTALS
+from .reference_answers import BYTES, FORMS, KINDS, KNOWN, LAID, NUMBERS, PLACE, TOTALS
 
+_NO_PLACES = np.empty(0, np.int32)
 FIRST_MESSAGES, FIRST_BYTES = 64, 65_536
 FIELD_BYTES = 6 * VARINT_BYTES
 """The most that the keys and sizes around everything take."""
@@ -28,6 +29,12 @@ class LaidOut(NamedTuple):
     def places(self) -> Int64:
         """int64[k]: which candidates they are, ascending."""
         return self.laid[PLACE]
+
+    @property
+    def kinds(self) -> list[int]:
+        """The kinds there are, each once."""
+        known: list[int] = self.laid[KNOWN, : self.totals[KINDS]].tolist()
+        return known
 
 
 class Pieces(NamedTuple):
@@ -111,6 +118,7 @@ class Page:
         order: Int64,
         rows: Int32,
         semantic: Bool,
+        kinds: UInt32,
         seq: Int64,
         time_ms: Int64,
         dated_before_ms: int,
@@ -118,7 +126,7 @@ class Page:
         """Find k selected candidates; see `reference_answers.lay_out`."""
         laid, totals = np.empty((LAID, len(order)), np.int64), np.empty(TOTALS, np.int64)
         self._engine.lay_out(
-            order, rows, semantic, seq, time_ms, dated_before_ms, self._keys, self._slots,
+            order, rows, semantic, kinds, seq, time_ms, dated_before_ms, self._keys, self._slots,
             self._numbers, self._bounds, laid, totals,
         )  # fmt: skip
         return LaidOut(laid, totals.tolist())
@@ -127,20 +135,23 @@ class Page:
         self,
         laid_out: LaidOut,
         scores: Float64,
-        kinds: UInt32,
+        scored: Int32 | None,
         tails: Tails,
         keys: bytes,
         pieces: Pieces,
         question: bytes,
         asked: bytes,
     ) -> bytes:
-        """Write what an answer says of messages that are all here; see `reference_answers.join_answer`."""
+        """Write what an answer says of messages that are all here; see `reference_answers.join_answer`.
+
+        `scored`: None where `scores` has all candidates.
+        """
         laid, totals = laid_out
         most = 2 * (totals[BYTES] + len(pieces.joined)) + len(question) + len(asked) + FIELD_BYTES
         most += laid.shape[1] * (RECORD_BYTES + tails.longest)
         out = np.empty(most, np.uint8)
         used = self._engine.join_answer(
-            self._bytes, self._bounds, laid, scores, kinds, tails.known, tails.joined, tails.ends,
-            keys, pieces.joined, pieces.ends, question, asked, out,
+            self._bytes, self._bounds, laid, scores, _NO_PLACES if scored is None else scored,
+            tails.known, tails.joined, tails.ends, keys, pieces.joined, pieces.ends, question, asked, out,
         )  # fmt: skip
         return out[:used].tobytes()

@@ -12,7 +12,6 @@ from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from .compile import (
     I32,
     I64,
-    READ_BOOL,
     READ_BYTES,
     READ_F64,
     READ_I32,
@@ -33,6 +32,9 @@ from .reference_answers import (
     ID_FIELD,
     IS_REFERENCE,
     ITEM,
+    KIND,
+    KINDS,
+    KNOWN,
     LAST_LINE_TOKENS,
     LINE,
     LINE_COST,
@@ -56,6 +58,8 @@ from .reference_answers import (
 I64_2D = nb.types.Array(nb.int64, 2, "C")
 READ_I64_2D = nb.types.Array(nb.int64, 2, "C", readonly=True)
 READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
+ANY_BOOL = nb.types.Array(nb.boolean, 1, "A", readonly=True)
+ANY_U32 = nb.types.Array(nb.uint32, 1, "A", readonly=True)
 
 LOW_BITS, MULTIPLIER = 0xFFFFFFFF, 0x5BD1E995
 
@@ -90,7 +94,7 @@ def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:
 
 @kernel(
     nb.void(
-        READ_I64, READ_I32, READ_BOOL, READ_I64, READ_I64, nb.int64, READ_I64, READ_I32,
+        READ_I64, READ_I32, ANY_BOOL, ANY_U32, READ_I64, READ_I64, nb.int64, READ_I64, READ_I32,
         READ_I32_2D, READ_I32_2D, I64_2D, I64,
     )
 )  # fmt: skip
@@ -98,6 +102,7 @@ def lay_out(
     order: Int64,
     rows: Int32,
     semantic: Bool,
+    kinds: UInt32,
     seq: Int64,
     time_ms: Int64,
     dated_before_ms: int,
@@ -111,6 +116,7 @@ def lay_out(
     """See `reference_answers.lay_out`. Sorted by Shell's method: orders are short and partly in order."""
     k = order.shape[0]
     places, ranks, found, references = laid[PLACE], laid[RANK], laid[SLOT], laid[IS_REFERENCE]
+    known, n_known = laid[KNOWN], 0
     for i in range(k):
         places[i], ranks[i] = order[i], i + 1
     gap = 1
@@ -129,8 +135,14 @@ def lay_out(
         totals[i] = 0
     last = -1
     for i in range(k):
-        row, is_reference = rows[places[i]], semantic[places[i]]
-        references[i] = is_reference
+        row, is_reference, kind = rows[places[i]], semantic[places[i]], np.int64(kinds[places[i]])
+        references[i], laid[KIND, i] = is_reference, kind
+        at = 0
+        while at < n_known and known[at] != kind:
+            at += 1
+        if at == n_known:
+            known[at] = kind
+            n_known += 1
         slot = _slot(2 * seq[row] + (time_ms[row] < dated_before_ms), keys, slots)
         found[i] = slot
         if slot < 0:
@@ -147,6 +159,7 @@ def lay_out(
             totals[COST] += numbers[slot, TURN_COST]
         totals[LONGEST] = max(totals[LONGEST], numbers[slot, CHARS])
         totals[BYTES] += bounds[slot, FORMS] - bounds[slot, 0]
+    totals[KINDS] = n_known
     if last >= 0:
         totals[SEMANTIC] += numbers[last, LAST_LINE_TOKENS] - numbers[last, LINE_TOKENS]
 
@@ -182,7 +195,7 @@ def _copy(source: UInt8 | bytes, first: int, last: int, out: UInt8, at: np.uint6
 
 @kernel(
     nb.intp(
-        READ_U8, READ_I32_2D, READ_I64_2D, READ_F64, READ_U32, READ_U32, READ_BYTES, READ_I64,
+        READ_U8, READ_I32_2D, READ_I64_2D, READ_F64, READ_I32, READ_U32, READ_BYTES, READ_I64,
         READ_BYTES, READ_BYTES, READ_I64, READ_BYTES, READ_BYTES, U8,
     )
 )  # fmt: skip
@@ -191,7 +204,7 @@ def join_answer(
     bounds: Int32,
     laid: Int64,
     scores: Float64,
-    kinds: UInt32,
+    scored: Int32,
     known: UInt32,
     tails: bytes,
     tail_ends: Int64,
@@ -203,7 +216,7 @@ def join_answer(
     out: UInt8,
 ) -> int:
     """See `reference_answers.join_answer`."""
-    slots, ranks, references = laid[SLOT], laid[RANK], laid[IS_REFERENCE]
+    slots, ranks, references, kinds = laid[SLOT], laid[RANK], laid[IS_REFERENCE], laid[KIND]
     k = slots.shape[0]
     one = np.uint64(1)
     turns, body, text, ids, escaped, lines = 0, 0, 0, 0, 0, 0
@@ -273,8 +286,13 @@ def join_answer(
                 of = bounds[slots[i]]
                 out[at] = 10
                 at = _copy(stored, of[LINE], of[LINE + 1], out, at + one)
-    score_bytes = scores.view(np.uint8)
+    score_bytes, scored_at = scores.view(np.uint8), 0
     for i in range(k):
+        score = laid[PLACE, i]
+        while scored_at < scored.shape[0] and scored[scored_at] < score:  # both ascend
+            scored_at += 1
+        if scored.shape[0] != 0:
+            score = scored_at
         kind = 0
         while known[kind] != kinds[i]:
             kind += 1
@@ -289,7 +307,7 @@ def join_answer(
         out[at] = keys[3]
         at = _put(ranks[i], out, at + one)
         out[at] = keys[4]
-        at = _copy(score_bytes, 8 * i, 8 * i + 8, out, at + one)
+        at = _copy(score_bytes, 8 * score, 8 * score + 8, out, at + one)
         at = _copy(tails, tail, tail_ends[kind], out, at)
     for i in range(k):
         if not references[i]:

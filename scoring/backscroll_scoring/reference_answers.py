@@ -15,15 +15,16 @@ TURN_TOKENS, TURN_COST, LINE_TOKENS, LINE_COST, LAST_LINE_TOKENS, CHARS, SEAMLES
 line with a break behind it the tokens and the most; of its line without one; the characters of its text; whether the
 tokens of its line are the same behind another line (1)."""
 NUMBERS = 7
-MISSING, TURNS, RECENT, COST, SEMANTIC, LONGEST, SLASHED, BYTES = range(8)
+MISSING, TURNS, RECENT, COST, SEMANTIC, LONGEST, SLASHED, BYTES, KINDS = range(9)
 """Sums over messages laid out: how many are not on the page; messages of their own; their tokens; the most all may
 cost; tokens of the references' lines; characters of the longest text; references that are not seamless; bytes of all
-forms."""
-TOTALS = 8
-PLACE, RANK, SLOT, IS_REFERENCE = range(4)
+forms; how many kinds there are."""
+TOTALS = 9
+PLACE, RANK, SLOT, IS_REFERENCE, KIND, KNOWN = range(6)
 """What is said of each message laid out: its place among the candidates, its rank from 1 on, its slot on the page (-1:
-it is not there), whether it is a reference."""
-LAID = 4
+it is not there), whether it is a reference, its kind. In the first places of the last row stand the kinds there are,
+each once, in the order in which they come."""
+LAID = 6
 
 
 def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:
@@ -44,6 +45,7 @@ def lay_out(
     order: Int64,
     rows: Int32,
     semantic: Bool,
+    kinds: UInt32,
     seq: Int64,
     time_ms: Int64,
     dated_before_ms: int,
@@ -60,8 +62,9 @@ def lay_out(
     ----------
     order : int64[k]
         Places among the m candidates, the best first, each once.
-    rows, semantic : int32[m], bool[m]
-        The row of each candidate, ascending; whether it is a reference.
+    rows, semantic, kinds : int32[m], bool[m], uint32[m]
+        The row of each candidate, ascending; whether it is a reference; its kind, which is any number. Of the last two
+        any strides.
     seq, time_ms : int64[n]
         Of each row: its number for good, and when it was said.
     dated_before_ms : what was said before is kept with its date.
@@ -77,12 +80,15 @@ def lay_out(
     of = dict(zip(keys.tolist(), slots.tolist(), strict=True))
     ranked = sorted(zip(order.tolist(), range(1, len(order) + 1), strict=True))
     totals[:] = 0
+    known_kinds = list(dict.fromkeys(int(kinds[place]) for place, _ in ranked))
+    laid[KNOWN, : len(known_kinds)] = known_kinds
+    totals[KINDS] = len(known_kinds)
     last = -1
     for i, (place, rank) in enumerate(ranked):
         row = int(rows[place])
         key = 2 * int(seq[row]) + int(time_ms[row] < dated_before_ms)
         slot = of.get(key, -1)
-        laid[:, i] = place, rank, slot, semantic[place]
+        laid[: KIND + 1, i] = place, rank, slot, semantic[place], kinds[place]
         if slot < 0:
             totals[MISSING] += 1
             continue
@@ -107,7 +113,7 @@ def join_answer(
     bounds: Int32,
     laid: Int64,
     scores: Float64,
-    kinds: UInt32,
+    scored: Int32,
     known: UInt32,
     tails: bytes,
     tail_ends: Int64,
@@ -127,8 +133,10 @@ def join_answer(
     ----------
     stored, bounds : uint8[b], int32[s, FORMS + 1]
         The forms of messages, and by slot where each ends and the next begins.
-    laid, scores, kinds : int64[LAID, k], float64[k], uint32[k]
-        As `lay_out` wrote it, all of them on the page, k > 0; of each message its score, and one of `known`.
+    laid : int64[LAID, k]
+        As `lay_out` wrote it, all of them on the page, k > 0, each of a kind that is `known`.
+    scores, scored : float64[s], int32[s] or int32[0]
+        The score of each candidate; if only some have one, of those at these places, ascending.
     known, tails, tail_ends : uint32[q], bytes, int64[q]
         The fields that items of a kind end with.
     keys : 6 bytes
@@ -164,10 +172,13 @@ def join_answer(
     parts = [recent + b"".join(b"\n" + form(i, LINE) for i in turns)] if turns else []
     written += _field(keys[1:2], b"\n\n".join([*parts, *([lines] if others else [])]))
     tail_starts = [0, *tail_ends.tolist()]
+    score_of = dict(zip(scored.tolist() or range(len(scores)), scores, strict=True))
     for i in every:
-        kind = known.tolist().index(kinds[i])
+        kind = known.tolist().index(laid[KIND, i])
         item = form(i, REFERENCE_ITEM if references[i] else ITEM)
-        item += keys[3:4] + varint(int(ranks[i])) + keys[4:5] + scores[i].tobytes()
+        item += (
+            keys[3:4] + varint(int(ranks[i])) + keys[4:5] + score_of[int(laid[PLACE, i])].tobytes()
+        )
         item += tails[tail_starts[kind] : tail_starts[kind + 1]]
         written += _field(keys[2:3], item)
     written += b"".join(form(i, RENDERED) for i in turns)

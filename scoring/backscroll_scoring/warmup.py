@@ -83,9 +83,10 @@ def warm() -> None:
 def _warm_page() -> None:
     page, at, tails = Page(), np.zeros(1, np.int64), Tails.of([0], [b"e"])
     page.add(0, [b"f"] * FORMS, [1] * NUMBERS)
-    laid = page.lay_out(at, at.astype(np.int32), at.astype(np.bool_), at, at, 0)
+    kinds = at.astype(np.uint32)
+    laid = page.lay_out(at, at.astype(np.int32), at.astype(np.bool_), kinds, at, at, 0)
     pieces = Pieces.of([b"p"] * 8)
-    page.join(laid, np.zeros(1), np.zeros(1, np.uint32), tails, b"abcdef", pieces, b"q", b"a")
+    page.join(laid, np.zeros(1), None, tails, b"abcdef", pieces, b"q", b"a")
 
 
 def _warm_vectors() -> None:

@@ -300,7 +300,7 @@ class ContextBuilder:
     ) -> Parts:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
         chosen = in_time_order(picked)
-        speaker = speaker_style(request, question, view, chosen.rows)
+        speaker = speaker_style(request, question, view, chosen.rows.tolist())
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
         pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
         drafts = draft(view, chosen.rows, style, pen)

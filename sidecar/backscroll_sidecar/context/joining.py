@@ -80,8 +80,8 @@ class AnswerCodec(Hashable, Protocol):
         the answer; the field that names it among those shown together.
         """
 
-    def message(self, message: NeutralMessage) -> bytes:
-        """A field of the answer with one message."""
+    def asked(self, question: str) -> bytes:
+        """The field of the answer with the question as a message."""
 
     def tails(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
         """The fields that items end with: bit i of a kind, the i-th source proposed it."""
@@ -131,30 +131,29 @@ def join_content(
 ) -> Content | None:
     """What the answer shows; None where something must be cut, or written that takes long: the long way does that."""
     gathered, profile = picked.gathered, picked.profile
-    order = np.array(picked.selection.order, np.int64)
+    order = picked.selection.chosen
     if not len(order) or gathered.preferences or gathered.rounds.members:
         return None
-    speaker = speaker_style(request, question, view, gathered.rows[order])
-    style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
-    pen = Pen(speaker, _O200K, False, request.self_ids)
-    page, laid = _laid_out(view, picked, order, style, pen, codec)
+    speaker = speaker_style(request, question, view, map(gathered.rows.item, order))
+    page, laid = _laid_out(
+        request, route, view, picked, order, question.asked_at_ms, speaker, codec
+    )
     if laid.totals[MISSING]:
         return None
     envelope = _envelope(route.model, request.tools_json, system, codec)
-    asked = NeutralMessage(_USER, question_text(question, speaker, _TURNS))
-    tokens = _fitting(request, profile, envelope, asked.content, len(order), laid.totals)
+    asked = question_text(question, speaker, _TURNS)
+    tokens = _fitting(request, profile, envelope, asked, len(order), laid.totals)
     if tokens is None:
         return None
-    kinds = gathered.source_bits[laid.places]
     joined = page.join(
         laid,
-        picked.ranked.scores_at(laid.places),
-        kinds,
-        codec.tails(gathered.sources, tuple(sorted(set(kinds.tolist())))),
+        picked.ranked.scores,
+        picked.ranked.places,
+        codec.tails(gathered.sources, tuple(laid.kinds)),
         codec.keys if request.payload_formats else b"\0" + codec.keys[1:],
         envelope.pieces,
-        openai_chat.message_body(asked),
-        codec.message(asked),
+        _QUESTION + orjson.dumps(asked) + b"}",
+        codec.asked(asked),
     )
     return Content(joined, speaker, tokens, envelope.tools_tokens + envelope.system_tokens)
 
@@ -192,20 +191,23 @@ def _fitting(
 
 
 def _laid_out(
+    request: BuildRequest,
+    route: Route,
     view: ChannelView,
     picked: Picked,
-    order: NDArray[np.int64],
-    style: LineStyle,
-    pen: Pen,
+    order: NDArray[np.intp],
+    asked_at_ms: int,
+    speaker: SpeakerStyle,
     codec: AnswerCodec,
 ) -> tuple[Page, LaidOut]:
     """The selected candidates on their page; a few that are not there yet are put on it."""
-    gathered, dated_before_ms = picked.gathered, _dated_before_ms(style)
+    gathered, dated_before_ms = picked.gathered, _dated_before_ms(request.time_style, asked_at_ms)
     selected = (
-        order, gathered.rows, np.ascontiguousarray(gathered.semantic), view.seq,
+        order, gathered.rows, gathered.semantic, gathered.source_bits, view.seq,
         view.columns.time_ms, dated_before_ms,
     )  # fmt: skip
-    page_style = (pen, style.zone)
+    pen = Pen(speaker, _O200K, False, request.self_ids)
+    page_style = (pen, route.zone)
     page = view.written.page(page_style)
     laid = page.lay_out(*selected)
     if not laid.totals[MISSING]:
@@ -216,6 +218,7 @@ def _laid_out(
     missing = rows[laid.laid[SLOT] < 0][:NEW_MESSAGES]
     chars = accumulate(len(view.texts[row]) for row in missing.tolist())
     missing = missing[: sum(so_far <= NEW_CHARS for so_far in chars)]
+    style = LineStyle(speaker, request.time_style, asked_at_ms, route.zone)
     drafts = draft(view, missing, style, pen)
     if drafts.left_us() > INLINE_US:
         return page, laid
@@ -227,11 +230,11 @@ def _laid_out(
     return page, page.lay_out(*selected)
 
 
-def _dated_before_ms(style: LineStyle) -> int:
+def _dated_before_ms(time_style: TimeStyle | None, asked_at_ms: int) -> int:
     """What was said before is written with its date (`lines.time_mark`)."""
-    if style.time is None:
-        return style.asked_at_ms - MS_PER_DAY
-    return _ALWAYS_MS if style.time is _ISO_DATE else _NEVER_MS
+    if time_style is None:
+        return asked_at_ms - MS_PER_DAY
+    return _ALWAYS_MS if time_style is _ISO_DATE else _NEVER_MS
 
 
 def _forms(one: Written, codec: AnswerCodec) -> Sequence[bytes]:
@@ -255,8 +258,9 @@ def _inside_json(text: str) -> bytes:
     return orjson.dumps(text)[1:-1]
 
 
-_EMPTY_REFERENCE = openai_chat.message_body(NeutralMessage(_USER, ""))
-_REFERENCE = _EMPTY_REFERENCE[:-2] + _inside_json(SEMANTIC_TITLE), _EMPTY_REFERENCE[-2:]
+_EMPTY = openai_chat.message_body(NeutralMessage(_USER, ""))
+_QUESTION = _EMPTY.removesuffix(b'""}')
+_REFERENCE = _QUESTION + b'"' + _inside_json(SEMANTIC_TITLE), b'"}'
 
 
 @lru_cache(maxsize=16)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ class Chosen(NamedTuple):
 
 def in_time_order(picked: Picked) -> Chosen:
     """What was selected, by time."""
-    order = np.array(picked.selection.order, np.intp)
+    order = picked.selection.chosen
     by_time = order.argsort()
     places = order[by_time]
     by_time += 1
@@ -89,7 +90,7 @@ def _answered(shown: Shown, places: list[int], unanswered: Mapping[int, tuple[st
 
 
 def speaker_style(
-    request: BuildRequest, question: Question, view: ChannelView, rows: NDArray[np.int32]
+    request: BuildRequest, question: Question, view: ChannelView, rows: Iterable[int]
 ) -> SpeakerStyle:
     """As asked; else tagged with two or more people, the asker included (N-07); the bot's own tools are nobody."""
     if request.speaker_style is not None:
@@ -97,7 +98,7 @@ def speaker_style(
     own, ids = request.self_ids, view.people.ids
     somebody = question.asker.id if question.asker else None
     author_of, role_of = view.columns.author.item, view.role.item
-    for row in rows.tolist():
+    for row in rows:
         speaker, role = ids[author_of(row)], role_of(row)
         if speaker == somebody or role == _SYSTEM:
             continue
@@ -118,6 +119,11 @@ def question_text(question: Question, speaker: SpeakerStyle, layout: Layout) -> 
     if speaker is _ROLE or question.asker is None:
         is_apart = layout in QUESTION_APART
         return question.text if is_apart else indent(question.text)
-    name, author_id = escape_name(question.asker.name), escape_name(question.asker.id)
-    who = f"{name} <{author_id}>" if name else f"<{author_id}>"
-    return f"{who}: {indent(question.text)}"
+    return f"{_who(question.asker.name, question.asker.id)}: {indent(question.text)}"
+
+
+@lru_cache(maxsize=1_024)
+def _who(name: str, author_id: str) -> str:
+    """Who asks."""
+    name, author_id = escape_name(name), escape_name(author_id)
+    return f"{name} <{author_id}>" if name else f"<{author_id}>"

@@ -112,7 +112,7 @@ def joined_context(
         question.asked_at_ms,
         picked.profile.name,
         content.joined,
-        len(picked.selection.order),
+        len(picked.selection.chosen),
         content.tokens,
         content.stable_prefix_tokens,
         Rung.EMPTY if opened.degradations else picked.rung,

@@ -42,25 +42,25 @@ class Selection:
 
     Attributes
     ----------
-    order : list of places
-        The chosen candidates (indices into the gathered rows), best first.
+    chosen : intp[k]
+        The places of the chosen candidates (indices into the gathered rows), best first.
     rejected : list of (places, fate, stage)
         Who lost, in the order in which it was decided: of several entries the last one holds. Marks of all candidates
         may be a function: few builds ask for them.
     stage_of : from the place of a chosen candidate to the stage that decided for it
     """
 
-    order: list[int]
+    chosen: Places
     rejected: list[Rejected]
     stage_of: Callable[[int], str]
 
     def ranks(self) -> dict[int, int]:
         """Ranks by place, 1 is the best."""
-        return dict(zip(self.order, count(1)))
+        return dict(zip(self.chosen.tolist(), count(1)))
 
     def drop(self, place: int, fate: Fate, stage: str) -> None:
         """Take a chosen candidate out again (budget, compressor)."""
-        self.order.remove(place)
+        self.chosen = self.chosen[self.chosen != place]
         self.rejected.append(([place], fate, stage))
 
     def account(self, count: int) -> list[tuple[Fate, str]]:
@@ -72,7 +72,7 @@ class Selection:
                 continue
             for place in places if isinstance(places, list) else np.flatnonzero(places).tolist():
                 out[place] = (fate, stage)
-        for place in self.order:
+        for place in self.chosen.tolist():
             out[place] = (Fate.SELECTED, self.stage_of(place))
         return out
 
@@ -129,10 +129,11 @@ def _select_any(
     else:
         order, lifted = _by_model(out, ranked.order, chain)
     order = _thinned(view, gathered, ranked, order, profile, rejected)
-    chosen = order[: profile.max_context].tolist()
+    chosen = order[: profile.max_context]
     members = rounds.members
     if members:
-        chosen = whole_rounds(order.tolist(), members, profile.max_context)
+        whole = whole_rounds(order.tolist(), members, profile.max_context)
+        chosen = np.array(whole, np.intp)
 
     def stage_of(place: int) -> str:
         if place in members and below[place]:
@@ -170,7 +171,7 @@ def _select_reaching(
     best_first = scores.argsort(kind="stable")[::-1]  # of equal scores the later first
     order: Places = seen[best_first].astype(np.intp)
     order = _thinned(view, gathered, ranked, order, profile, rejected)
-    return Selection(order[: profile.max_context].tolist(), rejected, ranked.stage_of)
+    return Selection(order[: profile.max_context], rejected, ranked.stage_of)
 
 
 def _is_plain(
@@ -208,7 +209,7 @@ def _select_ordered(
     def stage_of(place: int) -> str:
         return "floor" if below[place] else ranked.stage_of(place)
 
-    return Selection(order[: profile.max_context].tolist(), rejected, stage_of)
+    return Selection(order[: profile.max_context], rejected, stage_of)
 
 
 def _unseen(
@@ -248,7 +249,7 @@ def _thinned(
 
 def select_nothing() -> Selection:
     """The selection of no candidates."""
-    return Selection([], [], lambda _: "")
+    return Selection(np.empty(0, np.intp), [], lambda _: "")
 
 
 def _not_live(view: ChannelView, rows: NDArray[np.int32]) -> tuple[Marks | None, Marks | None]:

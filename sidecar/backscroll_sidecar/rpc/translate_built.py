@@ -126,8 +126,8 @@ class JoiningCodec:
             _message_id(written.said.message_id),
         )
 
-    def message(self, message: NeutralMessage) -> bytes:
-        return encode_message(message)
+    def asked(self, question: str) -> bytes:
+        return lengthed(_MESSAGES, self.rendered_head + _sized(question.encode()))
 
     def tails(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
         return _tails_of(sources, kinds)
@@ -137,6 +137,10 @@ class JoiningCodec:
 def _tails_of(sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
     names = [tuple(name for i, name in enumerate(sources) if kind >> i & 1) for kind in kinds]
     return Tails.of(kinds, list(map(_sources, names)))
+
+
+def _sized(text: bytes) -> bytes:
+    return varint(len(text)) + text
 
 
 def encode_items(items: Items) -> bytes:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_scoring import Page, Pieces, Tails, kernels_answers, reference_answers
-from backscroll_scoring.reference_answers import FORMS, NUMBERS, SLOT
+from backscroll_scoring.reference_answers import FORMS, KNOWN, NUMBERS, SLOT
 
 ENGINES = (kernels_answers, reference_answers)
 KEYS = b"\x3a\x42\x2a\x18\x21\x32"
@@ -32,18 +32,21 @@ def selections(draw):
     rows = sorted(draw(st.sets(st.integers(0, n - 1), min_size=1)))
     m = len(rows)
     chosen = draw(st.lists(st.integers(0, m - 1), min_size=1, unique=True))
-    return there, seqs, times, rows, draw(st.lists(st.booleans(), min_size=m, max_size=m)), chosen
+    semantic = draw(st.lists(st.booleans(), min_size=m, max_size=m))
+    kinds = draw(st.lists(st.sampled_from([1, 2, 6]), min_size=m, max_size=m))
+    return there, seqs, times, rows, semantic, kinds, chosen
 
 
 def laid_out(engine, selection, gone=()):
-    there, seqs, times, rows, semantic, chosen = selection
+    there, seqs, times, rows, semantic, kinds, chosen = selection
     page = Page(engine)
     for key, (forms, numbers) in there.items():
         page.add(key, forms, numbers)
     if gone:
         page = page.without(gone)
     laid = page.lay_out(
-        np.array(chosen), np.array(rows, np.int32), np.array(semantic), np.array(seqs), np.array(times), 5,
+        np.array(chosen), np.array(rows, np.int32), np.array(semantic), np.array(kinds, np.uint32),
+        np.array(seqs), np.array(times), 5,
     )  # fmt: skip
     return page, laid
 
@@ -58,18 +61,21 @@ def test_twins(selection, pieces, tails, wants_payload, data):
     gone = data.draw(st.sets(st.sampled_from(sorted(selection[0])))) if selection[0] else set()
     (page, fast), (twin, plain) = (laid_out(engine, selection, gone) for engine in ENGINES)
     assert fast.totals == plain.totals
-    np.testing.assert_array_equal(fast.laid, plain.laid)
+    np.testing.assert_array_equal(fast.laid[:KNOWN], plain.laid[:KNOWN])
+    assert fast.kinds == plain.kinds
     assert fast.places.tolist() == sorted(selection[-1])
     if fast.totals[reference_answers.MISSING]:
         assert (fast.laid[SLOT] < 0).sum() == fast.totals[reference_answers.MISSING]
         return
-    k = len(fast.places)
-    scores = np.array(data.draw(st.lists(st.floats(), min_size=k, max_size=k)))
-    kinds = np.array(
-        data.draw(st.lists(st.sampled_from([1, 2, 6]), min_size=k, max_size=k)), np.uint32
-    )
+    assert set(fast.kinds) == {selection[-2][place] for place in fast.places}
+    m, scored = len(selection[3]), None
+    if data.draw(st.booleans()):  # only some have a score
+        more = data.draw(st.sets(st.integers(0, m - 1)))
+        scored = np.array(sorted(more.union(fast.places.tolist())), np.int32)
+    n_scores = m if scored is None else len(scored)
+    scores = np.array(data.draw(st.lists(st.floats(), min_size=n_scores, max_size=n_scores)))
     keys = KEYS if wants_payload else b"\0" + KEYS[1:]
-    rest = (scores, kinds, Tails.of([6, 1, 2], tails), keys, Pieces.of(pieces[2:]), *pieces[:2])
+    rest = (scores, scored, Tails.of([6, 1, 2], tails), keys, Pieces.of(pieces[2:]), *pieces[:2])
     assert page.join(fast, *rest) == twin.join(plain, *rest)
 
 
@@ -83,6 +89,7 @@ def test_a_page_grows_and_forgets():
         n[::-1].copy(),
         n.astype(np.int32),
         np.zeros(150, np.bool_),
+        np.ones(150, np.uint32),
         n,
         np.zeros(150, np.int64),
         0,
