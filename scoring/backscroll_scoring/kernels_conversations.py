@@ -23,9 +23,20 @@ from .compile import (
     helper,
     kernel,
 )
-from .link_columns import CHANCE, LINK, LINK_LINEAR, SCORE, TAIL_LINEAR, TOGETHER, TOP, WINDOW
+from .link_columns import (
+    CHANCE,
+    LINK,
+    LINK_LINEAR,
+    MOST_ROWS,
+    SCORE,
+    TAIL_LINEAR,
+    TOGETHER,
+    TOP,
+    WINDOW,
+)
 
 LEAST = 1e-4
+LOGS = np.log(np.arange(1.0, 2.0 + MOST_ROWS))
 
 
 @helper
@@ -61,8 +72,8 @@ def conversations(
 
 
 @helper
-def _log_ranks(values: Float64, logs: Float64, out: Float64) -> None:
-    """log(1 + place) of each value in descending order, of equal ones the later first; ``logs`` are those by place.
+def _log_ranks(values: Float64, out: Float64) -> None:
+    """log(1 + place) of each value in descending order, of equal ones the later first.
 
     Insertion from the newest on: the newest are the likeliest, so hardly any moves.
     """
@@ -76,7 +87,52 @@ def _log_ranks(values: Float64, logs: Float64, out: Float64) -> None:
             hole -= 1
         order[hole] = moving
     for k in range(m):
-        out[order[k]] = logs[k]
+        out[order[k]] = LOGS[k] if k < LOGS.shape[0] else np.log1p(k)
+
+
+@helper
+def _members(
+    rows: Int32, n_extra: int, band: Float64, band_from: int, before: Float64, since: Float64
+) -> None:
+    """How many belong to each row's conversation, in the mean: up to it, and since. Every pair once.
+
+    Where all rows of the window are candidates, as mostly, pairs are met in the order in which they are kept: ``since``
+    is filled from its end on, four sums are added up at once.
+    """
+    m = rows.shape[0]
+    consecutive = m > n_extra and rows[m - 1] - rows[n_extra] == m - 1 - n_extra
+    backwards = np.zeros(m)
+    for j in range(n_extra, m):
+        at = rows[j] - band_from
+        if at < 0:
+            continue
+        line, reach = band[at], min(at, WINDOW)
+        if consecutive:
+            count = min(j - n_extra, reach)
+            later, pairs = backwards[m - 1 - j :], line[: count + 1]
+            for d in range(1, pairs.shape[0]):
+                later[d] += pairs[d]
+            a, b, c, e = 1.0, 0.0, 0.0, 0.0
+            rest = 1 + (count & ~3)
+            for d in range(1, rest, 4):
+                a += pairs[d]
+                b += pairs[d + 1]
+                c += pairs[d + 2]
+                e += pairs[d + 3]
+            for d in range(rest, pairs.shape[0]):
+                a += pairs[d]
+            before[j] = (a + b) + (c + e)
+            continue
+        before[j] = 1.0
+        for i in range(j - 1, n_extra - 1, -1):
+            back = rows[j] - rows[i]
+            if back > reach:
+                break
+            before[j] += line[back]
+            since[i] += line[back]
+    if consecutive:
+        for j in range(m):
+            since[j] = backwards[m - 1 - j]
 
 
 @helper
@@ -155,11 +211,8 @@ def conversation_columns(
                 s += p[top[k]] * _together(band, band_from, rows[top[k]], rows[j])
         together[j] = s
         size += s
-    logs = np.empty(m, np.float64)
-    for j in range(m):
-        logs[j] = np.log1p(j)
-    _log_ranks(p, logs, x[2])
-    _log_ranks(together, logs, x[4])
+    _log_ranks(p, x[2])
+    _log_ranks(together, x[4])
     for j in range(m):
         x[5, j] = 0.0
         x[8, j] = 0.0
@@ -183,23 +236,8 @@ def conversation_columns(
                 if mine:
                     x[8, place] += link_p[at, k]
         x[7, j] = to_me
-    sizes = np.zeros((m, 2), np.float64)  # members, and those since
-    for j in range(n_extra, m):  # every pair once
-        at = rows[j] - band_from
-        if at < 0:
-            continue
-        reach = np.uint64(min(at, WINDOW))
-        total = 1.0
-        for d in range(1, j - n_extra + 1):
-            i = np.uint64(j - d)  # unsigned: no test for a place from the end
-            back = np.uint64(rows[j] - rows[i])
-            if back > reach:
-                break
-            s = band[at, back]
-            total += s
-            sizes[i, 0] += s
-            sizes[i, 1] += s
-        sizes[j, 0] = total
+    before, since = np.zeros(m), np.zeros(m)  # members of its conversation, itself among the first
+    _members(rows, n_extra, band, band_from, before, since)
     log_size = np.log1p(size)
     for j in range(m):
         at = rows[j] - band_from
@@ -217,8 +255,8 @@ def conversation_columns(
             else 0.0
         )
         x[11, j] = _together(band, band_from, rows[j], rows[m - 1])
-        x[12, j] = np.log1p(sizes[j, 0])
-        x[13, j] = np.log1p(sizes[j, 1])
+        x[12, j] = np.log(1.0 + (before[j] + since[j]))
+        x[13, j] = np.log(1.0 + since[j])
         x[14, j] = np.log(max(LEAST, together[j]))
         x[15, j] = starts_new
         x[16, j] = log_size

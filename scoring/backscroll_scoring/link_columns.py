@@ -16,6 +16,8 @@ TOP = 5
 """Reply links kept a message: the likeliest parents."""
 MAX_NAMED = 12
 """Who mentions more people mentions nobody in particular."""
+MOST_ROWS = 256
+"""Candidates ranked at most: the cost of a ranking grows with their square."""
 MAX_WORDS = 256
 """A question of more keywords is a paste: its words are not compared."""
 

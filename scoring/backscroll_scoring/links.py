@@ -14,7 +14,17 @@ import numpy as np
 from . import kernels_conversations, kernels_links
 from .arrays import Float64, Int32, Int64, UInt8
 from .kernels_links import NEWEST_NAMING_ME
-from .link_columns import COLUMNS, CONVERSATION, MAX_EXTRA, REACH, SCORE, START, TOP, WINDOW
+from .link_columns import (
+    COLUMNS,
+    CONVERSATION,
+    MAX_EXTRA,
+    MOST_ROWS,
+    REACH,
+    SCORE,
+    START,
+    TOP,
+    WINDOW,
+)
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
 
 NOBODY = -1
@@ -24,8 +34,6 @@ LOOK_BACK = 2 * WINDOW
 """Rows before the first linked one whose cues are known."""
 CAPACITY = BLOCK + WARM
 
-MOST_ROWS = 256
-"""The cost of a ranking grows with the square of its candidates."""
 FIRST_LINKS = 7
 """So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
 NO_ROWS = np.empty(0, np.int32)
@@ -302,7 +310,7 @@ def rank(
     order, stages = np.empty(room, np.int64), np.empty(room, np.uint8)
     m, n_extra, n_older, place, newest_naming_me, starts_new, quiet = kernels_links.question_links(
         *arrays, allowed, search_from(end), end, more, parent, *question,
-        *model.of_columns, model.first.constant, FAMILIES_OF_COLUMNS, model.start.with_intercept,
+        *model.of_columns, model.first.constant, model.start.with_intercept,
         rows, older, numbers,
     )  # fmt: skip
     kernels_conversations.question_scores(

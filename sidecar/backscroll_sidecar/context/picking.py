@@ -11,7 +11,8 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring.links import MOST_ROWS, Ranking
+from backscroll_scoring.link_columns import MOST_ROWS
+from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fusing import rank_fused
