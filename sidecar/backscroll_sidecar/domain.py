@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 from backscroll_sidecar.values import quick
 
@@ -72,9 +73,7 @@ class MessageState(IntEnum):
     PARTIAL = 2
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class ChannelKey:
+class ChannelKey(NamedTuple):
     """Names one channel of one tenant: part of every key, cache key, index and statement (law 6)."""
 
     tenant: str

@@ -145,7 +145,7 @@ def changes(draw: Draw) -> Change:
 
 def in_tenants_of(number: int, group: list[Change]) -> list[Change]:
     """The same changes in tenants nobody has used yet: one database serves all examples."""
-    return [replace(c, key=replace(c.key, tenant=f"{c.key.tenant}{number}")) for c in group]
+    return [replace(c, key=ChannelKey(f"{c.key.tenant}{number}", c.key.channel)) for c in group]
 
 
 @pytest.fixture(scope="module")
