@@ -53,6 +53,8 @@ async def append_batch(
 
 async def encode_results(results: Sequence[AppendResult]) -> bytes:
     """Serialise the answer to a batch."""
+    if len(results) == 1:
+        return _encoded(results[0])
     encoded: list[bytes] = []
     for start in range(0, len(results), RESULTS_A_SLICE):
         if start:
@@ -111,26 +113,32 @@ class ImportSource:
 
 
 async def _translate(batch: Batch) -> list[Message | AppendResult]:
+    channel, sent = batch
+    if len(sent) == 1:
+        return [_translated(sent[0], channel)]
     slices = LoopSlices()
     items: list[Message | AppendResult] = []
     cost_us = ITEM_US
     # A copy: protobuf ends an iteration with an IndexError, which costs more than a message.
-    for item in batch.items[:]:
-        if isinstance(item, AppendResult):
-            items.append(item)
-            continue
+    for one in sent[:]:
         if not slices.takes(cost_us):
             await asyncio.sleep(0)
-        try:
-            message = message_from_proto(item, batch.channel)
-        except InvalidRequest as error:
-            items.append(_refused(item, error))
-            cost_us = ITEM_US
-        else:
-            items.append(message)
+        item = _translated(one, channel)
+        items.append(item)
+        cost_us = ITEM_US
+        if type(item) is Message:
             # Long lists are accounted for behind their message: to ask protobuf for their length is half the work.
-            cost_us = ITEM_US + len(message.parts) + len(message.mentions)
+            cost_us += len(item.parts) + len(item.mentions)
     return items
+
+
+def _translated(item: message_pb2.Message | AppendResult, channel: str) -> Message | AppendResult:
+    if isinstance(item, AppendResult):
+        return item
+    try:
+        return message_from_proto(item, channel)
+    except InvalidRequest as error:
+        return _refused(item, error)
 
 
 def _refused(item: message_pb2.Message, error: InvalidRequest) -> AppendResult:

@@ -22,6 +22,14 @@ class Gate:
         self._line: deque[asyncio.Future[None]] = deque()
         self._bytes = 0
 
+    def enter_at_once(self, request_bytes: int) -> bool:
+        """Take a place if there is one and room for the request; False: `enter` waits for it, or says why it cannot."""
+        if not self._free or self._bytes + request_bytes > self._limits.max_bytes:
+            return False
+        self._free -= 1
+        self._bytes += request_bytes
+        return True
+
     async def enter(self, request_bytes: int, deadline_s: float | None) -> None:
         """Take a place; give it back with `leave`. A request larger than the bound comes in when no other is there.
 

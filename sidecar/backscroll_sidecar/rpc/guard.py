@@ -154,7 +154,8 @@ class Guard:
             watch = _Watch(self, method, request)
             try:
                 call = self._admit(context, watch)
-                await gate.enter(watch.request_bytes, call.deadline_s)
+                if not gate.enter_at_once(watch.request_bytes):
+                    await gate.enter(watch.request_bytes, call.deadline_s)
                 try:
                     body = _serialised(await method.answer(read(request), call))
                 finally:

@@ -8,9 +8,8 @@ harms the others).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import FieldDescriptor
@@ -26,8 +25,7 @@ M = TypeVar("M", bound=Message)
 BatchRequest = type[history_pb2.AppendMessagesRequest] | type[history_pb2.ImportMessagesRequest]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """A batch as sent: each item either a message or the refusal of one whose strings are not UTF-8."""
 
     channel: str
