@@ -28,6 +28,7 @@ MAX_ROSTERS = 1_000
 MAX_ENTRIES = 200_000
 """Names, users and message ids in all rosters together, some 150 bytes each; one roster always stays."""
 RECENT_TYPES = 256
+_LIVE, _QUESTION = MessageState.LIVE, MessageType.QUESTION
 NOBODY = ""
 """Stands for the user of a name that nobody has: no id is empty."""
 
@@ -97,18 +98,19 @@ class ChannelRoster(StaticRoster):
 
     def _take_row(self, row: StoredMessage) -> None:
         author = row.message.author
-        last_id = self._last.get(author.id)
+        author_id, message_id = author.id, row.message.id
+        last_id = self._last.get(author_id)
         self._note_type(row)
-        self._learn(author.name, author.id)
-        if row.state is not MessageState.LIVE:
-            if last_id == row.message.id:
-                self.unsure.add(author.id)
-                self._last_ms.pop(author.id, None)
+        self._learn(author.name, author_id)
+        if row.state is not _LIVE:
+            if last_id == message_id:
+                self.unsure.add(author_id)
+                self._last_ms.pop(author_id, None)
             return
-        known_ms = self._last_ms.get(author.id)
-        if known_ms is None and last_id not in {None, row.message.id}:
+        known_ms = self._last_ms.get(author_id)
+        if known_ms is None and last_id is not None and last_id != message_id:
             if row.rank_time_ms < self._newest_ms:
-                self.unsure.add(author.id)
+                self.unsure.add(author_id)
                 return
             known_ms = self._newest_ms
         if known_ms is None or row.rank_time_ms >= known_ms:
@@ -116,17 +118,18 @@ class ChannelRoster(StaticRoster):
 
     def _note_type(self, row: StoredMessage) -> None:
         """Remember whether a message asks something, for those that answer it; the oldest is forgotten."""
-        self._questions.pop(row.message.id, None)
-        self._questions[row.message.id] = _asks(row.analysis.message_type)
-        if len(self._questions) > RECENT_TYPES:
-            del self._questions[next(iter(self._questions))]
+        questions, message_id = self._questions, row.message.id
+        questions.pop(message_id, None)
+        questions[message_id] = _asks(row.analysis.message_type)
+        if len(questions) > RECENT_TYPES:
+            del questions[next(iter(questions))]
 
     def _set_last(self, row: StoredMessage) -> None:
         """Make this its author's newest message."""
-        author_id = row.message.author.id
+        message_id, author_id = row.message.id, row.message.author.id
         self._last_asks.pop(self._last.get(author_id, ""), None)
-        self._last[author_id] = row.message.id
-        self._last_asks[row.message.id] = _asks(row.analysis.message_type)
+        self._last[author_id] = message_id
+        self._last_asks[message_id] = _asks(row.analysis.message_type)
         self._last_ms[author_id] = row.rank_time_ms
 
 
@@ -169,7 +172,7 @@ class BatchRoster(StaticRoster):
 
 
 def _asks(message_type: MessageType) -> bool:
-    return message_type is MessageType.QUESTION
+    return message_type is _QUESTION
 
 
 @dataclass(slots=True, eq=False)
