@@ -182,7 +182,8 @@ class Message:
     def text(self) -> str:
         """All parts as one text: text as it is, everything else as a mark (see `render_part`)."""
         if len(self.parts) == 1:
-            return render_part(self.parts[0])
+            part = self.parts[0]
+            return part.text if type(part) is TextPart else render_part(part)
         return "\n".join(filter(None, map(render_part, self.parts)))
 
 

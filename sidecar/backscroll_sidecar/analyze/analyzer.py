@@ -70,19 +70,13 @@ class Analyzer:
         asked = parent_is_question(reply.message_id) if reply and parent_is_question else None
         words, token_count = self.features(text)
         own = message.role is Role.ASSISTANT  # the caller's bot converses; other bots notify
-        return Analysis(
-            text=text,
-            message_type=classify(
-                text,
-                is_reply=reply is not None,
-                parent_is_question=asked,
-                author_kind=AuthorKind.HUMAN if own else message.author.kind,
-            ),
-            mention_ids=ids,
-            keywords=words,
-            token_count=token_count,
-            reply=reply,
+        message_type = classify(
+            text,
+            is_reply=reply is not None,
+            parent_is_question=asked,
+            author_kind=AuthorKind.HUMAN if own else message.author.kind,
         )
+        return Analysis(text, message_type, ids, words, token_count, reply)
 
     def analyze_text(self, text: str) -> tuple[str, ...]:
         """The keywords of a question, comparable with those of stored messages."""

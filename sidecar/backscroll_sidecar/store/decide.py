@@ -45,7 +45,6 @@ from backscroll_sidecar.store.facts import (
     Record,
     bare,
     float32_bytes,
-    place,
 )
 from backscroll_sidecar.store.people import seen_writing, upserted
 from backscroll_sidecar.store.replies import ReplyWatch
@@ -53,6 +52,7 @@ from backscroll_sidecar.store.revisions import emptied, is_known_edit, judge_kno
 
 EDITED = "message.edited"
 RECALLED = "message.recalled"
+_STORED, _LIVE, _PARTIAL = AppendOutcome.STORED, MessageState.LIVE, MessageState.PARTIAL
 _NOTHING = Applied()
 
 
@@ -100,7 +100,7 @@ class _Run:
             case MembersChange():
                 return self._members(change)
             case EventsChange():
-                here = place(change.key)
+                here = change.key
                 self.plan.events += [(here, change.context_id, "", e) for e in change.events]
                 return _NOTHING
             case TurnChange():
@@ -109,7 +109,7 @@ class _Run:
             case VectorsChange():
                 return self._embedded(change)
             case IndexChange():
-                self.plan.indexes[(*place(change.key), change.record.embedder_id)] = change.record
+                self.plan.indexes[(*change.key, change.record.embedder_id)] = change.record
                 return _NOTHING
             case SegmentsChange():
                 self.plan.segments.append(change)
@@ -120,7 +120,7 @@ class _Run:
     # --- append ------------------------------------------------------------------------------
 
     def _append(self, change: AppendChange) -> Applied:
-        tenant, channel = here = place(change.key)
+        tenant, channel = here = change.key
         records, erased, inserted = self._records, self._facts.erased, self.plan.inserted
         people, replies, received_at_ms = self._people, self._replies, change.received_at_ms
         results: list[AppendResult] = []
@@ -143,7 +143,7 @@ class _Run:
             seq += 1
             row = StoredMessage(
                 bare(message, channel), analysis, seq, rank_time_ms, 0,
-                MessageState.PARTIAL if message.is_partial else MessageState.LIVE,
+                _PARTIAL if message.is_partial else _LIVE,
             )  # fmt: skip
             records[named] = inserted[named] = Record(row, received_at_ms, message.sent_at_ms)
             stored.append(row)
@@ -151,21 +151,18 @@ class _Run:
                 self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
                 vectors += _given(message, row)
             warnings = replies.look(here, message)
-            results.append(
-                AppendResult(message_id, AppendOutcome.STORED, warnings, None, "", "", seq)
-            )
-            who = (tenant, channel, message.author.id)
+            results.append(AppendResult(message_id, _STORED, warnings, None, "", "", seq))
+            author = message.author
+            who = (tenant, channel, author.id)
             person = people.get(who)
-            after = seen_writing(person, message.author, rank_time_ms)
+            after = seen_writing(person, author, rank_time_ms)
             if after is not person:
                 people[who] = self.plan.people[who] = after
                 if person is None or person.member is not after.member:
                     changed[who[2]] = after.member
         if stored:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
-        return Applied(
-            tuple(results), tuple(stored), members=tuple(changed.values()), vectors=tuple(vectors)
-        )
+        return Applied(tuple(results), tuple(stored), (), tuple(changed.values()), tuple(vectors))
 
     def _refusal(self, here: Place, message: Message) -> AppendResult | None:
         """Why this item is not stored; None: it is new."""
@@ -279,7 +276,7 @@ class _Run:
     # --- people ------------------------------------------------------------------------------
 
     def _members(self, change: MembersChange) -> Applied:
-        here = place(change.key)
+        here = change.key
         self.plan.last_seqs[here] = self._last_seqs.setdefault(here, 0)
         changed: dict[str, Member] = {}
         for given in change.members:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import orjson
 
 from backscroll_sidecar.domain import (
-    ChannelKey,
     Embedding,
     Event,
     Member,
@@ -40,7 +39,7 @@ TURNS_PURGED_AT_ONCE = 16
 """Expired turns of its tenant that every kept turn removes: more than come in, and few enough for one commit."""
 
 Place = tuple[str, str]
-"""(tenant, channel)."""
+"""(tenant, channel): a `ChannelKey` is one."""
 
 Named = tuple[str, str, str]
 """(tenant, channel, name): the name is a message id, a user id or a dedupe key, as said where it is used."""
@@ -145,11 +144,6 @@ class Plan:
     """In order: each is kept, then expired ones of its tenant go."""
 
 
-def place(key: ChannelKey) -> Place:
-    """The key as a plain tuple: hashed in C."""
-    return (key.tenant, key.channel)
-
-
 def bare(message: Message, channel: str) -> Message:
     """The message as it is kept: vectors live in a table of their own and are read on their own."""
     if message.embeddings or message.channel != channel:
@@ -197,7 +191,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
     """What `decide` must know to decide these changes."""
     needs = Needs()
     for change in changes:
-        tenant, channel = here = place(change.key)
+        tenant, channel = here = change.key
         match change:
             case AppendChange():
                 needs.places[here] = None
@@ -219,12 +213,10 @@ def needs_of(changes: Iterable[Change]) -> Needs:
 
 
 def _need_for_append(needs: Needs, change: AppendChange) -> None:
-    tenant, channel = place(change.key)
-    messages = change.messages
-    needs.ids.update(dict.fromkeys([(tenant, channel, message.id) for message in messages]))
-    for user_id in {message.author.id: None for message in messages}:
-        needs.people[tenant, channel, user_id] = None
-    for message in messages:
+    tenant, channel = change.key
+    for message in change.messages:
+        needs.ids[tenant, channel, message.id] = None
+        needs.people[tenant, channel, message.author.id] = None
         if message.dedupe_key:
             needs.dedupe_keys[tenant, channel, message.dedupe_key] = None
         reply = message.reply

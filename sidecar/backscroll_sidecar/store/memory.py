@@ -25,7 +25,6 @@ from backscroll_sidecar.store.facts import (
     float32_bytes,
     named_in_turns,
     needs_of,
-    place,
     runs,
 )
 from backscroll_sidecar.store.memory_reads import Channel, MemoryReader
@@ -162,7 +161,7 @@ class MemoryStore(MemoryReader):
             del self._turns[tenant, turn_id]
 
     def _erase(self, change: EraseChange) -> Applied:
-        channel = self._at(place(change.key))
+        channel = self._at(change.key)
         whole = not change.message_ids and not change.user_id
         victims = [
             record

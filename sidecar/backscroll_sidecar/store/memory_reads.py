@@ -19,7 +19,7 @@ from backscroll_sidecar.ports import (
     Unembedded,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.facts import Person, Place, Record, is_embeddable, place
+from backscroll_sidecar.store.facts import Person, Place, Record, is_embeddable
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class MemoryReader:
 
     def _open(self, key: ChannelKey) -> Channel:
         self._check_open()
-        return self._at(place(key))
+        return self._at(key)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -218,7 +218,7 @@ class MemoryReader:
 
     async def channels(self, after: ChannelKey | None, limit: int) -> Sequence[ChannelKey]:
         self._check_open()
-        first = ("", "") if after is None else place(after)
+        first = ("", "") if after is None else after
         found = sorted(
             here for here, one in self._channels.items() if one.is_known and here > first
         )
