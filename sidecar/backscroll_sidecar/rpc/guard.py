@@ -30,6 +30,8 @@ from backscroll_sidecar.rpc.tenants import Tenants
 from backscroll_sidecar.values import quick
 
 log = structlog.get_logger("backscroll.rpc")
+_is_logged = logging.getLogger("backscroll.rpc").isEnabledFor
+"""Asked first: it remembers its answer."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Incoming = bytes | AsyncIterator[bytes]
@@ -95,7 +97,7 @@ def log_call(record: CallRecord) -> None:
     level = logging.DEBUG
     if record.code != "OK":
         level = logging.ERROR if record.incident else logging.INFO
-    if not log.is_enabled_for(level):
+    if not _is_logged(level):
         return
     log.log(
         level,

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 )
 _ASCII_TOKEN = re.compile(r"\w+(?:[-.|\[\]^`]\w+)*", re.ASCII)
 """What `_TOKEN` finds in ASCII."""
-_INSIDE = re.compile(r"[-.|\[\]^`]\w|_", re.ASCII)
+_INSIDE = re.compile(r"\w[-.|\[\]^`]\w|_", re.ASCII)
 """Where it is not found a token of ASCII is a word."""
 _UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
 _CLOSING = " \t\n.!?~\u3002\uff01\uff1f\u2026)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -183,9 +184,12 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_one_line_a_call_without_a_word_of_it(quiet_logs: list[dict[str, Any]]) -> None:
+async def test_one_line_a_call_without_a_word_of_it(
+    quiet_logs: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
     from backscroll_sidecar.rpc.guard import log_call
 
+    caplog.set_level(logging.DEBUG, "backscroll.rpc")
     async with serving() as served:
         await served.append("g", text(SECRET))
         await ask(served)

@@ -300,7 +300,7 @@ async def test_over_all_channels():
     """S1-03: of two messages of one id and number in two channels each is shown as what it is."""
     here, there = say("m1", ANN, "here", 2_000), say("m1", ANN, "there", 1_000)
     room = Room([here, replace(there, channel="elsewhere")], codec=WireCodec(), hot=False)
-    request = replace(asked(), key=replace(KEY, channel=""))
+    request = replace(asked(), key=KEY._replace(channel=""))
     answer = await answer_of(room, request)
     assert isinstance(answer, JoinedContext)
     contents = [one.content for one in encoded(answer).messages]

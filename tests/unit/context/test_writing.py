@@ -109,7 +109,7 @@ async def test_the_same_id_in_two_channels():
         [say("m1", ANN, "here"), replace(say("m1", ANN, "there", 1_000), channel="elsewhere")],
         hot=False,
     )
-    built = await room.build(key=replace(KEY, channel=""), profile="room")
+    built = await room.build(key=KEY._replace(channel=""), profile="room")
     assert [message.content.rpartition(": ")[2] for message in built.messages[:-1]] == [
         "here",
         "there",
