@@ -134,6 +134,8 @@ def encode_turn(turn: Turn) -> bytes:
 
 def _values(part: Any) -> dict[str, object]:  # noqa: ANN401 - the turn and the values in it
     """What a part of a turn is made of: what it only remembers is left out."""
+    if isinstance(part, ChannelKey):
+        return part._asdict()
     return {one.name: getattr(part, one.name) for one in fields(part) if one.init}
 
 
