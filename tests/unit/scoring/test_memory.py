@@ -92,6 +92,32 @@ def test_twins(question, data):
     np.testing.assert_allclose(fast.shares.sum(1)[live], fast.totals[live], 1e-12, 1e-12)
 
 
+@pytest.mark.parametrize("n", [511, 512, 513, 1031])
+@pytest.mark.parametrize("terms", [3, 12])
+def test_twins_of_many_rows(n, terms):
+    """Rows are looked at by blocks: what stands beside one may be in another."""
+    draw = np.random.default_rng(n + terms)
+    dense = draw.normal(0.3, 0.1, n).astype(np.float32)
+    dense[draw.random(n) < 0.1] = np.nan
+    cover = np.where(draw.random(n) < 0.2, draw.integers(0, 2**terms, n), 0).astype(np.uint64)
+    marks = (draw.random((4, n)) < 0.3).astype(np.uint8)
+    question = (
+        Matches(cover.astype(np.float32) / 100, cover, draw.random(terms, np.float32)),
+        np.cumsum(draw.choice([60_000, HOUR], n, p=[0.8, 0.2])),
+        draw.integers(0, 4, n).astype(np.int32), marks[0], 1 - marks[1] * marks[2],
+        MemoryCues(
+            dense, np.array([2], np.int32), 1, marks[1],
+            np.array([500, 600], np.int32), np.array([0.5], np.float32), marks[2], marks[3],
+        ),
+    )  # fmt: skip
+    rows = np.arange(n, dtype=np.int32)
+    fast, plain = (
+        score_memory(*question, rows=rows, kernels=k) for k in (kernels_memory, reference_memory)
+    )
+    np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
+
+
 @settings(TWINS, max_examples=60)
 @given(asked(), st.integers(0, 45))
 def test_the_best(question, limit):
