@@ -27,6 +27,7 @@ from .fusion import (
     reciprocal_rank_fusion,
     turns,
     with_marked,
+    with_recalled,
 )
 from .graph import NEAR, GraphParameters, GraphScores, graph_scores
 from .lately import newest_by
@@ -120,4 +121,5 @@ __all__ = [
     "vector_similarity",
     "warm",
     "with_marked",
+    "with_recalled",
 ]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -137,8 +137,7 @@ def turns(first: int, of: int) -> tuple[bool, ...]:
     return tuple(quota[turn + 1] > quota[turn] for turn in range(of))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Interleaved:
+class Interleaved(NamedTuple):
     """Two rankings in one.
 
     Attributes
@@ -159,7 +158,7 @@ class Interleaved:
 def interleave(
     first: Int32,
     second: Int32,
-    pattern: Sequence[bool],
+    pattern: Sequence[bool] | Bool,
     *,
     limit: int | None = None,
     kernels: ModuleType = kernels_fusion,
@@ -174,7 +173,7 @@ def interleave(
     ----------
     first, second : int32[]
         Rows, best first.
-    pattern : sequence of bool
+    pattern : sequence of bool, bool[p]
         Not empty; see `turns`.
 
     limit : int, optional
@@ -185,7 +184,7 @@ def interleave(
     ValueError
         An empty pattern or a negative limit.
     """
-    if not pattern:
+    if not len(pattern):
         raise ValueError("pattern must not be empty")
     if limit is not None and limit < 0:
         raise ValueError(f"limit must not be negative: {limit}")
@@ -195,7 +194,7 @@ def interleave(
     most = most if limit is None else min(most, limit)
     rows, by_first = np.empty(most, np.int32), np.empty(most, np.bool_)
     places = np.empty(most, np.int32)
-    count = kernels.take_turns(first, second, np.array(pattern, np.bool_), rows, by_first, places)
+    count = kernels.take_turns(first, second, np.asarray(pattern, np.bool_), rows, by_first, places)
     return Interleaved(rows[:count], by_first[:count], places[:count])
 
 
@@ -239,6 +238,31 @@ def with_marked(
         rows, marks, flags, more, more_marks, flag, out, out_marks, out_flags
     )
     return out[:count], out_marks[:count], out_flags[:count]
+
+
+def with_recalled(
+    rows: Int32,
+    marks: UInt32,
+    flags: Bool,
+    more: Int32,
+    by_words: Bool,
+    by_meaning: Bool,
+    first: int,
+    *,
+    engine: ModuleType = kernels_fusion,
+) -> tuple[Int32, UInt32, Bool, Int32, int]:
+    """Add the rows of a ranking to marked rows, as `reference_fusion.add_recalled` tells.
+
+    Returns rows, marks and flags of all, the places of the ranking's among them, and its sources.
+    """
+    most = len(rows) + len(more)
+    out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
+    out_flags, places = np.empty(most, np.bool_), np.empty(len(more), np.int32)
+    count, sources = engine.add_recalled(
+        *(rows, marks, flags, more, by_words, by_meaning, first),
+        *(out, out_marks, out_flags, places),
+    )
+    return out[:count], out_marks[:count], out_flags[:count], places, sources
 
 
 def _weights(weights: Sequence[float] | None, count: int) -> list[float]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from itertools import cycle
 
+import numpy as np
+
 from .arrays import Bool, Int32, UInt32
+
+BY_WORDS, BY_MEANING, BY_NEITHER = 1, 2, 4
 
 
 def take_turns(
@@ -68,3 +72,51 @@ def add_marked(
     out_marks[: len(bits)] = [bits[row] for row in sorted(bits)]
     out_flags[: len(bits)] = [own.get(row, flag) for row in sorted(bits)]
     return len(bits)
+
+
+def add_recalled(
+    rows: Int32,
+    marks: UInt32,
+    flags: Bool,
+    more: Int32,
+    by_words: Bool,
+    by_meaning: Bool,
+    first: int,
+    out: Int32,
+    out_marks: UInt32,
+    out_flags: Bool,
+    places: Int32,
+) -> tuple[int, int]:
+    """Write ascending rows and those of a ranking, ascending, each once; return how many, and the ranking's sources.
+
+    Parameters
+    ----------
+    marks, flags : uint32[m], bool[m]
+        Bit i of a row's mark: source i proposed it. Rows of the ranking alone have the flag.
+    more : int32[k]
+        The ranking, each row once.
+    by_words, by_meaning : bool[k]
+        Which of three sources a row of the ranking comes from: words, meaning, both, or, by neither, the third.
+    first : the number of the first source of the ranking; those without rows have no number.
+    out, out_marks, out_flags : [>= m + k], written
+    places : int32[k], written
+        Where the rows of the ranking are in `out`.
+    """
+    kinds = [
+        (BY_WORDS * bool(words) + BY_MEANING * bool(meaning)) or BY_NEITHER
+        for words, meaning in zip(by_words, by_meaning, strict=True)
+    ]
+    sources = 0
+    for kind in kinds:
+        sources |= kind
+    present = [kind for kind in (BY_WORDS, BY_MEANING, BY_NEITHER) if kind & sources]
+    added = np.array(
+        [sum(1 << first + i for i, one in enumerate(present) if one & kind) for kind in kinds],
+        np.uint32,
+    )
+    order = np.argsort(more)
+    count = add_marked(
+        rows, marks, flags, more[order], added[order], True, out, out_marks, out_flags
+    )
+    places[:] = np.searchsorted(out[:count], more)
+    return count, sources

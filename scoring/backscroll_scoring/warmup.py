@@ -8,7 +8,7 @@ from .answers import Page, Pieces
 from .diversity import mark_repeats, near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
-from .fusion import interleave, with_marked
+from .fusion import interleave, with_marked, with_recalled
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .lately import newest_by
@@ -57,7 +57,9 @@ def warm() -> None:
     give_places(both, np.zeros(2), np.zeros(2), eligible, 0, (1.0, 0.0))
     spread(rows, rows, one_a_row[:2], np.zeros(2), eligible)
     marks = np.ones(2, np.uint32)
-    with_marked(rows, marks, eligible.view(np.bool_), rows, marks, flag=True)
+    flags = eligible.view(np.bool_)
+    with_marked(rows, marks, flags, rows, marks, flag=True)
+    with_recalled(rows, marks, flags, rows, flags, flags, 0)
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+import numpy as np
+
 from backscroll_scoring import Interleaved, interleave, turns
 from backscroll_scoring.arrays import Int32
 from backscroll_sidecar.strategies.long_ago import PAUSE_MS, LongAgo
@@ -79,10 +81,13 @@ def united(near: Int32, far: Int32, reach: Reach) -> Interleaved:
 
 
 PATTERNS = {
-    Reach.NEAR: (True,),
-    Reach.MOSTLY_NEAR: turns(2, 3),
-    Reach.TURNS: turns(1, 2),
-    Reach.MOSTLY_FAR: turns(3, 10),
-    Reach.FAR: (False, False, False, False, True, False, False, False),
+    how: np.array(pattern, np.bool_)
+    for how, pattern in {
+        Reach.NEAR: (True,),
+        Reach.MOSTLY_NEAR: turns(2, 3),
+        Reach.TURNS: turns(1, 2),
+        Reach.MOSTLY_FAR: turns(3, 10),
+        Reach.FAR: (False, False, False, False, True, False, False, False),
+    }.items()
 }
 """True: a place of the conversation. After a pause it has the fifth, so that a wrong call is among the first five."""

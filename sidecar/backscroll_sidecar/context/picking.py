@@ -11,6 +11,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from backscroll_scoring import with_recalled
 from backscroll_scoring.link_columns import MOST_ROWS
 from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
@@ -47,11 +48,14 @@ log = structlog.get_logger(__name__)
 RANK_REPLIES_US = 300.0
 """What ranking by the reply model costs at most when its links are known: less time left, and it is skipped."""
 
-BY = np.array([4, 1, 2, 3], np.uint8)
-"""Whose a recalled row is: by neither words nor meaning, by words, by meaning, by both."""
+RECALLED_BY = tuple(
+    tuple(name for i, name in enumerate(("lexical", "semantic", "recall")) if sources >> i & 1)
+    for sources in range(8)
+)
+"""The names of the sources of recalled rows, by what `with_recalled` says which there are."""
 
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
-_RANKED, _NEAR = Rung.RANKED, Reach.NEAR
+_RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
 
 
 @quick
@@ -192,19 +196,21 @@ class Picker:
         replies = rank_replies(view, question, query.eligible, gathered.rows, state)
         if Recent.name in gathered.sources:
             gathered = _with_older(gathered, query, replies)
-        far = _NEAR
+        far, places = _NEAR, _NOWHERE
         recalled: Recalled | None = None
         answers = question.explicit_parent_row >= 0
         if profile.memory_sources and question.text and not answers:
             far, sought = await look_up(query, question, replies.starts_new, deadline)
             if sought is not None and far is not _NEAR:
                 recalled = await recall(query, sought, self._meaning(profile), deadline)
-                gathered = _with_recalled(gathered, recalled)
-        gathered = with_rounds(gathered, query, self._orphan_calls)
-        ranked = rank_by_replies(gathered.rows, replies)
+                gathered, places = _with_recalled(gathered, recalled)
+        whole = with_rounds(gathered, query, self._orphan_calls)
+        ranked = rank_by_replies(whole.rows, replies)
         if recalled is not None:
-            ranked = rank_united(gathered.rows, ranked, recalled.memory, far)
-        return gathered, ranked
+            if whole is not gathered:
+                places = whole.rows.searchsorted(recalled.memory.rows).astype(np.int32)
+            ranked = rank_united(whole.rows, places, ranked, recalled.memory, far)
+        return whole, ranked
 
     def _meaning(self, profile: Profile) -> Meaning | None:
         """What says how similar messages are to a question, if the profile wants it and the server has it."""
@@ -260,20 +266,33 @@ def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gat
     return with_older(gathered, rows, older, view.columns.author, asker, ("asker", "mention"))
 
 
-def _with_recalled(gathered: Gathered, recalled: Recalled) -> Gathered:
-    """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line."""
+def _with_recalled(gathered: Gathered, recalled: Recalled) -> tuple[Gathered, NDArray[np.int32]]:
+    """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line.
+
+    Rows that nobody else proposes are shown as references. And where each of its rows is among the candidates.
+    """
     memory = recalled.memory
-    rows = memory.rows
-    order = rows.argsort()
-    return with_sources(
-        gathered,
-        rows[order],
-        BY[memory.by_words.view(np.uint8) + 2 * memory.by_meaning.view(np.uint8)][order],
-        ("lexical", "semantic", "recall"),
-        reference=True,
-        exhaustive=recalled.exhaustive,
-        lost=recalled.degradations,
+    rows, bits, semantic, places, sources = with_recalled(
+        gathered.rows,
+        np.ascontiguousarray(gathered.source_bits),
+        np.ascontiguousarray(gathered.semantic),
+        memory.rows,
+        memory.by_words,
+        memory.by_meaning,
+        len(gathered.sources),
     )
+    united = Gathered(
+        rows,
+        bits,
+        semantic,
+        gathered.sources + RECALLED_BY[sources],
+        gathered.preferences,
+        gathered.degradations + recalled.degradations,
+        gathered.rounds,
+        gathered.exhaustive and recalled.exhaustive,
+        gathered.proposed,
+    )
+    return united, places
 
 
 def nothing(profile: Profile, *lost: Degradation) -> Picked:

@@ -201,13 +201,18 @@ def _among(places: NDArray[np.intp], found: Ranking) -> tuple[NDArray[np.int64],
     return best, places[best]
 
 
-def rank_united(rows: NDArray[np.int32], near: Ranked, memory: Memory, reach: Reach) -> Ranked:
-    """The conversation's ranking and that of the whole history in one order.
+def rank_united(
+    rows: NDArray[np.int32],
+    places: NDArray[np.int32],
+    near: Ranked,
+    memory: Memory,
+    reach: Reach,
+) -> Ranked:
+    """The conversation's ranking and that of the whole history in one order; `places`: where the latter's rows are.
 
     Each candidate has the scores and shares of the list that gave it its place.
     """
     order = near.order if near.order is not None else top_order(near.scores, rows)
-    places = rows.searchsorted(memory.rows).astype(np.int32)
     both = united(order.astype(np.int32), places, reach)
     known = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages
     order, scores, stages = give_places(

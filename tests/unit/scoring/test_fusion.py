@@ -16,6 +16,7 @@ from backscroll_scoring import (
     reference_fusion,
     turns,
     with_marked,
+    with_recalled,
 )
 
 
@@ -266,6 +267,43 @@ def test_marked_twins(first, more, bit, flag):
     assert fast[2].tolist() == own
     for one, other in zip(fast, plain, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@given(
+    st.sets(st.integers(0, 40)),
+    st.lists(st.integers(0, 40), unique=True),
+    st.integers(0, 20),
+    st.data(),
+)
+def test_a_ranking_is_added(first, more, bit, data):
+    """Sources without rows get no bit; rows of the ranking alone are flagged; each of its rows is where it says."""
+    first = sorted(first)
+    marks = np.array([1 << row % (bit + 1) for row in first], np.uint32)
+    flags = np.array([row % 3 == 0 for row in first], np.bool_)
+    by = np.array([data.draw(st.tuples(st.booleans(), st.booleans())) for _ in more], np.bool_)
+    by_words, by_meaning = np.ascontiguousarray(by.reshape(-1, 2).T)
+    fast, plain = (
+        with_recalled(
+            rows(*first), marks, flags, rows(*more), by_words, by_meaning, bit, engine=engine
+        )
+        for engine in (kernels_fusion, reference_fusion)
+    )
+    for one, other in zip(fast, plain, strict=True):
+        np.testing.assert_array_equal(one, other)
+    united, bits, flagged, places, sources = fast
+    assert united.tolist() == sorted({*first, *more})
+    assert united[places].tolist() == more
+    assert set(united[flagged]) == {row for row in united if row not in first or row % 3 == 0}
+    neither = ~(by_words | by_meaning)
+    assert sources == by_words.any() + 2 * by_meaning.any() + 4 * neither.any()
+    own = dict(zip(first, marks.tolist(), strict=True))
+    number = bit
+    for those in (by_words, by_meaning, neither):
+        if those.any():
+            having = {row for row, mark in zip(united, bits, strict=True) if mark >> number & 1}
+            kept = {row for row in first if own[row] >> number & 1}
+            assert having == kept | set(np.array(more)[those])
+            number += 1
 
 
 def test_marks_of_another_length_are_refused():
