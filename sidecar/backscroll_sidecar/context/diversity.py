@@ -72,10 +72,12 @@ def _repeats(
     maximum: int,
 ) -> NDArray[np.bool_]:
     """bool[k]: which of the first k places, in their order, are references that repeat a better ranked candidate."""
+    (at,) = references.nonzero()
+    most = at.item(-1) + 1  # what stands behind the last reference needs no look
     if not gathered.rounds.members:  # rounds may be passed over
-        # No more can move up than there are references: what stands behind needs no look.
-        most = maximum + np.count_nonzero(references)
-        places, references = places[:most], references[:most]
+        # No more can move up than there are references.
+        most = min(most, maximum + len(at))
+    places, references = places[:most], references[:most]
     rows = gathered.rows[places]
     alike = mark_repeats(_shingles(view, rows), view.columns.author[rows])
     alike &= references
