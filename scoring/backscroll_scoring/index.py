@@ -7,7 +7,7 @@ unit vectors; a row's similarity is the cosine, to about 1 in 1,000.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -128,8 +128,7 @@ class Signs:
 NO_SIGNS = Signs(np.empty((0, 0), np.uint64), np.empty(0, np.float32))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Similar:
+class Similar(NamedTuple):
     """How similar messages are: float32[m], 0 without a vector; bool[m], who has one; whether all values are exact."""
 
     values: Float32

@@ -214,8 +214,7 @@ class Postings:
         self._tail = self._tail.copy()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matches:
+class Matches(NamedTuple):
     """How n rows match a question's terms.
 
     Attributes

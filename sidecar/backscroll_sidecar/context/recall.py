@@ -32,6 +32,7 @@ from backscroll_sidecar.strategies.memory import (
     seek,
 )
 from backscroll_sidecar.strategies.names import named_in
+from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
 _NEAR = Reach.NEAR
@@ -72,6 +73,7 @@ class Meaning(Protocol):
         """Of the first `end` rows; None without a vector of the question. Raises `SourceFailed`."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Recalled:
     """The best rows of the whole history.
