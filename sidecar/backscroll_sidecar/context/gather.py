@@ -121,18 +121,11 @@ def places_of(rows: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.i
 
 
 def with_sources(
-    gathered: Gathered,
-    rows: NDArray[np.int32],
-    marks: NDArray[np.uint8],
-    names: tuple[str, ...],
-    *,
-    reference: bool = False,
-    exhaustive: bool = True,
-    lost: tuple[Degradation, ...] = (),
+    gathered: Gathered, rows: NDArray[np.int32], marks: NDArray[np.uint8], names: tuple[str, ...]
 ) -> Gathered:
     """The candidates with ascending rows of more sources: bit i of a row's mark, `names[i]` proposed it.
 
-    With `reference`, rows that nobody else proposes are shown as references. Sources without rows are left out.
+    Sources without rows are left out.
     """
     sources, bits_of = _added(gathered.sources, names, int(np.bitwise_or.reduce(marks)))
     united, bits, semantic = with_marked(
@@ -141,7 +134,7 @@ def with_sources(
         np.ascontiguousarray(gathered.semantic),
         rows,
         bits_of[marks],
-        flag=reference,
+        flag=False,
     )
     return Gathered(
         united,
@@ -149,9 +142,9 @@ def with_sources(
         semantic,
         sources,
         gathered.preferences,
-        gathered.degradations + lost,
+        gathered.degradations,
         gathered.rounds,
-        gathered.exhaustive and exhaustive,
+        gathered.exhaustive,
         gathered.proposed,
     )
 
