@@ -29,7 +29,6 @@ from .link_columns import (
     BASE,
     CHANCE,
     COLUMNS,
-    FAMILIES,
     LINK_LINEAR,
     MAX_EXTRA,
     MAX_NAMED,
@@ -81,13 +80,6 @@ def _log1p(count: int) -> float:
     return LOGS[count] if count < LOGS.shape[0] else np.log1p(count)
 
 
-TURNS, DISTANCES, TIMES, TEXT, CUES = np.cumsum([len(names) for names in FAMILIES.values()])[
-    :-1
-].tolist()
-"""Where the columns of each family begin; those of names are the first."""
-LARGEST_FAMILY = max(map(len, FAMILIES.values()))
-QUIET_AT = np.full(N_BASE, NO)
-QUIET_AT[list(QUIET_OF)] = range(N_BASE, N_COLUMNS)
 N_START = len(START)
 QUIET_PLACE = START.index("quiet")
 
@@ -202,146 +194,50 @@ _CHANNEL = (
 )  # fmt: skip
 
 
-@helper
-def _place_of(user: int, people: Int32, n_people: int) -> int:
-    """Where somebody stands among the people there are, -1 nowhere. There are some twenty."""
-    for k in range(n_people):
-        if people[k] == user:
-            return k
-    return NO
-
-
-@helper
-def _none(out: Float64) -> None:
-    for j in range(out.shape[0]):  # a slice that is set does not become vector instructions
-        out[j] = 0.0
-
-
-@helper
-def _as_is(values: Float64, out: Float64) -> None:
-    for j in range(out.shape[0]):
-        out[j] = values[j]
-
-
-@helper
-def _times(factor: float, values: Float64, out: Float64) -> None:
-    for j in range(out.shape[0]):
-        out[j] = factor * values[j]
-
-
-@helper
-def _both(values: Float64, marks: Float64, out: Float64) -> None:
-    """The values where there is a mark."""
-    for j in range(out.shape[0]):
-        out[j] = values[j] * marks[j]
-
-
-@helper
-def _but(values: Float64, marks: Float64, out: Float64) -> None:
-    """The values where there is none."""
-    for j in range(out.shape[0]):
-        out[j] = values[j] * (1.0 - marks[j])
-
-
-@helper
-def _having(flag: Int32, bit: int, out: Float64) -> None:
-    """Marks of those with this cue."""
-    for j in range(out.shape[0]):
-        out[j] = (flag[j] & bit) != 0
-
-
-@helper
-def _at(place: int, value: float, out: Float64) -> None:
-    """A value at one place; nowhere if it is negative."""
-    _none(out)
-    if place >= 0:
-        out[place] = value
-
-
-@helper
-def _log1ps(values: Float64, factor: float, out: Float64) -> None:
-    """Of none below a thousandth or so: there the sum loses nothing, and its logarithm takes half of `log1p`'s time."""
-    for j in range(out.shape[0]):
-        out[j] = np.log(1.0 + values[j] * factor)
-
-
-@helper
-def _add_family(
-    x: Float64, first: int, quiet: float, weights: Float64, means: Float64, sums: Float64
-) -> None:
-    """What one family's columns, those from `first` on, and their quiet ones add to the scores by three models.
-
-    As `_linear` adds them up: a family's columns, its quiet ones, then what all families come to.
-    """
-    w = x.shape[1]
-    run, still = np.zeros((2, 3, w)), np.zeros(3)
-    of = -1
-    for k in range(x.shape[0]):
-        _add_column(x[k], first + k, 1.0, weights, means, run[0])
-        of = QUIET_AT[first + k]
-        if of < 0:
-            continue
-        if quiet == 0.0:
-            for model in range(3):
-                still[model] += weights[model, of] * (0.0 - means[model, of])
-        else:
-            _add_column(x[k], of, quiet, weights, means, run[1])
-    for model in range(3):
-        total, base, quiets, rest = sums[model], run[0, model], run[1, model], still[model]
-        for j in range(w):
-            total[j] += base[j] + (quiets[j] + rest)
-
-
-@helper
-def _add_column(
-    column: Float64, k: int, factor: float, weights: Float64, means: Float64, sums: Float64
-) -> None:
-    first, second, third = sums[0], sums[1], sums[2]
-    a, b, c = weights[0, k], weights[1, k], weights[2, k]
-    mean_a, mean_b, mean_c = means[0, k], means[1, k], means[2, k]
-    for j in range(column.shape[0]):
-        value = factor * column[j]
-        first[j] += a * (value - mean_a)
-        second[j] += b * (value - mean_b)
-        third[j] += c * (value - mean_c)
-
-
-@helper
-def _columns(
+@kernel(
+    nb.void(
+        *_CHANNEL, READ_I32, nb.intp, nb.intp, nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32,
+        READ_I32, nb.intp, F64_2D, F64,
+    ),
+    nogil=True,
+)  # fmt: skip
+def link_columns(
     time_ms: Int64, author: Int32, parent: Int32, mention_offsets: Int64, mention_ids: Int32,
     keyword_offsets: Int64, keyword_ids: Int32, message_type: UInt8, tokens: Int32,
     flags: Int32, called: Int32, shortened: Int32, cues_from: int,
     rows: Int32, m: int, n_extra: int,
     q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
-    q_words: Int32, q_tokens: int, columns: Float64, start: Float64,
-    weights: Float64, means: Float64, sums: Float64,
-) -> int:  # fmt: skip
-    """All columns; or, where ``columns`` is empty, what they add to the scores by three models, in ``sums``.
-
-    A column of all candidates at once, a family after the other: so all but `who` and `what happened` are vector
-    instructions, and what is added up at once need not be kept, 28 KB for 86. Returns the place of the newest that
-    names the asker.
-    """
-    whole = columns.shape[0] != 0
-    w = columns.shape[1] if whole else sums.shape[1]
+    q_words: Int32, q_tokens: int, x: Float64, start: Float64,
+) -> None:  # fmt: skip
+    """See `reference_links.link_columns`. Where ``x`` has room for no more than `BASE`, the quiet ones are left out."""
+    for k in range(x.shape[0]):
+        for j in range(x.shape[1]):  # a slice that is set does not become vector instructions
+            x[k, j] = 0.0
     n_words = q_words.shape[0] if q_words.shape[0] <= MAX_WORDS else 0
     # -- who: authors and named people as places in a list of this window's authors
     people = np.empty(m, np.int32)
     who = np.empty(m, np.int32)
     n_people = 0
     for j in range(m):
-        place = _place_of(author[rows[j]], people, n_people)
+        place = NO
+        for k in range(n_people):
+            if people[k] == author[rows[j]]:
+                place = k
+                break
         if place < 0:
             place = n_people
             people[place] = author[rows[j]]
             n_people += 1
         who[j] = place
-    me = _place_of(q_author, people, n_people) if q_author >= 0 else NO
+    me = NO
+    for k in range(n_people):
+        if q_author >= 0 and people[k] == q_author:
+            me = k
     named_ids = np.empty((m, MAX_NAMED + 2), np.int32)
     named_who = np.empty((m, MAX_NAMED + 2), np.int32)
     n_named = np.zeros(m, np.int32)
     naming = 0
-    flag = np.zeros(w, np.int32)
+    flag = np.zeros(m, np.int32)
     call = np.full(m, NO, np.int32)
     short = np.full(m, NO, np.int32)
     for j in range(m):
@@ -354,14 +250,21 @@ def _columns(
             row, author, parent, mention_offsets, mention_ids, call[j], named_ids[j]
         )
         for k in range(n_named[j]):
-            named_who[j, k] = _place_of(named_ids[j, k], people, n_people)
+            named_who[j, k] = NO
+            for p in range(n_people):
+                if people[p] == named_ids[j, k]:
+                    named_who[j, k] = p
+                    break
         naming += j >= n_extra and n_named[j] > 0
     quiet = max(0.0, 1.0 - naming / max(1.0, 0.15 * (m - n_extra)))
     # -- what happened in the window
     is_named = np.zeros(n_people + 1, np.uint8)  # by the question
     absent = 0
     for k in range(q_names.shape[0]):
-        place = _place_of(q_names[k], people, n_people)
+        place = NO
+        for p in range(n_people):
+            if people[p] == q_names[k]:
+                place = p
         if place >= 0:
             is_named[place] = 1
         else:
@@ -398,34 +301,35 @@ def _columns(
     my_count = count[me] if me >= 0 else 0
     habit = my_unnamed / (my_count + 1.0)
     # -- words
-    shared, share, rarity, weight = np.zeros((4, w))
+    shared = np.zeros(m, np.float64)
     found = np.zeros((m, n_words), np.uint8)
     df = np.zeros(n_words, np.int64)
     mean_words = 0.0
     for j in range(m):
         k, k_end = keyword_offsets[rows[j]], keyword_offsets[rows[j] + 1]
         mean_words += (k_end - k) / m
-        i = 0
-        while i < n_words and k < k_end:
-            if q_words[i] == keyword_ids[k]:
-                found[j, i] = 1
-                df[i] += 1
+        w = 0
+        while w < n_words and k < k_end:
+            if q_words[w] == keyword_ids[k]:
+                found[j, w] = 1
+                df[w] += 1
                 shared[j] += 1.0
-                i += 1
+                w += 1
                 k += 1
-            elif q_words[i] < keyword_ids[k]:
-                i += 1
+            elif q_words[w] < keyword_ids[k]:
+                w += 1
             else:
                 k += 1
+    weight = np.zeros(m, np.float64)
     best_weight = 0.0
     times = np.zeros(m + 1, np.int64)
     for j in range(m):
         if shared[j] > 0.0:
             size = float(keyword_offsets[rows[j] + 1] - keyword_offsets[rows[j]])
             times[:] = 0  # added up by frequency: word ids stand in another order after a restart
-            for i in range(n_words):
-                if found[j, i] != 0:
-                    times[df[i]] += 1
+            for w in range(n_words):
+                if found[j, w] != 0:
+                    times[df[w]] += 1
             total, rarest = 0.0, 0.0
             for often in range(m, 0, -1):
                 if times[often] > 0:
@@ -433,8 +337,8 @@ def _columns(
                     total += times[often] * rarest
             weight[j] = 2.2 * total / (1.0 + 1.2 * (0.25 + 0.75 * size / max(1.0, mean_words)))
             best_weight = max(best_weight, weight[j])
-            share[j] = shared[j] / (size + q_words.shape[0] - shared[j])
-            rarity[j] = rarest
+            x[WORDS_SHARED_SHARE, j] = shared[j] / (size + q_words.shape[0] - shared[j])
+            x[RAREST_SHARED, j] = rarest
     # -- the columns, the newest candidate first
     later = np.zeros(n_people + 1, np.int64)
     named_later = np.zeros(n_people + 1, np.int64)
@@ -451,212 +355,145 @@ def _columns(
         if names_me[j] != 0:
             first_since = j
             break
-    talks = np.empty(n_people + 1)  # by person: how much they and I named each other
-    for k in range(n_people):
-        talks[k] = np.log1p(exchanged[k]) if exchanged[k] > 0.0 and k != me else 0.0
-    (
-        mine, of_named, called_one, shortened_one, to_me, newest, question, distance, away_s, own_later, author_later,
-        last_one, naming_them, named_since, named_often, i_named_them, shared_name, addressee, first_line, exchange,
-        many, authors, goes_on, went_on, nobody, length,
-    ) = np.zeros((26, w))  # fmt: skip
-    other = NO if newest_naming_me < 0 else who[newest_naming_me]
     for j in range(m - 1, -1, -1):
-        row, a = rows[j], who[j]
-        is_mine = me >= 0 and a == me
+        row, a, f = rows[j], who[j], flag[j]
+        y = x[:, j]
+        mine = me >= 0 and a == me
         older = j < n_extra
         away = m - j if not older else n_window + max(0, rows[min(n_extra, m - 1)] - row) + 1
-        mine[j] = is_mine
-        of_named[j] = is_named[a] != 0
-        called_one[j] = q_called >= 0 and people[a] == q_called
-        shortened_one[j] = q_shortened >= 0 and people[a] == q_shortened
-        to_me[j] = names_me[j]
-        newest[j] = later[a] == 0
-        question[j] = message_type[row] == TYPE_QUESTION or (flag[j] & Q_MARK) != 0
-        distance[j] = _log1p(away - 1)
-        away_s[j] = max(0.0, (q_time - time_ms[row]) / 1000.0)
-        own_later[j] = _log1p(mine_later) if is_mine else 0.0
-        author_later[j] = _log1p(min(10, later[a]))
-        last_one[j] = last_named[a]
-        naming_them[j] = a == other
-        named_since[j] = named_later[a] > 0
-        named_often[j] = _log1p(named_later[a])
-        i_named_them[j] = i_named[a]
+        distance = _log1p(away - 1)
+        seconds = max(0.0, (q_time - time_ms[row]) / 1000.0)
+        log_seconds = np.log1p(seconds)
+        directly = j == m - 1 and not older
+        question = message_type[row] == TYPE_QUESTION or (f & Q_MARK) != 0
+        named = is_named[a] != 0
+        is_newest = later[a] == 0
+        shortens = q_shortened >= 0 and people[a] == q_shortened
+        # names
+        y[NAMED] = named
+        y[CALLED] = q_called >= 0 and people[a] == q_called
+        y[SHORTENED] = shortens and not named
+        y[NAMES_ME] = names_me[j]
+        y[CALLS_ME] = q_author >= 0 and call[j] == q_author
+        y[SHORTENS_ME] = q_author >= 0 and short[j] == q_author and names_me[j] == 0
+        y[NAMES_OTHER] = n_named[j] > 0 and names_me[j] == 0
+        y[CALLS_OTHER] = call[j] >= 0 and call[j] != q_author
         for k in range(n_named[j]):
             for i in range(q_names.shape[0]):
                 if named_ids[j, k] == q_names[i]:
-                    shared_name[j] = 1.0
+                    y[SHARED_NAME] = 1.0
             if named_who[j, k] >= 0 and later[named_who[j, k]] > 0:
-                addressee[j] = 1.0
-        first_line[j] = first[a] == j
-        exchange[j] = talks[a]
-        many[j] = _log1p(count[a] - 1)
-        authors[j] = _log1p(authors_since)
-        goes_on[j] = j + 1 < m and who[j + 1] == a
-        went_on[j] = j > 0 and who[j - 1] == a
-        nobody[j] = n_named[j] == 0
-        length[j] = _log1p(max(0, tokens[row]))
+                y[ADDRESSEE_SPOKE_SINCE] = 1.0
+        y[MUTUAL] = named and names_me[j] != 0
+        y[NEWEST_OF_NAMED] = (named or shortens) and is_newest
+        y[NEWEST_NAMING_ME] = j == newest_naming_me
+        y[ABSENT_NAMED_MINE] = mine and absent == 1
+        y[NAMES_NOBODY] = n_named[j] == 0
+        # turns
+        y[MINE] = mine
+        y[MINE_NEWEST] = j == my_newest
+        y[MINE_NEWEST_NO_NAME] = no_name if j == my_newest else 0.0
+        y[MINE_DIRECTLY_BEFORE] = mine and directly
+        y[MINE_NEWEST_SECONDS] = log_seconds if j == my_newest else 0.0
+        y[MINE_LATER] = _log1p(mine_later) if mine else 0.0
+        y[AUTHOR_NEWEST] = is_newest
+        y[LATER_BY_AUTHOR] = _log1p(min(10, later[a]))
+        y[AUTHOR_NEWEST_NO_NAME] = no_name if is_newest else 0.0
+        y[LAST_I_NAMED] = last_named[a]
+        y[LAST_I_NAMED_NEWEST] = last_named[a] != 0 and is_newest
+        if newest_naming_me >= 0 and a == who[newest_naming_me]:
+            y[LAST_NAMING_ME] = 1.0
+            y[LAST_NAMING_ME_NEWEST] = is_newest
+        y[NEWEST_NOT_MINE] = j == newest_not_mine
+        y[NAMES_ME_SINCE_MINE] = names_me[j] != 0 and j > my_newest
+        y[FIRST_NAMING_ME_SINCE] = j == first_since
+        y[OTHERS_UNNAMED_SINCE] = first_since < 0 and not mine
+        y[NAMED_LATER] = named_later[a] > 0
+        y[NAMED_LATER_COUNT] = _log1p(named_later[a])
+        y[I_NAMED_LATER] = i_named[a]
+        y[UNANSWERED_QUESTION] = question and is_newest and named_later[a] == 0
+        y[AUTHOR_FIRST] = first[a] == j
+        y[AUTHOR_FIRST_QUESTION] = first[a] == j and question
+        y[AFTER_MINE] = my_newest >= 0 and j > my_newest
+        y[FROM_MINE] = _log1p(abs(j - my_newest)) if my_newest >= 0 else 0.0
+        y[EXCHANGED] = np.log1p(exchanged[a]) if exchanged[a] > 0.0 and not mine else 0.0
+        y[NEW_ASKER_QUESTION] = my_count == 0 and question
+        y[NEW_ASKER_DISTANCE] = distance if my_count == 0 else 0.0
+        y[AUTHOR_COUNT] = _log1p(count[a] - 1)
+        y[HABIT_NO_NAME_MINE] = no_name * habit if mine else 0.0
+        # distance
+        y[DISTANCE] = distance
+        y[DIRECTLY_BEFORE] = directly
+        y[SECOND_BEFORE] = j == m - 2 and not older
+        y[THIRD_BEFORE] = j == m - 3 and not older
+        y[BEYOND_TEN] = max(0.0, distance - LOGS[9])
+        y[BEYOND_THIRTY] = max(0.0, distance - LOGS[29])
+        y[AUTHORS_SINCE] = _log1p(authors_since)
+        y[OLDER] = older
+        y[OLDER_MINE] = older and mine
+        goes_on = j + 1 < m and who[j + 1] == a
+        y[AUTHOR_GOES_ON] = goes_on
+        y[AUTHOR_WENT_ON] = j > 0 and who[j - 1] == a
+        y[QUESTION_GOES_ON] = question and goes_on
+        y[DISTANCE_NAMED] = distance if named else 0.0
+        y[DISTANCE_MINE] = distance if mine else 0.0
+        # time
+        y[SECONDS] = log_seconds
+        y[SECONDS_PACE] = np.log1p(seconds / (pace + 1.0))
+        y[GAP_BEFORE] = (
+            np.log1p(max(0.0, (time_ms[row] - time_ms[rows[j - 1]]) / 1000.0)) if j > 0 else 0.0
+        )
+        y[PAUSE_DIRECTLY_BEFORE] = pause if directly else 0.0
+        y[SECONDS_MINE] = log_seconds if mine else 0.0
+        # text
+        y[WORDS_WEIGHT] = weight[j]
+        y[WORDS_WEIGHT_BEST] = weight[j] / best_weight if best_weight > 0.0 else 0.0
+        y[WORDS_SHARED] = np.log1p(shared[j]) if shared[j] > 0.0 else 0.0
+        y[WEIGHT_NOT_MINE] = 0.0 if mine else weight[j]
+        y[LENGTH] = _log1p(max(0, tokens[row]))
+        y[SHORT_AFTER_QUESTION] = (q_flags & SHORT) != 0 and question
+        # cues
+        y[QUESTION] = question
+        y[QUESTION_BY_MARK] = (f & Q_MARK) != 0
+        y[QUESTION_QUESTION] = question and q_question
+        y[QUESTION_STATEMENT] = question and not q_question
+        y[GREETS] = (f & GREET) != 0
+        y[GREETS_BOTH] = (f & q_flags & GREET) != 0
+        y[THANKS] = (f & THANK) != 0
+        if (q_flags & THANK) != 0:
+            y[THANKED_NAMED_ME] = names_me[j]
+            y[THANKS_MINE] = mine
+        if (q_flags & YES_NO) != 0:
+            y[YES_NO_QUESTION] = question
+            y[YES_NO_YOU] = (f & YOU) != 0 and not mine
+        y[CORRECTION_MINE] = (q_flags & CORRECTION) != 0 and j == my_newest
+        if (q_flags & GOES_ON) != 0:
+            y[GOES_ON_MINE_NEWEST] = j == my_newest
+            y[GOES_ON_DIRECTLY_BEFORE] = directly
+        y[COMMAND] = (f & COMMANDED) != 0
+        y[COMMAND_BOTH] = (f & q_flags & COMMANDED) != 0
+        y[LAUGHS] = (f & LAUGH) != 0
+        y[LAUGH_DIRECTLY_BEFORE] = (q_flags & LAUGH) != 0 and directly
+        y[HAS_LINK] = (f & LINKED) != 0
+        y[LINK_AFTER_QUESTION] = (q_flags & LINKED) != 0 and question
+        if (q_flags & YOU) != 0:
+            y[YOU_FIRST_PERSON] = (f & FIRST) != 0 and not mine
+            y[SECOND_PERSON_MINE] = mine
+        y[CASUAL] = message_type[row] == TYPE_CASUAL
+        y[ANSWER] = message_type[row] == TYPE_ANSWER
         # what the older candidates will see
-        authors_since += later[a] == 0
+        authors_since += is_newest
         later[a] += 1
-        mine_later += is_mine
+        mine_later += mine
         for k in range(n_named[j]):
             if named_who[j, k] >= 0:
                 named_later[named_who[j, k]] += 1
-                if is_mine:
+                if mine:
                     i_named[named_who[j, k]] = 1
-    since_mine = np.zeros(w)
-    for j in range(my_newest + 1, m if my_newest >= 0 else 0):
-        since_mine[j] = 1.0
-    last = m - 1 if n_extra < m else NO  # directly before
-    buffer = np.empty((0 if whole else LARGEST_FAMILY, w))
-    # names
-    x = columns[:TURNS] if whole else buffer[:TURNS]
-    _as_is(of_named, x[NAMED])
-    _as_is(called_one, x[CALLED])
-    _but(shortened_one, of_named, x[SHORTENED])
-    _as_is(to_me, x[NAMES_ME])
-    for j in range(w):
-        x[CALLS_ME, j] = x[SHORTENS_ME, j] = x[NAMES_OTHER, j] = x[CALLS_OTHER, j] = 0.0
-    for j in range(m):
-        x[CALLS_ME, j] = q_author >= 0 and call[j] == q_author
-        x[SHORTENS_ME, j] = q_author >= 0 and short[j] == q_author and names_me[j] == 0
-        x[NAMES_OTHER, j] = n_named[j] > 0 and names_me[j] == 0
-        x[CALLS_OTHER, j] = call[j] >= 0 and call[j] != q_author
-    _as_is(shared_name, x[SHARED_NAME])
-    _both(of_named, to_me, x[MUTUAL])
-    for j in range(w):
-        x[NEWEST_OF_NAMED, j] = max(of_named[j], shortened_one[j]) * newest[j]
-    _at(newest_naming_me, 1.0, x[NEWEST_NAMING_ME])
-    _times(absent, mine, x[ABSENT_NAMED_MINE])
-    _as_is(nobody, x[NAMES_NOBODY])
-    if not whole:
-        _add_family(x, 0, quiet, weights, means, sums)
-    # turns
-    x = columns[TURNS:DISTANCES] if whole else buffer[: DISTANCES - TURNS]
-    _as_is(mine, x[MINE - TURNS])
-    _at(my_newest, 1.0, x[MINE_NEWEST - TURNS])
-    _at(my_newest, no_name, x[MINE_NEWEST_NO_NAME - TURNS])
-    _at(last, mine[m - 1], x[MINE_DIRECTLY_BEFORE - TURNS])
-    _at(
-        my_newest,
-        np.log1p(away_s[my_newest]) if my_newest >= 0 else 0.0,
-        x[MINE_NEWEST_SECONDS - TURNS],
-    )
-    _as_is(own_later, x[MINE_LATER - TURNS])
-    _as_is(newest, x[AUTHOR_NEWEST - TURNS])
-    _as_is(author_later, x[LATER_BY_AUTHOR - TURNS])
-    _times(no_name, newest, x[AUTHOR_NEWEST_NO_NAME - TURNS])
-    _as_is(last_one, x[LAST_I_NAMED - TURNS])
-    _both(last_one, newest, x[LAST_I_NAMED_NEWEST - TURNS])
-    _as_is(naming_them, x[LAST_NAMING_ME - TURNS])
-    _both(naming_them, newest, x[LAST_NAMING_ME_NEWEST - TURNS])
-    _at(newest_not_mine, 1.0, x[NEWEST_NOT_MINE - TURNS])
-    if my_newest >= 0:
-        _both(to_me, since_mine, x[NAMES_ME_SINCE_MINE - TURNS])
-    else:
-        _as_is(to_me, x[NAMES_ME_SINCE_MINE - TURNS])
-    _at(first_since, 1.0, x[FIRST_NAMING_ME_SINCE - TURNS])
-    for j in range(w):
-        x[OTHERS_UNNAMED_SINCE - TURNS, j] = 1.0 - mine[j] if first_since < 0 else 0.0
-    _as_is(named_since, x[NAMED_LATER - TURNS])
-    _as_is(named_often, x[NAMED_LATER_COUNT - TURNS])
-    _as_is(i_named_them, x[I_NAMED_LATER - TURNS])
-    _as_is(addressee, x[ADDRESSEE_SPOKE_SINCE - TURNS])
-    for j in range(w):
-        x[UNANSWERED_QUESTION - TURNS, j] = question[j] * newest[j] * (1.0 - named_since[j])
-    _as_is(first_line, x[AUTHOR_FIRST - TURNS])
-    _both(first_line, question, x[AUTHOR_FIRST_QUESTION - TURNS])
-    _as_is(since_mine, x[AFTER_MINE - TURNS])
-    _none(x[FROM_MINE - TURNS])
-    for j in range(m if my_newest >= 0 else 0):
-        x[FROM_MINE - TURNS, j] = _log1p(abs(j - my_newest))
-    _as_is(exchange, x[EXCHANGED - TURNS])
-    _times(my_count == 0, question, x[NEW_ASKER_QUESTION - TURNS])
-    _times(my_count == 0, distance, x[NEW_ASKER_DISTANCE - TURNS])
-    _as_is(many, x[AUTHOR_COUNT - TURNS])
-    _times(no_name * habit, mine, x[HABIT_NO_NAME_MINE - TURNS])
-    if not whole:
-        _add_family(x, TURNS, quiet, weights, means, sums)
-    # distance
-    x = columns[DISTANCES:TIMES] if whole else buffer[: TIMES - DISTANCES]
-    _as_is(distance, x[DISTANCE - DISTANCES])
-    _at(last, 1.0, x[DIRECTLY_BEFORE - DISTANCES])
-    _at(m - 2 if m - 2 >= n_extra else NO, 1.0, x[SECOND_BEFORE - DISTANCES])
-    _at(m - 3 if m - 3 >= n_extra else NO, 1.0, x[THIRD_BEFORE - DISTANCES])
-    for j in range(w):
-        x[BEYOND_TEN - DISTANCES, j] = max(0.0, distance[j] - LOGS[9])
-        x[BEYOND_THIRTY - DISTANCES, j] = max(0.0, distance[j] - LOGS[29])
-    _as_is(authors, x[AUTHORS_SINCE - DISTANCES])
-    for j in range(w):
-        x[OLDER - DISTANCES, j] = j < n_extra
-    _both(mine, x[OLDER - DISTANCES], x[OLDER_MINE - DISTANCES])
-    _as_is(goes_on, x[AUTHOR_GOES_ON - DISTANCES])
-    _as_is(went_on, x[AUTHOR_WENT_ON - DISTANCES])
-    _both(goes_on, question, x[QUESTION_GOES_ON - DISTANCES])
-    _both(distance, of_named, x[DISTANCE_NAMED - DISTANCES])
-    _both(distance, mine, x[DISTANCE_MINE - DISTANCES])
-    if not whole:
-        _add_family(x, DISTANCES, quiet, weights, means, sums)
-    # time
-    x = columns[TIMES:TEXT] if whole else buffer[: TEXT - TIMES]
-    _log1ps(away_s, 1.0, x[SECONDS - TIMES])
-    _log1ps(away_s, 1.0 / (pace + 1.0), x[SECONDS_PACE - TIMES])
-    gap = np.zeros(w)
-    for j in range(1, m):
-        gap[j] = max(0.0, (time_ms[rows[j]] - time_ms[rows[j - 1]]) / 1000.0)
-    _log1ps(gap, 1.0, x[GAP_BEFORE - TIMES])
-    _at(last, pause, x[PAUSE_DIRECTLY_BEFORE - TIMES])
-    _both(x[SECONDS - TIMES], mine, x[SECONDS_MINE - TIMES])
-    if not whole:
-        _add_family(x, TIMES, quiet, weights, means, sums)
-    # text
-    x = columns[TEXT:CUES] if whole else buffer[: CUES - TEXT]
-    _as_is(share, x[WORDS_SHARED_SHARE - TEXT])
-    _as_is(weight, x[WORDS_WEIGHT - TEXT])
-    for j in range(w):
-        x[WORDS_WEIGHT_BEST - TEXT, j] = weight[j] / best_weight if best_weight > 0.0 else 0.0
-        x[WORDS_SHARED - TEXT, j] = LOGS[int(shared[j])]
-    _as_is(rarity, x[RAREST_SHARED - TEXT])
-    _but(weight, mine, x[WEIGHT_NOT_MINE - TEXT])
-    _as_is(length, x[LENGTH - TEXT])
-    _times((q_flags & SHORT) != 0, question, x[SHORT_AFTER_QUESTION - TEXT])
-    if not whole:
-        _add_family(x, TEXT, quiet, weights, means, sums)
-    # cues
-    x = columns[CUES:N_BASE] if whole else buffer[: N_BASE - CUES]
-    _as_is(question, x[QUESTION - CUES])
-    _having(flag, Q_MARK, x[QUESTION_BY_MARK - CUES])
-    _times(q_question, question, x[QUESTION_QUESTION - CUES])
-    _times(not q_question, question, x[QUESTION_STATEMENT - CUES])
-    _having(flag, GREET, x[GREETS - CUES])
-    _having(flag, GREET & q_flags, x[GREETS_BOTH - CUES])
-    _having(flag, THANK, x[THANKS - CUES])
-    _times((q_flags & THANK) != 0, to_me, x[THANKED_NAMED_ME - CUES])
-    _times((q_flags & THANK) != 0, mine, x[THANKS_MINE - CUES])
-    _times((q_flags & YES_NO) != 0, question, x[YES_NO_QUESTION - CUES])
-    _having(flag, YOU if (q_flags & YES_NO) != 0 else 0, x[YES_NO_YOU - CUES])
-    _but(x[YES_NO_YOU - CUES], mine, x[YES_NO_YOU - CUES])
-    _at(my_newest, (q_flags & CORRECTION) != 0, x[CORRECTION_MINE - CUES])
-    _at(my_newest, (q_flags & GOES_ON) != 0, x[GOES_ON_MINE_NEWEST - CUES])
-    _at(last, (q_flags & GOES_ON) != 0, x[GOES_ON_DIRECTLY_BEFORE - CUES])
-    _having(flag, COMMANDED, x[COMMAND - CUES])
-    _having(flag, COMMANDED & q_flags, x[COMMAND_BOTH - CUES])
-    _having(flag, LAUGH, x[LAUGHS - CUES])
-    _at(last, (q_flags & LAUGH) != 0, x[LAUGH_DIRECTLY_BEFORE - CUES])
-    _having(flag, LINKED, x[HAS_LINK - CUES])
-    _times((q_flags & LINKED) != 0, question, x[LINK_AFTER_QUESTION - CUES])
-    _having(flag, FIRST if (q_flags & YOU) != 0 else 0, x[YOU_FIRST_PERSON - CUES])
-    _but(x[YOU_FIRST_PERSON - CUES], mine, x[YOU_FIRST_PERSON - CUES])
-    _times((q_flags & YOU) != 0, mine, x[SECOND_PERSON_MINE - CUES])
-    for j in range(w):
-        x[CASUAL - CUES, j] = x[ANSWER - CUES, j] = 0.0
-    for j in range(m):
-        x[CASUAL - CUES, j] = message_type[rows[j]] == TYPE_CASUAL
-        x[ANSWER - CUES, j] = message_type[rows[j]] == TYPE_ANSWER
-    if not whole:
-        _add_family(x, CUES, quiet, weights, means, sums)
-    for k in range(N_BASE, columns.shape[0]):
-        _times(quiet, columns[QUIET_OF[k - N_BASE]], columns[k])
+    if quiet > 0.0:
+        for k in range(N_BASE, x.shape[0]):
+            for j in range(m):
+                x[k, j] = quiet * x[QUIET_OF[k - N_BASE], j]
     start[5] = my_count == 0
     start[6] = no_name
     start[7] = absent
@@ -668,32 +505,6 @@ def _columns(
     start[13] = np.log1p(m - my_newest) if my_newest >= 0 else np.log1p(2 * WINDOW)
     start[14] = first_since >= 0
     start[15] = (q_flags & (THANK | LAUGH | CORRECTION)) != 0
-    return newest_naming_me
-
-
-@kernel(
-    nb.void(
-        *_CHANNEL, READ_I32, nb.intp, nb.intp, nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32,
-        READ_I32, nb.intp, F64_2D, F64,
-    ),
-    nogil=True,
-)  # fmt: skip
-def link_columns(
-    time_ms: Int64, author: Int32, parent: Int32, mention_offsets: Int64, mention_ids: Int32,
-    keyword_offsets: Int64, keyword_ids: Int32, message_type: UInt8, tokens: Int32,
-    flags: Int32, called: Int32, shortened: Int32, cues_from: int,
-    rows: Int32, m: int, n_extra: int,
-    q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
-    q_words: Int32, q_tokens: int, x: Float64, start: Float64,
-) -> None:  # fmt: skip
-    """See `reference_links.link_columns`. Where ``x`` has room for no more than `BASE`, the quiet ones are left out."""
-    nothing = np.empty((0, 0))
-    _columns(
-        time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
-        flags, called, shortened, cues_from, rows, m, n_extra,
-        q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, x, start,
-        nothing, nothing, nothing,
-    )  # fmt: skip
 
 
 @kernel(nb.float64(F64, nb.intp, F64, READ_F64, F64), nogil=True)
@@ -868,6 +679,48 @@ def family_shares(
 
 
 @helper
+def _sums_of_three(
+    x: Float64, quiet: float, weights: Float64, means: Float64, family: Int32
+) -> Float64:
+    """What all columns add to the scores by three models, float64[3, width]: as `_linear`, at one reading of them.
+
+    ``x`` has the columns of `BASE`; the quiet ones are made of them, and of no quiet at all, a sum for all rows.
+    """
+    width = x.shape[1]
+    first, second, third = np.empty(width), np.empty(width), np.empty(width)
+    shares = np.zeros((family.max() + 1, 3, width), np.float64)
+    k = 0
+    while k < N_COLUMNS:  # a run of columns of one family
+        f, is_quiet = family[k], k >= N_BASE
+        none = is_quiet and quiet == 0.0
+        lanes = 1 if none else width
+        for j in range(lanes):
+            first[j] = second[j] = third[j] = 0.0
+        while k < N_COLUMNS and family[k] == f and (k >= N_BASE) == is_quiet:
+            a, b, c = weights[0, k], weights[1, k], weights[2, k]
+            mean_a, mean_b, mean_c = means[0, k], means[1, k], means[2, k]
+            factor = quiet if is_quiet else 1.0
+            column = x[QUIET_OF[k - N_BASE] if is_quiet else k]
+            for j in range(lanes):
+                value = factor * column[j]
+                first[j] += a * (value - mean_a)
+                second[j] += b * (value - mean_b)
+                third[j] += c * (value - mean_c)
+            k += 1
+        for j in range(width):
+            at = 0 if none else j
+            shares[f, 0, j] += first[at]
+            shares[f, 1, j] += second[at]
+            shares[f, 2, j] += third[at]
+    sums = np.zeros((3, width), np.float64)
+    for f in range(shares.shape[0]):
+        for model in range(3):
+            for j in range(width):
+                sums[model, j] += shares[f, model, j]
+    return sums
+
+
+@helper
 def _with_more(found: Int32, more: Int32, rows: Int32) -> int:
     """The newest of both lists, ascending and without repeats, as many as ``rows`` holds; how many."""
     i, k, hole = found.shape[0] - 1, more.shape[0] - 1, rows.shape[0]
@@ -887,7 +740,7 @@ def _with_more(found: Int32, more: Int32, rows: Int32) -> int:
     nb.types.Tuple((nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.float64))(
         *_CHANNEL, READ_U8, nb.intp, nb.intp, READ_I32, nb.intp,
         nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32, READ_I32, nb.intp,
-        F64_2D, F64_2D, nb.float64, READ_F64, I32, I32, F64_2D,
+        READ_F64_2D, READ_F64_2D, nb.float64, READ_I32, READ_F64, I32, I32, F64_2D,
     ),
     nogil=True,
 )  # fmt: skip
@@ -898,7 +751,7 @@ def question_links(
     allowed: UInt8, allowed_from: int, end: int, more: Int32, told: int,
     q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
     q_words: Int32, q_tokens: int,
-    weights: Float64, means: Float64, constant: float, start_weights: Float64,
+    weights: Float64, means: Float64, constant: float, family: Int32, start_weights: Float64,
     rows: Int32, older: Int32, numbers: Float64,
 ) -> tuple[int, int, int, int, int, float, float]:  # fmt: skip
     """See `reference_ranking.question_ranking`.
@@ -923,14 +776,14 @@ def question_links(
         n_extra -= 1
     if m == 0:
         return 0, 0, 0, NO, NO, 1.0, 0.0
-    sums = np.zeros((3, -(-m // LANES) * LANES))
+    x = np.empty((N_BASE, -(-m // LANES) * LANES), np.float64)
     start = np.zeros(N_START, np.float64)
-    newest_naming_me = _columns(
+    link_columns(
         time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
         flags, called, shortened, cues_from, rows[:m], m, n_extra,
-        q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens,
-        np.empty((0, 0)), start, weights, means, sums,
+        q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, x, start,
     )  # fmt: skip
+    sums = _sums_of_three(x, start[QUIET_PLACE], weights, means, family)
     scores = np.empty(m, np.float64)
     for j in range(m):
         scores[j] = sums[0, j] + constant
@@ -938,8 +791,10 @@ def question_links(
         numbers[TAIL_LINEAR, j] = sums[2, j]
     p = numbers[CHANCE, :m]
     starts_new = link_chances(scores, m, start, start_weights, p)
-    place = NO
+    newest_naming_me, place = NO, NO
     for j in range(m):
+        if x[NEWEST_NAMING_ME, j] != 0.0:
+            newest_naming_me = j
         if told >= 0 and rows[j] == told:
             place = j
     if place >= 0:

@@ -310,7 +310,7 @@ def rank(
     order, stages = np.empty(room, np.int64), np.empty(room, np.uint8)
     m, n_extra, n_older, place, newest_naming_me, starts_new, quiet = kernels_links.question_links(
         *arrays, allowed, search_from(end), end, more, parent, *question,
-        *model.of_columns, model.first.constant, model.start.with_intercept,
+        *model.of_columns, model.first.constant, FAMILIES_OF_COLUMNS, model.start.with_intercept,
         rows, older, numbers,
     )  # fmt: skip
     kernels_conversations.question_scores(
