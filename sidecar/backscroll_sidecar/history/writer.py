@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 MAX_GROUP_ITEMS = 5_000
 MAX_GROUP_BYTES = 32 * 1024 * 1024
 RESOLVE_SLICE = 256
-CROWD_ROUNDS, LONE_ROUNDS = 50, 4
-"""A group is taken when nothing came for so many rounds of the loop: 100 or 10 µs of an idle one; of a busy one as long
+CROWD_ROUNDS, LONE_ROUNDS = 20, 4
+"""A group is taken when nothing came for so many rounds of the loop: 100 or 20 µs of an idle one; of a busy one as long
 as somebody who was just answered needs to ask again."""
 GATHERED_ITEMS = 32
 """A group of so many rows shares what a commit costs by itself among enough."""
