@@ -95,15 +95,13 @@ class Ingest:
         InvalidRequest
             All together hold more than 4 MiB.
         """
-        if len(messages) == 1:
-            answer = self._check_one(key, messages[0], received_at_ms)
-            check_batch_bytes(answer.bytes)
-            return [answer]
         checked: list[Accepted | Refused] = []
         size = 0
         slices = LoopSlices()
         for message in messages:
-            answer = self._check_one(key, message, received_at_ms)
+            answer = check_message(key, message, received_at_ms)
+            if message.embeddings:
+                answer = self._check_sizes(answer)
             checked.append(answer)
             size += answer.bytes
             check_batch_bytes(size)
@@ -135,12 +133,6 @@ class Ingest:
                     assert isinstance(roster, BatchRoster)
                     roster.note(one.message, analysis.message_type)
         return analyses
-
-    def _check_one(
-        self, key: ChannelKey, message: Message, received_at_ms: int
-    ) -> Accepted | Refused:
-        answer = check_message(key, message, received_at_ms)
-        return self._check_sizes(answer) if message.embeddings else answer
 
     def _check_sizes(self, answer: Accepted | Refused) -> Accepted | Refused:
         """Refuse a message whose vector is not of its embedder's size."""

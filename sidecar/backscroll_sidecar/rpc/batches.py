@@ -53,8 +53,6 @@ async def append_batch(
 
 async def encode_results(results: Sequence[AppendResult]) -> bytes:
     """Serialise the answer to a batch."""
-    if len(results) == 1:
-        return _encoded(results[0])
     encoded: list[bytes] = []
     for start in range(0, len(results), RESULTS_A_SLICE):
         if start:
