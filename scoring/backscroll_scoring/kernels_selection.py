@@ -84,6 +84,36 @@ def choose(
 
 
 @kernel(
+    nb.types.UniTuple(nb.intp, 2)(
+        READ_F64, READ_I64, READ_I32, READ_I32, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.intp, nb.intp,
+        I64, U32,
+    )
+)  # fmt: skip
+def choose_near(
+    scores: Float64, order: Int64, rows: Int32, author: Int32, n_older: int, asker: int, recent: int, first: int,
+    least_score: float, least: int, floor: int, chosen: Int64, bits: UInt32,
+) -> tuple[int, int]:  # fmt: skip
+    """See `reference_selection.choose_near`."""
+    m = order.shape[0]
+    whose = 0
+    for j in range(n_older):
+        whose |= OWN if author[rows[j]] == asker else OTHERS
+    own = np.uint32(1) << np.uint32(first)
+    other = own << np.uint32(1) if whose & OWN else own
+    for j in range(n_older):
+        bits[j] = own if author[rows[j]] == asker else other
+    for j in range(n_older, m):
+        bits[j] = np.uint32(1) << np.uint32(recent)
+    count = 0
+    for k in range(m):
+        place = order[k]
+        if k < least or place >= m - floor or scores[place] >= least_score:
+            chosen[count] = place
+            count += 1
+    return count, whose
+
+
+@kernel(
     nb.void(READ_I32, READ_BOOL, READ_I32, READ_F64, F64, U8, nb.intp, nb.float64, nb.float64, I64)
 )
 def give_places(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 
 OWN, OTHERS = 1, 2
@@ -80,6 +82,33 @@ def choose(
     taken = [j for j in (*there, *others) if not weak[j]]
     chosen[: len(taken)] = taken
     return len(taken)
+
+
+def choose_near(
+    scores: Float64, order: Int64, rows: Int32, author: Int32, n_older: int, asker: int, recent: int, first: int,
+    least_score: float, least: int, floor: int, chosen: Int64, bits: UInt32,
+) -> tuple[int, int]:  # fmt: skip
+    """Say who proposed m ranked rows and take those that are good enough: `add_older` and `choose` at once.
+
+    Returns how many are taken, and whose the older rows are, `OWN` + `OTHERS`.
+
+    Parameters
+    ----------
+    scores, order : float64[m], int64[m]
+        Of each candidate; all of them, best first.
+    rows : int32[m]
+        The candidates, ascending; the first `n_older` are older rows.
+    recent : the number of the source of the others.
+    chosen, bits : int64[m], uint32[m], written
+        Those that are taken, in order; bit i of a candidate: proposed by source i.
+    """
+    m = len(rows)
+    older, flags = rows[:n_older], np.zeros(m, np.bool_)
+    of_recent = np.full(m - n_older, 1 << recent, np.uint32)
+    whose = add_older(author, asker, older, first, of_recent, flags[n_older:], bits, flags)
+    stages, below, weak = np.zeros(m, np.uint8), flags.copy(), flags.copy()
+    count = choose(scores, order, stages, -1, least_score, least, floor, chosen, below, weak)
+    return count, whose
 
 
 def give_places(

@@ -57,6 +57,34 @@ def choose(
     return chosen[:count], below, weak
 
 
+def choose_near(
+    scores: Float64,
+    order: Int64,
+    rows: Int32,
+    author: Int32,
+    least_score: float,
+    *,
+    n_older: int = 0,
+    asker: int = -1,
+    recent: int = 0,
+    first: int = 1,
+    least: int = 0,
+    floor: int = 0,
+    engine: ModuleType = kernels_selection,
+) -> tuple[Int64, UInt32, bool, bool]:
+    """Take those of m ranked rows that are good enough, as `reference_selection.choose_near` tells.
+
+    Returns them in order, int64[k], the sources' bits of all, uint32[m], and whether the asker has some of the older
+    rows, and somebody else.
+    """
+    m = len(rows)
+    chosen, bits = np.empty(m, np.int64), np.empty(m, np.uint32)
+    count, whose = engine.choose_near(
+        scores, order, rows, author, n_older, asker, recent, first, least_score, least, floor, chosen, bits,
+    )  # fmt: skip
+    return chosen[:count], bits, whose & OWN != 0, whose & OTHERS != 0
+
+
 def give_places(
     both: Interleaved,
     linear: Float64,

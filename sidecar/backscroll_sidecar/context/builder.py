@@ -12,6 +12,7 @@ from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
+from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.events import compression_events
@@ -25,6 +26,7 @@ from backscroll_sidecar.context.model import (
     JoinedContext,
     Payload,
 )
+from backscroll_sidecar.context.near import Found, chosen_near
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, eligible_rows, without_history
 from backscroll_sidecar.context.question import (
@@ -69,12 +71,15 @@ class Provider(Protocol):
 
 
 class _Begun(NamedTuple):
-    """A build whose candidates are picked."""
+    """A build whose candidates are picked; `choice` is what is left of `picked`, which a near question has not yet."""
 
     route: Route
     opened: Opened
     question: Question
-    picked: Picked
+    found: Found | None
+    picked: Picked | None
+    choice: Choice
+    deadline: Deadline
     context_id: str
     watch: Stopwatch
 
@@ -139,15 +144,19 @@ class ContextBuilder:
         self, request: BuildRequest, codec: AnswerCodec
     ) -> BuiltContext | JoinedContext:
         """The same for who wants its bytes alone: joined of stored ones where that is possible."""
-        begun = await self._begin(request)
-        if self._joins and can_be_joined(request):
+        joins = self._joins and can_be_joined(request)
+        begun = await self._begin(request, joins=joins)
+        if joins:
             joined = self._join(request, begun, codec)
             if joined is not None:
                 return joined
         return await self._put_together(request, begun)
 
-    async def _begin(self, request: BuildRequest) -> _Begun:
-        """Route, open, question, pick: all that does not depend on how the answer is written."""
+    async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
+        """Route, open, question, pick: all that does not depend on how the answer is written.
+
+        With `joins`, who will most likely not be asked how it was picked keeps no account of it (`near`).
+        """
         self.build_count += 1
         watch = Stopwatch(self._clock)
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
@@ -157,18 +166,26 @@ class ContextBuilder:
         watch.lap("open")
         question = await self._resolve(request, opened.view)
         watch.lap("question")
-        picked = await self._pick(request, route, opened, question, deadline)
+        found = picked = None
+        if joins and not opened.degradations:
+            found = await self._picker.find(request, opened.view, question, route.profile, deadline)
+        if found is not None and found.is_near:
+            choice = chosen_near(opened.view, question, route.profile, found.replies)
+        else:
+            picked = await self._pick(request, route, opened, question, deadline, found)
+            choice = picked.choice
         watch.lap("pick")
-        return _Begun(route, opened, question, picked, self._ids.next(), watch)
+        context_id = self._ids.next()
+        return _Begun(route, opened, question, found, picked, choice, deadline, context_id, watch)
 
     def _join(
         self, request: BuildRequest, begun: _Begun, codec: AnswerCodec
     ) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""
-        route, opened, question, picked, context_id, watch = begun
+        route, opened, question, _, _, choice, _, context_id, watch = begun
         system = system_text(request, self._settings, route.profile, question, route.zone)
         try:
-            content = join_content(request, route, system, opened.view, question, picked, codec)
+            content = join_content(request, route, system, opened.view, question, choice, codec)
         except Exception as error:  # the long way says what is wrong, if anything is (law 5)
             log.warning("joining failed", error=type(error).__name__, exc_info=True)
             return None
@@ -178,17 +195,19 @@ class ContextBuilder:
         degradations = (
             *opened.degradations,
             *_not_found(request, opened, question),
-            *picked.degradations,
+            *choice.degradations,
         )
         joined = joined_context(
-            request, context_id, opened, question, picked, content, degradations, watch
+            request, context_id, opened, question, choice, content, degradations, watch
         )
         self._finish(joined, opened, watch)
         return joined
 
     async def _put_together(self, request: BuildRequest, begun: _Begun) -> BuiltContext:
         """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads."""
-        route, opened, question, picked, context_id, watch = begun
+        route, opened, question, found, picked, _, deadline, context_id, watch = begun
+        if picked is None:
+            picked = await self._pick(request, route, opened, question, deadline, found)
         parts = await self._parts(request, route, opened.view, question, picked)
         watch.lap("write")
         limits = Limits(picked.profile.max_messages, picked.profile.max_chars_per_message)
@@ -257,6 +276,7 @@ class ContextBuilder:
         opened: Opened,
         question: Question,
         deadline: Deadline,
+        found: Found | None,
     ) -> Picked:
         profile, view = route.profile, opened.view
         query = StrategyQuery(
@@ -287,7 +307,12 @@ class ContextBuilder:
         if opened.degradations:
             return await without_history(query, profile, deadline)
         return await self._picker.pick(
-            query, question, profile, deadline, membership_only=request.visible_since_membership
+            query,
+            question,
+            profile,
+            deadline,
+            membership_only=request.visible_since_membership,
+            found=found,
         )
 
     async def _parts(

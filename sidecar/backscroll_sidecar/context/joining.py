@@ -14,9 +14,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from backscroll_scoring import LaidOut, Page, Pieces, Tails
 from backscroll_scoring.reference_answers import (
@@ -34,11 +32,11 @@ from backscroll_sidecar.analyze import repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.written import page_keys
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
+from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.layouts import RECENT_TITLE, SEMANTIC_TITLE
 from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
 from backscroll_sidecar.context.parts import question_text, speaker_style
-from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import INLINE_US, Question
 from backscroll_sidecar.context.routing import Route
@@ -126,30 +124,27 @@ def join_content(
     system: str,
     view: ChannelView,
     question: Question,
-    picked: Picked,
+    choice: Choice,
     codec: AnswerCodec,
 ) -> Content | None:
     """What the answer shows; None where something must be cut, or written that takes long: the long way does that."""
-    gathered, profile = picked.gathered, picked.profile
-    order = picked.selection.chosen
-    if not len(order) or gathered.preferences or gathered.rounds.members:
+    count = len(choice.chosen)
+    if not count or not choice.is_plain:
         return None
-    speaker = speaker_style(request, question, view, map(gathered.rows.item, order))
-    page, laid = _laid_out(
-        request, route, view, picked, order, question.asked_at_ms, speaker, codec
-    )
+    speaker = speaker_style(request, question, view, map(choice.rows.item, choice.chosen))
+    page, laid = _laid_out(request, route, view, choice, question.asked_at_ms, speaker, codec)
     if laid.totals[MISSING]:
         return None
     envelope = _envelope(route.model, request.tools_json, system, codec)
     asked = question_text(question, speaker, _TURNS)
-    tokens = _fitting(request, profile, envelope, asked, len(order), laid.totals)
+    tokens = _fitting(request, choice.profile, envelope, asked, count, laid.totals)
     if tokens is None:
         return None
     joined = page.join(
         laid,
-        picked.ranked.scores,
-        picked.ranked.places,
-        codec.tails(gathered.sources, tuple(laid.kinds)),
+        choice.scores,
+        choice.scored,
+        codec.tails(choice.sources, tuple(laid.kinds)),
         codec.keys if request.payload_formats else b"\0" + codec.keys[1:],
         envelope.pieces,
         _QUESTION + orjson.dumps(asked) + b"}",
@@ -194,17 +189,16 @@ def _laid_out(
     request: BuildRequest,
     route: Route,
     view: ChannelView,
-    picked: Picked,
-    order: NDArray[np.intp],
+    choice: Choice,
     asked_at_ms: int,
     speaker: SpeakerStyle,
     codec: AnswerCodec,
 ) -> tuple[Page, LaidOut]:
     """The selected candidates on their page; a few that are not there yet are put on it."""
-    gathered, dated_before_ms = picked.gathered, _dated_before_ms(request.time_style, asked_at_ms)
+    dated_before_ms = _dated_before_ms(request.time_style, asked_at_ms)
     selected = (
-        order, gathered.rows, gathered.semantic, gathered.source_bits, view.seq,
-        view.columns.time_ms, dated_before_ms,
+        choice.chosen, choice.rows, choice.references, choice.kinds, view.seq, view.columns.time_ms,
+        dated_before_ms,
     )  # fmt: skip
     pen = Pen(speaker, _O200K, False, request.self_ids)
     page_style = (pen, route.zone)
@@ -212,7 +206,7 @@ def _laid_out(
     laid = page.lay_out(*selected)
     if not laid.totals[MISSING]:
         return page, laid
-    rows = gathered.rows[laid.places]
+    rows = choice.rows[laid.places]
     if view.token_count[rows].sum() > MOST_TOKENS:
         return page, laid
     missing = rows[laid.laid[SLOT] < 0][:NEW_MESSAGES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import structlog
@@ -15,6 +15,8 @@ from backscroll_scoring import with_recalled
 from backscroll_scoring.link_columns import MOST_ROWS
 from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context import near
+from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fusing import rank_fused
 from backscroll_sidecar.context.gate import Reach
@@ -26,6 +28,8 @@ from backscroll_sidecar.context.gather import (
     with_rounds,
     with_sources,
 )
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.near import OLDER, Found
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import INLINE_US, Question
 from backscroll_sidecar.context.rank import (
@@ -35,7 +39,7 @@ from backscroll_sidecar.context.rank import (
     rank_by_replies,
     rank_united,
 )
-from backscroll_sidecar.context.recall import Meaning, Recalled, look_up, recall
+from backscroll_sidecar.context.recall import History, LastLines, Meaning, Recalled, look_up, recall
 from backscroll_sidecar.context.replies import catch_up, linked_already, rank_replies
 from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select, select_nothing
@@ -54,6 +58,9 @@ RECALLED_BY = tuple(
 )
 """The names of the sources of recalled rows, by what `with_recalled` says which there are."""
 
+KEPT_PROFILES = 256
+"""Profiles with their overrides of which is kept whether `near` can be asked."""
+
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
 _RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
 
@@ -69,6 +76,17 @@ class Picked:
     selection: Selection
     profile: Profile
     degradations: tuple[Degradation, ...] = ()
+
+    @property
+    def choice(self) -> Choice:
+        """What is left of it for who writes the answer."""
+        gathered, ranked = self.gathered, self.ranked
+        return Choice(
+            self.rung, self.profile, gathered.rows, self.selection.chosen, ranked.scores, ranked.places,
+            gathered.source_bits, gathered.semantic, gathered.sources,
+            not gathered.preferences and not gathered.rounds.members, gathered.exhaustive,
+            self.degradations,
+        )  # fmt: skip
 
 
 class RankCost:
@@ -118,6 +136,34 @@ class Picker:
         self._orphan_calls = orphan_calls
         self._now_us = now_us
         self._cost = RankCost()
+        self._suits = lru_cache(maxsize=KEPT_PROFILES)(self._suits_near)
+
+    def _suits_near(self, profile: Profile) -> bool:
+        return self._ranker is rank and near.suits(profile, self._strategies)
+
+    async def find(
+        self,
+        request: BuildRequest,
+        view: ChannelView,
+        question: Question,
+        profile: Profile,
+        deadline: Deadline,
+    ) -> Found | None:
+        """What a question may answer and how far it reaches, where that may be all there is to know (`near`).
+
+        None where it is not, or something breaks: then `pick` says what. Raises nothing.
+        """
+        if not (self._suits(profile) and near.is_plainly_asked(request, question, view)):
+            return None
+        try:
+            return await self._found(
+                LastLines.of(view, question), question, _NOWHERE, profile, deadline
+            )
+        except (OutOfTime, TimeoutError):
+            return None
+        except Exception as error:
+            log.warning("finding failed", error=type(error).__name__, exc_info=True)
+            return None
 
     async def pick(
         self,
@@ -127,8 +173,9 @@ class Picker:
         deadline: Deadline,
         *,
         membership_only: bool,
+        found: Found | None = None,
     ) -> Picked:
-        """The best rung that works. Raises nothing."""
+        """The best rung that works. Raises nothing. `found`: what `find` found already."""
         view = query.view
         gathered = await gather(
             profile.sources, self._strategies, query, deadline, references=profile.references
@@ -136,7 +183,9 @@ class Picker:
         stage = "rank"
         try:
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
-                gathered, ranked = await self._unite(query, question, gathered, profile, deadline)
+                gathered, ranked = await self._unite(
+                    query, question, gathered, profile, deadline, found
+                )
             else:
                 gathered = with_rounds(gathered, query, self._orphan_calls)
                 ranked = self._rank(view, question, gathered, profile, deadline)
@@ -185,25 +234,18 @@ class Picker:
         gathered: Gathered,
         profile: Profile,
         deadline: Deadline,
+        found: Found | None,
     ) -> tuple[Gathered, Ranked]:
         """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
-        if not deadline.allows(RANK_REPLIES_US):
-            raise OutOfTime
-        view = query.view
-        state = linked_already(view, question.end)
-        if state is None:
-            state = await deadline.bound(catch_up(view, question.end))
-        replies = rank_replies(view, question, query.eligible, gathered.rows, state)
+        if found is None:
+            found = await self._found(query, question, gathered.rows, profile, deadline)
+        replies, far, sought = found
         if Recent.name in gathered.sources:
             gathered = _with_older(gathered, query, replies)
-        far, places = _NEAR, _NOWHERE
-        recalled: Recalled | None = None
-        answers = question.explicit_parent_row >= 0
-        if profile.memory_sources and question.text and not answers:
-            far, sought = await look_up(query, question, replies.starts_new, deadline)
-            if sought is not None and far is not _NEAR:
-                recalled = await recall(query, sought, self._meaning(profile), deadline)
-                gathered, places = _with_recalled(gathered, recalled)
+        places, recalled = _NOWHERE, None
+        if sought is not None and far is not _NEAR:
+            recalled = await recall(query, sought, self._meaning(profile), deadline)
+            gathered, places = _with_recalled(gathered, recalled)
         whole = with_rounds(gathered, query, self._orphan_calls)
         ranked = rank_by_replies(whole.rows, replies)
         if recalled is not None:
@@ -211,6 +253,26 @@ class Picker:
                 places = whole.rows.searchsorted(recalled.memory.rows).astype(np.int32)
             ranked = rank_united(whole.rows, places, ranked, recalled.memory, far)
         return whole, ranked
+
+    async def _found(
+        self,
+        history: History,
+        question: Question,
+        more: NDArray[np.int32],
+        profile: Profile,
+        deadline: Deadline,
+    ) -> Found:
+        """The reply model's ranking of the newest rows and `more`, and how far the question reaches."""
+        if not deadline.allows(RANK_REPLIES_US):
+            raise OutOfTime
+        view = history.view
+        state = linked_already(view, question.end)
+        if state is None:
+            state = await deadline.bound(catch_up(view, question.end))
+        replies = rank_replies(view, question, history.eligible, more, state)
+        if not (profile.memory_sources and question.text) or question.explicit_parent_row >= 0:
+            return Found(replies, _NEAR, None)
+        return Found(replies, *await look_up(history, question, replies.starts_new, deadline))
 
     def _meaning(self, profile: Profile) -> Meaning | None:
         """What says how similar messages are to a question, if the profile wants it and the server has it."""
@@ -259,11 +321,11 @@ def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gat
     if len(rows) and older.item(-1) >= rows.item(0):  # another source went as far back
         older = older[places_of(older, rows) < 0]
         marks = np.where(view.columns.author[older] == asker, np.uint8(1), np.uint8(2))
-        return with_sources(gathered, older, marks, ("asker", "mention"))
+        return with_sources(gathered, older, marks, OLDER)
     count = len(older) + len(rows)
     all_ranked = view.all_live and count == len(found.rows) < MOST_ROWS
     rows = found.rows if all_ranked else np.concatenate((older, rows))
-    return with_older(gathered, rows, older, view.columns.author, asker, ("asker", "mention"))
+    return with_older(gathered, rows, older, view.columns.author, asker, OLDER)
 
 
 def _with_recalled(gathered: Gathered, recalled: Recalled) -> tuple[Gathered, NDArray[np.int32]]:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import structlog
@@ -88,38 +88,66 @@ class Recalled:
     exhaustive: bool = True
 
 
+class History(Protocol):
+    """The rows a question may find: those of `view` before `end` but for the `excluded` (`StrategyQuery`)."""
+
+    @property
+    def view(self) -> ChannelView: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def excluded(self) -> tuple[int, ...] | None: ...
+    @property
+    def eligible(self) -> NDArray[np.bool_]: ...
+
+
+class LastLines(NamedTuple):
+    """The same of a question that no source is asked."""
+
+    view: ChannelView
+    end: int
+    excluded: tuple[int, ...] | None
+    eligible: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, view: ChannelView, question: Question) -> LastLines:
+        """All rows that were there when it was asked, but for itself."""
+        eligible = question.eligible(view, None)
+        return cls(view, question.end, question.excluded(view, None), eligible)
+
+
 async def look_up(
-    query: StrategyQuery, question: Question, starts_new: float, deadline: Deadline
+    history: History, question: Question, starts_new: float, deadline: Deadline
 ) -> tuple[Reach, Sought | None]:
     """How far the question reaches and, unless that is near, its words in the history.
 
     `starts_new` is the reply model's word (`gate.reach`). What is predicted to take long is done in a thread, unless it
     is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
-    if look_up_us(query, question) <= INLINE_US:
-        far, sought = _look_up(query, question, starts_new)
+    if look_up_us(history, question) <= INLINE_US:
+        far, sought = _look_up(history, question, starts_new)
     else:
         far, sought = None, None
-        if _is_short_work(query, question):
-            far, sought = _look_up(query, question, starts_new, old_rows=False)
+        if _is_short_work(history, question):
+            far, sought = _look_up(history, question, starts_new, old_rows=False)
         if far is None:
-            looking = asyncio.to_thread(_look_up, query, question, starts_new)
+            looking = asyncio.to_thread(_look_up, history, question, starts_new)
             far, sought = await deadline.bound(looking)
     assert far is not None
     return far, sought
 
 
 def _look_up(
-    query: StrategyQuery, question: Question, starts_new: float, *, old_rows: bool = True
+    history: History, question: Question, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, asked = query.view, _asked(query.view, question)
+    view, asked = history.view, _asked(history.view, question)
     named = named_in(asked.text, view.people.by_name_part)
-    most = most_long_ago(view, asked, named, query.eligible)
+    most = most_long_ago(view, asked, named, history.eligible)
     far = settled(starts_new, most)
     if far is _NEAR:
         return far, None
-    sought = seek(view, asked, query.eligible, named)
+    sought = seek(view, asked, history.eligible, named)
     if far is None:
         score = decisive_score(most)
         sounds = long_ago(most, sought, score if old_rows else math.inf)
@@ -128,15 +156,15 @@ def _look_up(
     return far, sought
 
 
-def look_up_us(query: StrategyQuery, question: Question) -> float:
+def look_up_us(history: History, question: Question) -> float:
     """Microseconds `look_up` takes, predicted from its text, the rows, and how often its words were said.
 
     One hop to a thread and back costs 30 to 180 us, so it must save more: what is predicted to take less than
     `INLINE_US` is done at once. The number of rows alone does not tell: a word that every row has costs ten times what
     the rows do, and a near question in a channel of 10,000 rows has rare words.
     """
-    lexicon = query.view.lexicon
-    numbers = question.numbers(query.view)[:MAX_QUERY_TERMS]
+    lexicon = history.view.lexicon
+    numbers = question.numbers(history.view)[:MAX_QUERY_TERMS]
     if numbers and min(numbers) < 0:
         words = question.keywords[:MAX_QUERY_TERMS]
         missing = [word for word, number in zip(words, numbers, strict=True) if number < 0]
@@ -144,22 +172,22 @@ def look_up_us(query: StrategyQuery, question: Question) -> float:
         # what the channel does not have is sought by its characters
         numbers += lexicon.ids.numbers(parts)
     said = _said(lexicon.postings.counts, numbers)
-    return _read_us(question) + _count_us(query) + SEEK_US_PER_POSTING * said
+    return _read_us(question) + _count_us(history) + SEEK_US_PER_POSTING * said
 
 
-def _is_short_work(query: StrategyQuery, question: Question) -> bool:
+def _is_short_work(history: History, question: Question) -> bool:
     """Whether a question is soon read where no old row is: all rows count, and hardly any came after it.
 
     Else whoever looks for the newest row that has a word may have to pass over all that have it and do not count.
     """
-    newer = query.view.count - query.end
-    us = _read_us(question) + _count_us(query)
-    return query.excluded is not None and newer <= MOST_NEWER_ROWS and us <= INLINE_US
+    newer = history.view.count - history.end
+    us = _read_us(question) + _count_us(history)
+    return history.excluded is not None and newer <= MOST_NEWER_ROWS and us <= INLINE_US
 
 
-def _count_us(query: StrategyQuery) -> float:
+def _count_us(history: History) -> float:
     """What counting the rows that count takes of that."""
-    return query.end * (SEEK_US_PER_MARKED_ROW if query.excluded is None else SEEK_US_PER_ROW)
+    return history.end * (SEEK_US_PER_MARKED_ROW if history.excluded is None else SEEK_US_PER_ROW)
 
 
 def _read_us(question: Question) -> float:

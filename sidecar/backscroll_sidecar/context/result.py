@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import Fitted
+from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.explain import explain
 from backscroll_sidecar.context.joining import Content
 from backscroll_sidecar.context.layouts import Parts
@@ -62,7 +64,7 @@ def built_context(
     watch: Stopwatch,
 ) -> BuiltContext:
     """Put the answer together; what the fit had to drop gets its fate here."""
-    view, selection = opened.view, picked.selection
+    view, gathered, selection = opened.view, picked.gathered, picked.selection
     for place, fate in fitted.dropped.items():
         selection.drop(place, fate, "compress")
     rung = Rung.EMPTY if opened.degradations else picked.rung
@@ -84,12 +86,12 @@ def built_context(
         degradations=degradations,
         layout=request.layout,
         speaker_style=parts.speaker,
-        diagnostics=_diagnostics(opened, picked, watch),
+        diagnostics=_diagnostics(opened, gathered.rows, gathered.exhaustive, watch),
         trigger_fragment=_trigger_fragment(opened, question),
         addressed=question.addressed,
         question_type=question.message_type,
         events=events,
-        explanation=explain(view, picked.gathered, picked.ranked, selection, picked.profile)
+        explanation=explain(view, gathered, picked.ranked, selection, picked.profile)
         if request.explain
         else None,
     )
@@ -100,7 +102,7 @@ def joined_context(
     context_id: str,
     opened: Opened,
     question: Question,
-    picked: Picked,
+    choice: Choice,
     content: Content,
     degradations: tuple[Degradation, ...],
     watch: Stopwatch,
@@ -110,16 +112,16 @@ def joined_context(
         context_id,
         opened.known,
         question.asked_at_ms,
-        picked.profile.name,
+        choice.profile.name,
         content.joined,
-        len(picked.selection.chosen),
+        len(choice.chosen),
         content.tokens,
         content.stable_prefix_tokens,
-        Rung.EMPTY if opened.degradations else picked.rung,
+        Rung.EMPTY if opened.degradations else choice.rung,
         degradations,
         request.layout,
         content.speaker,
-        _diagnostics(opened, picked, watch),
+        _diagnostics(opened, choice.rows, choice.exhaustive, watch),
         _trigger_fragment(opened, question),
         question.addressed,
         question.message_type,
@@ -127,14 +129,11 @@ def joined_context(
     )
 
 
-def _diagnostics(opened: Opened, picked: Picked, watch: Stopwatch) -> Diagnostics:
-    gathered = picked.gathered
+def _diagnostics(
+    opened: Opened, rows: NDArray[np.int32], exhaustive: bool, watch: Stopwatch
+) -> Diagnostics:
     return Diagnostics(
-        watch.laps_us,
-        opened.cache_hit,
-        opened.view.generation,
-        gathered.exhaustive,
-        len(gathered.rows),
+        watch.laps_us, opened.cache_hit, opened.view.generation, exhaustive, len(rows)
     )
 
 

@@ -10,12 +10,13 @@ from backscroll_sidecar.strategies.base import (
     StrategyQuery,
     StrategyResult,
 )
-from backscroll_sidecar.strategies.builtin import BUILTIN, GivenPreferences, Recent
+from backscroll_sidecar.strategies.builtin import BUILTIN, Chain, GivenPreferences, Recent, Thread
 from backscroll_sidecar.strategies.semantic import Semantic
 
 __all__ = [
     "BUILTIN",
     "NOTHING",
+    "Chain",
     "Empty",
     "GivenPreferences",
     "Messages",
@@ -26,4 +27,5 @@ __all__ = [
     "Strategy",
     "StrategyQuery",
     "StrategyResult",
+    "Thread",
 ]

@@ -53,7 +53,7 @@ KERNELS = [
     *(kernels_answers.lay_out, kernels_answers.keep_slot),
     *(kernels_diversity.mark_repeats, kernels_lately.newest_by),
     *(kernels_selection.add_older, kernels_selection.choose),
-    *(kernels_selection.give_places, kernels_selection.spread),
+    *(kernels_selection.choose_near, kernels_selection.give_places, kernels_selection.spread),
     *(kernels_fusion.take_turns, kernels_fusion.add_marked),
     kernels_fusion.add_recalled,
     kernels_memory.memory_scores,

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from backscroll_scoring import (
     Interleaved,
     choose,
+    choose_near,
     give_places,
     kernels_selection,
     older_marks,
@@ -69,6 +70,34 @@ def test_choosing(given_ranking, least_score, least, floor, kept_stage):
     chosen, below, weak = fast
     assert sorted(chosen) == np.flatnonzero(~weak).tolist()
     assert not (weak & ~below).any()
+
+
+@TWINS
+@given(
+    ranked(), st.floats(0, 1), st.integers(0, 10), st.integers(0, 10), st.integers(0, 9),
+    st.integers(-1, 2), st.data(),
+)  # fmt: skip
+def test_choosing_of_the_last_lines(given_ranking, least_score, least, floor, older, asker, data):
+    """One kernel comes to what the older rows' marks and the choice come to one after the other."""
+    scores, order, stages = given_ranking
+    m = len(scores)
+    order = np.array([*order, *(set(range(m)) - set(order.tolist()))], np.int64)
+    rows = np.arange(m, dtype=np.int32)
+    author = np.array(data.draw(st.lists(st.integers(0, 2), min_size=m, max_size=m)), np.int32)
+    n_older = min(older, m)
+    fast, plain = (
+        choose_near(
+            scores, order, rows, author, least_score, n_older=n_older, asker=asker, recent=1,
+            first=3, least=least, floor=floor, engine=engine,
+        )
+        for engine in ENGINES
+    )  # fmt: skip
+    for one, other in zip(fast, plain, strict=True):
+        np.testing.assert_array_equal(one, other)
+    chosen, _, _ = choose(scores, order, stages, least_score, least=least, floor=floor)
+    np.testing.assert_array_equal(fast[0], chosen)
+    assert (fast[1][n_older:] == 2).all()
+    assert set(fast[1][:n_older].tolist()) <= {8, 16}
 
 
 @TWINS
