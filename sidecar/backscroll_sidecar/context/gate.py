@@ -13,7 +13,7 @@ import numpy as np
 
 from backscroll_scoring import Interleaved, interleave, turns
 from backscroll_scoring.arrays import Int32
-from backscroll_sidecar.strategies.long_ago import PAUSE_MS, LongAgo
+from backscroll_sidecar.strategies.long_ago import PAUSE_MS, Moment
 
 UNSURE, SURE = 0.7, 0.9
 """Probability of starting something from which the history takes turns, and takes most of them."""
@@ -41,36 +41,29 @@ class Reach(Enum):
 _NEAR, _MOSTLY_NEAR, _TURNS, _MOSTLY_FAR, _FAR = Reach
 
 
-def reach(starts_new: float, long_ago: LongAgo) -> Reach:
-    """The reach of a question that answers no message: what a platform says it answers is about the last lines.
+def reaches(starts_new: float, moment: Moment) -> tuple[Reach, Reach]:
+    """The reach of a question that answers no message: by the talk it stands in, and if it sounds like long ago, too.
 
-    `starts_new`, 0 to 1, is the probability that the question answers nothing that was said here.
+    What a platform says it answers is about the last lines. `starts_new`, 0 to 1, is the probability that the question
+    answers nothing that was said here. Where both are the same, its text and the history need no look.
     """
-    return _reach(starts_new, long_ago, sounds=long_ago.score >= decisive_score(long_ago))
-
-
-def settled(starts_new: float, most: LongAgo) -> Reach | None:
-    """The reach where nothing in the history can change it; `most` is the most that it can say."""
-    quiet = _reach(starts_new, most, sounds=False)
-    return quiet if reach(starts_new, most) is quiet else None
-
-
-def decisive_score(long_ago: LongAgo) -> float:
-    """The score from which the text counts, after such a pause, asked of such a one."""
-    if long_ago.pause_ms >= PAUSE_MS:
-        return SOUNDS_AFTER_PAUSE
-    return SOUNDS_WHEN_CALLED if long_ago.calls_bot else SOUNDS_LONG_AGO
-
-
-def _reach(starts_new: float, long_ago: LongAgo, *, sounds: bool) -> Reach:
-    after_pause = long_ago.pause_ms >= PAUSE_MS
-    if after_pause and (long_ago.scattered or sounds):
-        return _FAR
+    after_pause = moment.pause_ms >= PAUSE_MS
+    if after_pause and moment.scattered:
+        return _FAR, _FAR
     if starts_new > SURE:
-        return _MOSTLY_FAR
-    if starts_new > UNSURE or sounds or long_ago.scattered:
-        return _TURNS
-    return _MOSTLY_NEAR if after_pause else _NEAR
+        quiet = loud = _MOSTLY_FAR
+    elif starts_new > UNSURE or moment.scattered:
+        quiet = loud = _TURNS
+    else:
+        quiet, loud = _MOSTLY_NEAR if after_pause else _NEAR, _TURNS
+    return quiet, _FAR if after_pause else loud
+
+
+def decisive_score(pause_ms: int, *, calls_bot: bool) -> float:
+    """The score from which the text counts, after such a pause, asked of such a one."""
+    if pause_ms >= PAUSE_MS:
+        return SOUNDS_AFTER_PAUSE
+    return SOUNDS_WHEN_CALLED if calls_bot else SOUNDS_LONG_AGO
 
 
 def united(near: Int32, far: Int32, reach: Reach) -> Interleaved:

@@ -18,12 +18,17 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.gate import Reach, decisive_score, reach, settled
+from backscroll_sidecar.context.gate import Reach, decisive_score, reaches
 from backscroll_sidecar.context.question import INLINE_US, Question, text_us
 from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Similarities
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
-from backscroll_sidecar.strategies.long_ago import long_ago, most_long_ago
+from backscroll_sidecar.strategies.long_ago import (
+    moment_of,
+    most_long_ago,
+    said_of_long_ago,
+    sounds_long_ago,
+)
 from backscroll_sidecar.strategies.memory import (
     Memory,
     MemoryQuestion,
@@ -121,7 +126,7 @@ async def look_up(
 ) -> tuple[Reach, Sought | None]:
     """How far the question reaches and, unless that is near, its words in the history.
 
-    `starts_new` is the reply model's word (`gate.reach`). What is predicted to take long is done in a thread, unless it
+    `starts_new` is the reply model's word (`gate.reaches`). What is predicted to take long is done in a thread, unless it
     is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
     if look_up_us(history, question) <= INLINE_US:
@@ -141,19 +146,22 @@ def _look_up(
     history: History, question: Question, starts_new: float, *, old_rows: bool = True
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
-    view, asked = history.view, _asked(history.view, question)
-    named = named_in(asked.text, view.people.by_name_part)
-    most = most_long_ago(view, asked, named, history.eligible)
-    far = settled(starts_new, most)
+    view, eligible, asked = history.view, history.eligible, _asked(history.view, question)
+    moment = moment_of(view, eligible, question.asked_at_ms, all_count=history.excluded == ())
+    far, sounding = reaches(starts_new, moment)
+    named, sought = named_in(asked.text, view.people.by_name_part), None
+    if far is not sounding:
+        said = said_of_long_ago(asked.text, speaks_of=named.speaks_of)
+        score = decisive_score(moment.pause_ms, calls_bot=asked.calls_bot)
+        if most_long_ago(said) >= score:
+            sought = seek(view, asked, eligible, named)
+            if sounds_long_ago(sought, said, score if old_rows else math.inf) >= score:
+                if not old_rows:
+                    return None, sought
+                far = sounding
     if far is _NEAR:
         return far, None
-    sought = seek(view, asked, history.eligible, named)
-    if far is None:
-        score = decisive_score(most)
-        sounds = long_ago(most, sought, score if old_rows else math.inf)
-        if old_rows or sounds.score < score:
-            far = reach(starts_new, sounds)
-    return far, sought
+    return far, sought or seek(view, asked, eligible, named)
 
 
 def look_up_us(history: History, question: Question) -> float:

@@ -7,8 +7,8 @@ who asks about long ago pauses for nobody.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,7 @@ from backscroll_scoring import Worth
 from backscroll_sidecar.analyze import recall_signs
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.domain import MessageState
-from backscroll_sidecar.strategies.memory import MemoryQuestion, Sought
-from backscroll_sidecar.strategies.names import Named
-from backscroll_sidecar.values import quick
+from backscroll_sidecar.strategies.memory import Sought
 
 NEAR_ROWS = 30
 """The last lines: what a question in the middle of a talk is usually about."""
@@ -35,84 +33,75 @@ SITTING_ROWS = 3
 """Fewer lines than this since the last pause are hardly a talk."""
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class LongAgo:
-    """The signs and the score they make.
+class Moment(NamedTuple):
+    """When a question is asked, seen from the last lines.
 
     Attributes
     ----------
-    far, near : float
-        Best BM25 / 10 before and among the last `NEAR_ROWS` rows; usually 0 to 1, 2 at most. Where they cannot matter
-        they are bounds, which a restart may move: nobody may be told them.
-    signs : float
-        Of the question's own words (`recall_signs`).
-    speaks_of : bool
-        It speaks of somebody of the channel (and does not call them).
     pause_ms : int
-        From the last line to the question; -1 when there is no line before it. Not part of the score.
+        From the last line to the question; -1 when there is no line before it.
     scattered : bool
-        Lines are few and far between: the last `SITTING_ROWS` have a pause among them. Not part of the score.
-    calls_bot : bool
-        It calls the bot by name. Not part of the score.
+        Lines are few and far between: the last `SITTING_ROWS` have a pause among them.
     """
 
-    far: float
-    near: float
-    signs: float
-    speaks_of: bool
     pause_ms: int
-    scattered: bool = False
-    calls_bot: bool = False
-
-    def but(self, far: float, near: float) -> LongAgo:
-        """The same where the best BM25 are these."""
-        return LongAgo(
-            *(far / BM25_AS_ONE, near / BM25_AS_ONE, self.signs, self.speaks_of),
-            *(self.pause_ms, self.scattered, self.calls_bot),
-        )
-
-    @property
-    def score(self) -> float:
-        """0 to 1, hand-set; from .5 on the question is more likely about long ago.
-
-        (far - .7 near + signs + .3 speaks of somebody) / 1.2; `far` counts up to 1: more rarity says nothing more.
-        """
-        value = (min(1.0, self.far) - NEAR_SHARE * self.near + self._said) / WHOLE
-        return min(1.0, value) if value > 0.0 else 0.0
-
-    def worth(self, score: float) -> Worth:
-        """What the best BM25 must come to for that score, a little less for the sake of rounding."""
-        least = BM25_AS_ONE * (WHOLE * score - self._said)
-        return Worth(BM25_AS_ONE, NEAR_SHARE, least - 1e-4)
-
-    @property
-    def _said(self) -> float:
-        """What the question says whatever the rows do."""
-        return self.signs + 0.3 if self.speaks_of else self.signs
+    scattered: bool
 
 
-def most_long_ago(
-    view: ChannelView, question: MemoryQuestion, named: Named, eligible: NDArray[np.bool_]
-) -> LongAgo:
-    """The most that rows could make of a question: its own words and the clock are read, and no row's words."""
-    times_ms = _last_times(view, eligible, SITTING_ROWS)
-    pause_ms, scattered = NO_PAUSE, False
-    if times_ms:
-        pause_ms = max(0, question.asked_at_ms - times_ms[-1])
+def moment_of(
+    view: ChannelView, eligible: NDArray[np.bool_], asked_at_ms: int, *, all_count: bool = False
+) -> Moment:
+    """The moment of a question among the rows that count; `all_count`: these are all that are there."""
+    if all_count:
+        end = len(eligible)
+        times_ms = view.columns.time_ms[max(0, end - SITTING_ROWS) : end].tolist()
+    else:
+        times_ms = _last_times(view, eligible, SITTING_ROWS)
+    if not times_ms:
+        return Moment(NO_PAUSE, scattered=False)
+    scattered = False
     for one, later in pairwise(times_ms):
         scattered |= later - one >= PAUSE_MS
-    signs = recall_signs(question.text)
-    return LongAgo(1.0, 0.0, signs, named.speaks_of, pause_ms, scattered, question.calls_bot)
+    return Moment(max(0, asked_at_ms - times_ms[-1]), scattered)
 
 
-def long_ago(most: LongAgo, sought: Sought, score: float = -math.inf) -> LongAgo:
-    """What the rows make of a question, `most` being what they could.
+def said_of_long_ago(text: str, *, speaks_of: bool) -> float:
+    """What a question's own words make of it, whatever the rows say: `recall_signs`, and .3 where it speaks of
+    somebody of the channel (and does not call them).
+    """
+    signs = recall_signs(text)
+    return signs + 0.3 if speaks_of else signs
 
-    Where it is plain that it cannot have that score the old rows are not read, and `far` and `near` are bounds.
+
+def long_ago_score(far: float, near: float, said: float) -> float:
+    """0 to 1, hand-set; from .5 on the question is more likely about long ago.
+
+    (far / 10 - .7 near / 10 + said) / 1.2, where `far` and `near` are the best BM25 before and among the last
+    `NEAR_ROWS` rows; `far` counts up to 10: more rarity says nothing more.
+    """
+    value = (min(BM25_AS_ONE, far) - NEAR_SHARE * near) / BM25_AS_ONE + said
+    return min(1.0, value / WHOLE) if value > 0.0 else 0.0
+
+
+def most_long_ago(said: float) -> float:
+    """The score that rows could make of such words at the most."""
+    return long_ago_score(BM25_AS_ONE, 0.0, said)
+
+
+def worth(score: float, said: float) -> Worth:
+    """What the best BM25 must come to for that score, a little less for the sake of rounding."""
+    least = BM25_AS_ONE * (WHOLE * score - said)
+    return Worth(BM25_AS_ONE, NEAR_SHARE, least - 1e-4)
+
+
+def sounds_long_ago(sought: Sought, said: float, score: float = -math.inf) -> float:
+    """The score of a question with such words of its own, its rows looked at.
+
+    Where it is plain that it cannot be `score` the old rows are not read, and it is a bound, not below the score, which
+    a restart may move: nobody may be told it.
     """
     cut = max(0, len(sought.eligible) - NEAR_ROWS)
-    return most.but(*sought.best_before(cut, most.worth(score)))
+    return long_ago_score(*sought.best_before(cut, worth(score, said)), said)
 
 
 def _last_times(view: ChannelView, eligible: NDArray[np.bool_], count: int) -> list[int]:

@@ -2,92 +2,84 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backscroll_sidecar.analyze import recall_signs
 from backscroll_sidecar.context.gate import (
     SOUNDS_LONG_AGO,
     SOUNDS_WHEN_CALLED,
     Reach,
     decisive_score,
-    reach,
-    settled,
+    reaches,
     united,
 )
-from backscroll_sidecar.strategies.long_ago import PAUSE_MS, LongAgo
+from backscroll_sidecar.strategies.long_ago import (
+    PAUSE_MS,
+    Moment,
+    long_ago_score,
+    most_long_ago,
+    said_of_long_ago,
+    worth,
+)
 
 
-def sounds(
-    pause_ms: int = 5_000, *, like_long_ago: bool = False, scattered: bool = False
-) -> LongAgo:
-    text = "when did we first meet?" if like_long_ago else "ok"
-    far = 1.0 if like_long_ago else 0.0
-    sign = LongAgo(far, 0.0, recall_signs(text), like_long_ago, pause_ms, scattered)
-    assert (sign.score >= SOUNDS_LONG_AGO) == like_long_ago
-    return sign
+def reach(starts_new: float, pause_ms: int = 5_000, *, sounds=False, scattered=False) -> Reach:
+    return reaches(starts_new, Moment(pause_ms, scattered))[sounds]
 
 
 @pytest.mark.parametrize(
-    ("starts_new", "sign", "expected"),
+    ("found", "expected"),
     [
-        (0.1, sounds(), Reach.NEAR),
-        (0.75, sounds(), Reach.TURNS),
-        (0.95, sounds(), Reach.MOSTLY_FAR),
-        (0.1, sounds(like_long_ago=True), Reach.TURNS),
-        (0.1, sounds(PAUSE_MS), Reach.MOSTLY_NEAR),
-        (0.75, sounds(PAUSE_MS), Reach.TURNS),
-        (0.95, sounds(PAUSE_MS), Reach.MOSTLY_FAR),
-        (0.1, sounds(PAUSE_MS, like_long_ago=True), Reach.FAR),
-        (0.1, sounds(PAUSE_MS, scattered=True), Reach.FAR),
-        (0.1, sounds(scattered=True), Reach.TURNS),
-        (0.1, sounds(PAUSE_MS - 1), Reach.NEAR),
+        (reach(0.1), Reach.NEAR),
+        (reach(0.75), Reach.TURNS),
+        (reach(0.95), Reach.MOSTLY_FAR),
+        (reach(0.1, sounds=True), Reach.TURNS),
+        (reach(0.95, sounds=True), Reach.MOSTLY_FAR),
+        (reach(0.1, PAUSE_MS), Reach.MOSTLY_NEAR),
+        (reach(0.75, PAUSE_MS), Reach.TURNS),
+        (reach(0.95, PAUSE_MS), Reach.MOSTLY_FAR),
+        (reach(0.1, PAUSE_MS, sounds=True), Reach.FAR),
+        (reach(0.95, PAUSE_MS, sounds=True), Reach.FAR),
+        (reach(0.1, PAUSE_MS, scattered=True), Reach.FAR),
+        (reach(0.1, scattered=True), Reach.TURNS),
+        (reach(0.1, PAUSE_MS - 1), Reach.NEAR),
     ],
 )
-def test_four_signs(starts_new: float, sign: LongAgo, expected: Reach):
+def test_four_signs(found: Reach, expected: Reach):
     """No sign alone gives the history most places but the model's."""
-    assert reach(starts_new, sign) is expected
+    assert found is expected
 
 
 def test_who_calls_the_bot_is_sooner_believed_to_ask_about_long_ago():
     """N-03: in the middle of a talk; after a pause the same holds for all."""
-    sign = LongAgo(0.6, 0.0, recall_signs("printer"), speaks_of=False, pause_ms=5_000)
-    assert SOUNDS_WHEN_CALLED <= sign.score < SOUNDS_LONG_AGO
-    assert reach(0.1, sign) is Reach.NEAR
-    assert reach(0.1, replace(sign, calls_bot=True)) is Reach.TURNS
-    late = replace(sign, pause_ms=PAUSE_MS)
-    assert decisive_score(late) == decisive_score(replace(late, calls_bot=True))
+    score = long_ago_score(6.0, 0.0, said_of_long_ago("printer", speaks_of=False))
+    assert SOUNDS_WHEN_CALLED <= score < SOUNDS_LONG_AGO
+    assert decisive_score(5_000, calls_bot=False) == SOUNDS_LONG_AGO
+    assert decisive_score(5_000, calls_bot=True) == SOUNDS_WHEN_CALLED
+    assert decisive_score(PAUSE_MS, calls_bot=True) == decisive_score(PAUSE_MS, calls_bot=False)
 
 
 @given(
-    st.floats(0, 1),
     st.sampled_from(["ok", "you?", "when did we first meet?", "什么时候说过？", "谢谢你"]),
     st.booleans(),
-    st.sampled_from([-1, 5_000, PAUSE_MS]),
     st.booleans(),
+    st.sampled_from([-1, 5_000, PAUSE_MS]),
     st.floats(0, 30),
     st.floats(0, 30),
 )
 def test_nothing_is_looked_up_that_could_change_it(
-    starts_new: float,
-    text: str,
-    speaks_of: bool,
-    pause_ms: int,
-    scattered: bool,
-    far: float,
-    near: float,
+    text: str, speaks_of: bool, calls_bot: bool, pause_ms: int, far: float, near: float
 ) -> None:
-    """What is settled by the most that rows can say is what any rows say; what is not worth it misses the score."""
-    most = LongAgo(1.0, 0.0, recall_signs(text), speaks_of, pause_ms, scattered)
-    found = most.but(far, near)
-    assert settled(starts_new, most) in {None, reach(starts_new, found)}
-    cap, slope, least = most.worth(decisive_score(most))
+    """What misses the score whatever rows say misses it with these rows, and so does what is not worth it."""
+    said = said_of_long_ago(text, speaks_of=speaks_of)
+    decisive = decisive_score(pause_ms, calls_bot=calls_bot)
+    found = long_ago_score(far, near, said)
+    assert found <= most_long_ago(said)
+    cap, slope, least = worth(decisive, said)
     if min(cap, far) - slope * near < least:
-        assert found.score < decisive_score(most)
+        assert found < decisive
 
 
 lists = st.lists(st.integers(0, 40), unique=True, max_size=30).map(lambda x: np.array(x, np.int32))

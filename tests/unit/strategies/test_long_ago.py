@@ -7,8 +7,14 @@ import math
 import numpy as np
 import pytest
 
+from backscroll_scoring import Worth
 from backscroll_sidecar.channels import HotChannel
-from backscroll_sidecar.strategies.long_ago import NO_PAUSE, long_ago, most_long_ago
+from backscroll_sidecar.strategies.long_ago import (
+    NO_PAUSE,
+    moment_of,
+    said_of_long_ago,
+    sounds_long_ago,
+)
 from backscroll_sidecar.strategies.memory import MemoryQuestion, seek
 from tests.kit.chats import (
     ANN,
@@ -22,6 +28,7 @@ from tests.kit.chats import (
     stored_in_order,
 )
 
+ANY = Worth(0.0, 0.0, -math.inf)
 OLD = [
     "we adopted a puppy called Rex in spring", "我们春天领养了一只小狗叫豆豆", "the trip to Lisbon was great",
     "里斯本的旅行很棒",
@@ -37,12 +44,15 @@ def view_of(count=60):
     return HotChannel(KEY, PlainCodec(), stored_in_order([*old, *talk])).view()
 
 
-def signs(text, view=None, asked_at_ms=NOON_MS):
-    view = view or view_of()
-    question = MemoryQuestion(text, asked_at_ms, ANN.id, ANN.name)
-    eligible = np.ones(view.count, np.bool_)
-    sought = seek(view, question, eligible)
-    return long_ago(most_long_ago(view, question, sought.named, eligible), sought)
+def sought_in(text, view):
+    question = MemoryQuestion(text, NOON_MS, ANN.id, ANN.name)
+    return seek(view, question, np.ones(view.count, np.bool_))
+
+
+def score(text, least=-math.inf):
+    sought = sought_in(text, view_of())
+    said = said_of_long_ago(text, speaks_of=sought.named.speaks_of)
+    return sounds_long_ago(sought, said, least)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +66,7 @@ def signs(text, view=None, asked_at_ms=NOON_MS):
 )
 def test_long_ago(text):
     """Two languages: a question about what was said months ago scores above the middle."""
-    assert signs(text).score > 0.5
+    assert score(text) > 0.5
 
 
 @pytest.mark.parametrize(
@@ -73,42 +83,62 @@ def test_long_ago(text):
 )
 def test_about_the_last_lines(text):
     """Talk about what is before everybody's eyes scores below the middle."""
-    assert signs(text).score < 0.5
+    assert score(text) < 0.5
 
 
-@pytest.mark.parametrize("score", [0.2, 0.5, 0.65, 0.9])
+@pytest.mark.parametrize("least", [0.2, 0.5, 0.65, 0.9])
 @pytest.mark.parametrize(
     "text", ["which step fails?", "the trip to Lisbon", "小狗叫什么？", "thanks", "build puppy"]
 )
-def test_what_misses_a_score_is_told_without_the_old_rows(text, score):
+def test_what_misses_a_score_is_told_without_the_old_rows(text, least):
     """Whether or not the old rows are read, the score is reached or missed alike."""
-    view = view_of()
-    eligible = np.ones(view.count, np.bool_)
-    sought = seek(view, MemoryQuestion(text, NOON_MS, ANN.id, ANN.name), eligible)
-    most = most_long_ago(view, sought.question, sought.named, eligible)
-    exact, bound = long_ago(most, sought), long_ago(most, sought, math.inf)
-    assert (long_ago(most, sought, score).score >= score) == (exact.score >= score)
-    assert bound.far >= exact.far
-    assert bound.near <= exact.near
+    exact, bound = score(text), score(text, math.inf)
+    assert (score(text, least) >= least) == (exact >= least)
+    assert bound >= exact
 
 
 def test_near_words_pull_down():
-    far, near = signs("what was the trip to Lisbon like?"), signs("what was the build like?")
-    assert far.far > far.near == 0
-    assert near.near > 0
-    assert far.score > near.score
+    """What the last lines say, too, is not long ago."""
+    far, near = (
+        sought_in(f"what was the {of} like?", view_of()).best_before(34, ANY)
+        for of in ("trip to Lisbon", "build")
+    )
+    assert far[0] > far[1] == 0
+    assert near[1] > 0
+    assert score("what was the trip to Lisbon like?") > score("what was the build like?")
 
 
 def test_who_is_called_and_who_is_spoken_of():
-    assert signs("where did Ben go?").speaks_of
-    assert not signs("Ben, where did you go?").speaks_of
-    assert not signs("where did you go, Ben?").speaks_of
-    assert not signs("hey @Ben where is it").speaks_of
+    def speaks_of(text):
+        return sought_in(text, view_of()).named.speaks_of
+
+    assert speaks_of("where did Ben go?")
+    assert not speaks_of("Ben, where did you go?")
+    assert not speaks_of("where did you go, Ben?")
+    assert not speaks_of("hey @Ben where is it")
 
 
-def test_the_pause_is_told_not_scored():
-    """The clock is another sign's business: the text's score is the same whenever it is asked."""
-    soon, late = signs("when was Lisbon?"), signs("when was Lisbon?", asked_at_ms=NOON_MS + DAY_MS)
-    assert (soon.pause_ms, late.pause_ms) == (MINUTE_MS, MINUTE_MS + DAY_MS)
-    assert soon.score == late.score
-    assert signs("when?", HotChannel(KEY, PlainCodec()).view()).pause_ms == NO_PAUSE
+def test_the_moment():
+    """The clock is another sign's business: it knows nothing of a text."""
+    view = view_of()
+    every = np.ones(view.count, np.bool_)
+    for all_count in (True, False):
+        soon, late, early = (
+            moment_of(view, every, NOON_MS + more_ms, all_count=all_count)
+            for more_ms in (0, DAY_MS, -DAY_MS)
+        )
+        assert (soon.pause_ms, late.pause_ms, early.pause_ms) == (MINUTE_MS, MINUTE_MS + DAY_MS, 0)
+        assert not soon.scattered
+    few = view_of(count=2)  # behind lines that are months old
+    assert moment_of(few, np.ones(few.count, np.bool_), NOON_MS, all_count=True).scattered
+    nobody = HotChannel(KEY, PlainCodec()).view()
+    for all_count in (True, False):
+        moment = moment_of(nobody, np.ones(0, np.bool_), NOON_MS, all_count=all_count)
+        assert moment == (NO_PAUSE, False)
+
+
+def test_rows_that_do_not_count_make_no_moment():
+    view = view_of()
+    counts = np.ones(view.count, np.bool_)
+    counts[-1] = False
+    assert moment_of(view, counts, NOON_MS).pause_ms == 2 * MINUTE_MS
