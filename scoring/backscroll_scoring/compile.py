@@ -54,12 +54,24 @@ def kernel(signature: object, *, nogil: bool = False, any_order: bool = False) -
     ``any_order`` lets sums of floats be taken in another order, which is what makes them vectorise:
     for results that may differ in their last bits between two kinds of processor.
     """
-    fast = {"reassoc", "contract"} if any_order else False
+    fast = ANY_ORDER if any_order else False
     decorate = nb.njit(signature, cache=True, nogil=nogil, error_model="numpy", fastmath=fast)
     return cast("Callable[[F], F]", decorate)
 
 
+ANY_ORDER = {"reassoc", "contract"}
+
+
 def helper(function: F) -> F:
     """Mark a part of kernels: compiled into those that call it, never alone, and not to be called from Python."""
+    return _part(function, fast=False)
+
+
+def any_order_helper(function: F) -> F:
+    """Mark a part of kernels whose sums may be taken in any order (see `kernel`)."""
+    return _part(function, fast=ANY_ORDER)
+
+
+def _part(function: F, fast: set[str] | bool) -> F:
     untyped: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast("F", nb.njit(function, error_model="numpy", **untyped))
+    return cast("F", nb.njit(function, error_model="numpy", fastmath=fast, **untyped))

@@ -164,11 +164,14 @@ def _by_author(
             x[22, j] = together[newest[place]]
             x[23, newest[place]] = together[j]
         newest[place] = j
+    log_p = np.empty(n_people, np.float64)
+    for place in range(n_people):
+        log_p[place] = np.log(max(LEAST, sum_p[place]))
     for j in range(m):
         with_author, link_to_author = sum_together[who[j]], sum_p[who[j]]
         x[20, j] = (with_author - together[j]) / max(1, count[who[j]] - 1)
         x[21, j] = with_author / (1e-3 + size)
-        x[24, j] = np.log(max(LEAST, link_to_author))
+        x[24, j] = log_p[who[j]]
         x[25, j] = p[j] / max(LEAST, link_to_author)
 
 

@@ -22,6 +22,7 @@ from .compile import (
     READ_I32,
     READ_I64,
     READ_U8,
+    any_order_helper,
     helper,
     kernel,
 )
@@ -69,8 +70,6 @@ Q_MARK, Q_WORD, THANK, YES_NO, GREET, CORRECTION, LINKED, VERSION, YOU, FIRST, G
 TYPE_QUESTION, TYPE_ANSWER, TYPE_CASUAL = 1, 2, 5
 
 NO = -1
-LANES = 16
-"""Columns are that many candidates wide, or twice that many …: no loop over them has a rest."""
 LOGS = np.log(np.arange(1.0, 2050.0))
 
 
@@ -188,6 +187,15 @@ def _candidates(
     return extra + count, extra
 
 
+@any_order_helper
+def _product(weights: Float64, values: Float64) -> float:
+    """The sum of the columns of `BASE`, weighted."""
+    out = 0.0
+    for k in range(N_BASE):
+        out += weights[k] * values[k]
+    return out
+
+
 _CHANNEL = (
     READ_I64, READ_I32, READ_I32, READ_I64, READ_I32, READ_I64, READ_I32, READ_U8, READ_I32,
     READ_I32, READ_I32, READ_I32, nb.intp,
@@ -195,9 +203,9 @@ _CHANNEL = (
 
 
 @kernel(
-    nb.void(
+    nb.intp(
         *_CHANNEL, READ_I32, nb.intp, nb.intp, nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32,
-        READ_I32, nb.intp, F64_2D, F64,
+        READ_I32, nb.intp, F64_2D, F64, READ_F64_2D, F64_2D,
     ),
     nogil=True,
 )  # fmt: skip
@@ -207,12 +215,13 @@ def link_columns(
     flags: Int32, called: Int32, shortened: Int32, cues_from: int,
     rows: Int32, m: int, n_extra: int,
     q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
-    q_words: Int32, q_tokens: int, x: Float64, start: Float64,
-) -> None:  # fmt: skip
-    """See `reference_links.link_columns`. Where ``x`` has room for no more than `BASE`, the quiet ones are left out."""
-    for k in range(x.shape[0]):
-        for j in range(x.shape[1]):  # a slice that is set does not become vector instructions
-            x[k, j] = 0.0
+    q_words: Int32, q_tokens: int, x: Float64, start: Float64, weights: Float64, sums: Float64,
+) -> int:  # fmt: skip
+    """See `reference_links.link_columns`. Where ``x`` has room for no more than `BASE`, the quiet ones are left out.
+
+    ``x`` has a row a candidate, or one row for all, which is then forgotten; ``sums`` get what the columns of each
+    candidate come to by each row of ``weights``. Returns the place of the newest candidate that names the asker.
+    """
     n_words = q_words.shape[0] if q_words.shape[0] <= MAX_WORDS else 0
     # -- who: authors and named people as places in a list of this window's authors
     people = np.empty(m, np.int32)
@@ -320,7 +329,7 @@ def link_columns(
                 w += 1
             else:
                 k += 1
-    weight = np.zeros(m, np.float64)
+    weight, share, rarest_shared = np.zeros(m), np.zeros(m), np.zeros(m)
     best_weight = 0.0
     times = np.zeros(m + 1, np.int64)
     for j in range(m):
@@ -337,8 +346,8 @@ def link_columns(
                     total += times[often] * rarest
             weight[j] = 2.2 * total / (1.0 + 1.2 * (0.25 + 0.75 * size / max(1.0, mean_words)))
             best_weight = max(best_weight, weight[j])
-            x[WORDS_SHARED_SHARE, j] = shared[j] / (size + q_words.shape[0] - shared[j])
-            x[RAREST_SHARED, j] = rarest
+            share[j] = shared[j] / (size + q_words.shape[0] - shared[j])
+            rarest_shared[j] = rarest
     # -- the columns, the newest candidate first
     later = np.zeros(n_people + 1, np.int64)
     named_later = np.zeros(n_people + 1, np.int64)
@@ -355,9 +364,19 @@ def link_columns(
         if names_me[j] != 0:
             first_since = j
             break
+    of_base = np.empty(
+        (weights.shape[0], N_BASE), np.float64
+    )  # a quiet column is what it repeats, times quiet
+    for i in range(weights.shape[0]):
+        for k in range(N_BASE):
+            of_base[i, k] = weights[i, k]
+        for k in range(N_BASE, N_COLUMNS):
+            of_base[i, QUIET_OF[k - N_BASE]] += quiet * weights[i, k]
     for j in range(m - 1, -1, -1):
         row, a, f = rows[j], who[j], flag[j]
-        y = x[:, j]
+        y = x[min(j, x.shape[0] - 1)]
+        for k in range(y.shape[0]):
+            y[k] = 0.0
         mine = me >= 0 and a == me
         older = j < n_extra
         away = m - j if not older else n_window + max(0, rows[min(n_extra, m - 1)] - row) + 1
@@ -446,6 +465,8 @@ def link_columns(
         y[PAUSE_DIRECTLY_BEFORE] = pause if directly else 0.0
         y[SECONDS_MINE] = log_seconds if mine else 0.0
         # text
+        y[WORDS_SHARED_SHARE] = share[j]
+        y[RAREST_SHARED] = rarest_shared[j]
         y[WORDS_WEIGHT] = weight[j]
         y[WORDS_WEIGHT_BEST] = weight[j] / best_weight if best_weight > 0.0 else 0.0
         y[WORDS_SHARED] = np.log1p(shared[j]) if shared[j] > 0.0 else 0.0
@@ -481,6 +502,10 @@ def link_columns(
             y[SECOND_PERSON_MINE] = mine
         y[CASUAL] = message_type[row] == TYPE_CASUAL
         y[ANSWER] = message_type[row] == TYPE_ANSWER
+        for k in range(N_BASE, y.shape[0]):
+            y[k] = quiet * y[QUIET_OF[k - N_BASE]]
+        for i in range(of_base.shape[0]):
+            sums[i, j] = _product(of_base[i], y)
         # what the older candidates will see
         authors_since += is_newest
         later[a] += 1
@@ -490,10 +515,6 @@ def link_columns(
                 named_later[named_who[j, k]] += 1
                 if mine:
                     i_named[named_who[j, k]] = 1
-    if quiet > 0.0:
-        for k in range(N_BASE, x.shape[0]):
-            for j in range(m):
-                x[k, j] = quiet * x[QUIET_OF[k - N_BASE], j]
     start[5] = my_count == 0
     start[6] = no_name
     start[7] = absent
@@ -505,6 +526,7 @@ def link_columns(
     start[13] = np.log1p(m - my_newest) if my_newest >= 0 else np.log1p(2 * WINDOW)
     start[14] = first_since >= 0
     start[15] = (q_flags & (THANK | LAUGH | CORRECTION)) != 0
+    return newest_naming_me
 
 
 @kernel(nb.float64(F64, nb.intp, F64, READ_F64, F64), nogil=True)
@@ -557,7 +579,7 @@ def candidates(
 
 @kernel(
     nb.void(
-        *_CHANNEL, READ_U8, nb.intp, nb.intp, nb.intp, READ_F64, nb.float64, READ_F64, I32_2D, F64_2D, F64,
+        *_CHANNEL, READ_U8, nb.intp, nb.intp, nb.intp, READ_F64_2D, READ_F64, READ_F64, I32_2D, F64_2D, F64,
     ),
     nogil=True,
 )  # fmt: skip
@@ -566,13 +588,13 @@ def reply_links(
     keyword_offsets: Int64, keyword_ids: Int32, message_type: UInt8, tokens: Int32,
     flags: Int32, called: Int32, shortened: Int32, cues_from: int,
     allowed: UInt8, allowed_from: int, first: int, last: int,
-    weights: Float64, constant: float, start_weights: Float64,
+    weights: Float64, offsets: Float64, start_weights: Float64,
     link_rows: Int32, link_p: Float64, starts: Float64,
 ) -> None:  # fmt: skip
     """See `reference_links.reply_links`."""
-    x = np.empty((N_BASE, WINDOW + MAX_EXTRA), np.float64)
+    x = np.empty((1, N_BASE), np.float64)
     rows = np.empty(WINDOW + MAX_EXTRA, np.int32)
-    scores = np.empty(WINDOW + MAX_EXTRA, np.float64)
+    scores = np.empty((1, WINDOW + MAX_EXTRA), np.float64)
     p = np.empty(WINDOW + MAX_EXTRA, np.float64)
     start = np.empty(N_START, np.float64)
     names = np.empty(MAX_NAMED + 3, np.int32)
@@ -605,20 +627,11 @@ def reply_links(
             time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
             flags, called, shortened, cues_from, rows, m, extra,
             time_ms[row], author[row], message_type[row], flags[cue], called[cue], shortened[cue], names[:n_names],
-            words, tokens[row], x, start,
+            words, tokens[row], x, start, weights[:1], scores,
         )  # fmt: skip
         for j in range(m):
-            scores[j] = constant
-        for k in range(N_BASE):
-            weight = weights[k]
-            for j in range(m):
-                scores[j] += weight * x[k, j]
-        quiet = start[QUIET_PLACE]
-        for k in range(N_BASE, N_COLUMNS if quiet > 0.0 else N_BASE):
-            weight, of = weights[k], QUIET_OF[k - N_BASE]
-            for j in range(m):
-                scores[j] += weight * (quiet * x[of, j])
-        p0 = link_chances(scores, m, start, start_weights, p)
+            scores[0, j] += offsets[0]
+        p0 = link_chances(scores[0], m, start, start_weights, p)
         starts[at] = p0
         for k in range(min(TOP, m)):
             best = 0
@@ -679,48 +692,6 @@ def family_shares(
 
 
 @helper
-def _sums_of_three(
-    x: Float64, quiet: float, weights: Float64, means: Float64, family: Int32
-) -> Float64:
-    """What all columns add to the scores by three models, float64[3, width]: as `_linear`, at one reading of them.
-
-    ``x`` has the columns of `BASE`; the quiet ones are made of them, and of no quiet at all, a sum for all rows.
-    """
-    width = x.shape[1]
-    first, second, third = np.empty(width), np.empty(width), np.empty(width)
-    shares = np.zeros((family.max() + 1, 3, width), np.float64)
-    k = 0
-    while k < N_COLUMNS:  # a run of columns of one family
-        f, is_quiet = family[k], k >= N_BASE
-        none = is_quiet and quiet == 0.0
-        lanes = 1 if none else width
-        for j in range(lanes):
-            first[j] = second[j] = third[j] = 0.0
-        while k < N_COLUMNS and family[k] == f and (k >= N_BASE) == is_quiet:
-            a, b, c = weights[0, k], weights[1, k], weights[2, k]
-            mean_a, mean_b, mean_c = means[0, k], means[1, k], means[2, k]
-            factor = quiet if is_quiet else 1.0
-            column = x[QUIET_OF[k - N_BASE] if is_quiet else k]
-            for j in range(lanes):
-                value = factor * column[j]
-                first[j] += a * (value - mean_a)
-                second[j] += b * (value - mean_b)
-                third[j] += c * (value - mean_c)
-            k += 1
-        for j in range(width):
-            at = 0 if none else j
-            shares[f, 0, j] += first[at]
-            shares[f, 1, j] += second[at]
-            shares[f, 2, j] += third[at]
-    sums = np.zeros((3, width), np.float64)
-    for f in range(shares.shape[0]):
-        for model in range(3):
-            for j in range(width):
-                sums[model, j] += shares[f, model, j]
-    return sums
-
-
-@helper
 def _with_more(found: Int32, more: Int32, rows: Int32) -> int:
     """The newest of both lists, ascending and without repeats, as many as ``rows`` holds; how many."""
     i, k, hole = found.shape[0] - 1, more.shape[0] - 1, rows.shape[0]
@@ -740,7 +711,7 @@ def _with_more(found: Int32, more: Int32, rows: Int32) -> int:
     nb.types.Tuple((nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.float64))(
         *_CHANNEL, READ_U8, nb.intp, nb.intp, READ_I32, nb.intp,
         nb.int64, nb.intp, nb.intp, nb.intp, nb.intp, nb.intp, READ_I32, READ_I32, nb.intp,
-        READ_F64_2D, READ_F64_2D, nb.float64, READ_I32, READ_F64, I32, I32, F64_2D,
+        READ_F64_2D, READ_F64, READ_F64, I32, I32, F64_2D,
     ),
     nogil=True,
 )  # fmt: skip
@@ -751,7 +722,7 @@ def question_links(
     allowed: UInt8, allowed_from: int, end: int, more: Int32, told: int,
     q_time: int, q_author: int, q_type: int, q_flags: int, q_called: int, q_shortened: int, q_names: Int32,
     q_words: Int32, q_tokens: int,
-    weights: Float64, means: Float64, constant: float, family: Int32, start_weights: Float64,
+    weights: Float64, offsets: Float64, start_weights: Float64,
     rows: Int32, older: Int32, numbers: Float64,
 ) -> tuple[int, int, int, int, int, float, float]:  # fmt: skip
     """See `reference_ranking.question_ranking`.
@@ -776,25 +747,22 @@ def question_links(
         n_extra -= 1
     if m == 0:
         return 0, 0, 0, NO, NO, 1.0, 0.0
-    x = np.empty((N_BASE, -(-m // LANES) * LANES), np.float64)
+    x, sums = np.empty((1, N_BASE), np.float64), np.empty((3, m), np.float64)
     start = np.zeros(N_START, np.float64)
-    link_columns(
+    newest_naming_me = link_columns(
         time_ms, author, parent, mention_offsets, mention_ids, keyword_offsets, keyword_ids, message_type, tokens,
         flags, called, shortened, cues_from, rows[:m], m, n_extra,
-        q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, x, start,
+        q_time, q_author, q_type, q_flags, q_called, q_shortened, q_names, q_words, q_tokens, x, start, weights, sums,
     )  # fmt: skip
-    sums = _sums_of_three(x, start[QUIET_PLACE], weights, means, family)
-    scores = np.empty(m, np.float64)
+    scores = sums[0]
     for j in range(m):
-        scores[j] = sums[0, j] + constant
-        numbers[LINK_LINEAR, j] = sums[1, j]
-        numbers[TAIL_LINEAR, j] = sums[2, j]
+        scores[j] += offsets[0]
+        numbers[LINK_LINEAR, j] = sums[1, j] + offsets[1]
+        numbers[TAIL_LINEAR, j] = sums[2, j] + offsets[2]
     p = numbers[CHANCE, :m]
     starts_new = link_chances(scores, m, start, start_weights, p)
-    newest_naming_me, place = NO, NO
+    place = NO
     for j in range(m):
-        if x[NEWEST_NAMING_ME, j] != 0.0:
-            newest_naming_me = j
         if told >= 0 and rows[j] == told:
             place = j
     if place >= 0:

@@ -73,17 +73,19 @@ class LinkModel:
     tail: Linear
     start: Linear
     of_columns: tuple[Float64, Float64] = field(init=False)
-    """Weights and means of `first`, `second` and `tail` over `COLUMNS`, float64[3, c] each."""
+    """Of `first`, `second` and `tail` over `COLUMNS`: the weights of the values as they are, float64[3, c], and what is
+    to be added, float64[3]: what the means take away and, of `first`, the constant."""
     of_conversations: tuple[Float64, Float64, Float64] = field(init=False)
     """Weights and means of `second` and `tail` over `CONVERSATION`, float64[2, c] each, and their constants."""
 
     def __post_init__(self) -> None:
         n, both = len(COLUMNS), (self.second, self.tail)
         every = (self.first, *both)
-        of_columns = (
-            np.stack([one.weights[:n] for one in every]),
-            np.stack([one.means[:n] for one in every]),
-        )
+        weights = np.stack([one.weights[:n] for one in every])
+        means = np.stack([one.means[:n] for one in every])
+        offsets = -(weights * means).sum(axis=1)
+        offsets[0] = self.first.intercept
+        of_columns = (weights, offsets)
         of_conversations = (
             np.stack([one.weights[n:] for one in both]),
             np.stack([one.means[n:] for one in both]),

@@ -37,6 +37,7 @@ CAPACITY = BLOCK + WARM
 FIRST_LINKS = 7
 """So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
 NO_ROWS = np.empty(0, np.int32)
+_NO_MODEL = np.empty((0, len(COLUMNS)))
 
 SHARES: tuple[str, ...] = (*FAMILY_NAMES, "constant")
 """What the shares of a ranking belong to."""
@@ -178,7 +179,7 @@ class Ranking:
             asked.arrays, asked.links, rows, asked.n_extra, asked.question.author, x, asked.p, self.starts_new,
             asked.quiet,
         )  # fmt: skip
-        return x.T, more.T
+        return np.ascontiguousarray(x.T), more.T
 
     @cached_property
     def link_shares(self) -> Float64:
@@ -226,15 +227,15 @@ def link_columns(
     arrays: LinkArrays, question: LinkQuestion, rows: Int32, n_extra: int
 ) -> tuple[Float64, Float64]:
     """Return float64[m, COLUMNS] of the candidates, and float64[START] but for the scores' part."""
-    x = np.empty((len(COLUMNS), len(rows)), np.float64)  # a column of all rows stands together
+    x = np.empty((len(rows), len(COLUMNS)), np.float64)
     start = np.zeros(len(START), np.float64)
     if len(rows):
         kernels_links.link_columns(
             *arrays, rows, len(rows), n_extra, question.time_ms, question.author, question.message_type,
             question.flags, question.called, question.shortened, question.names, question.words, question.tokens,
-            x, start,
+            x, start, _NO_MODEL, _NO_MODEL,
         )  # fmt: skip
-    return x.T, start
+    return x, start
 
 
 def chances(scores: Float64, start: Float64, model: Linear) -> tuple[Float64, float]:
@@ -260,7 +261,7 @@ def extend_links(
     at, to = done - links.first, end - links.first
     kernels_links.reply_links(
         *arrays, allowed, allowed_from, done, end,
-        model.first.weights, model.first.intercept, model.start.with_intercept,
+        *model.of_columns, model.start.with_intercept,
         links.rows[at:to], links.chances[at:to], links.starts[at:to],
     )  # fmt: skip
     kernels_conversations.conversations(
@@ -310,8 +311,7 @@ def rank(
     order, stages = np.empty(room, np.int64), np.empty(room, np.uint8)
     m, n_extra, n_older, place, newest_naming_me, starts_new, quiet = kernels_links.question_links(
         *arrays, allowed, search_from(end), end, more, parent, *question,
-        *model.of_columns, model.first.constant, FAMILIES_OF_COLUMNS, model.start.with_intercept,
-        rows, older, numbers,
+        *model.of_columns, model.start.with_intercept, rows, older, numbers,
     )  # fmt: skip
     kernels_conversations.question_scores(
         m, rows, n_extra, numbers, starts_new, quiet, arrays.author, question.author, newest_naming_me, place,

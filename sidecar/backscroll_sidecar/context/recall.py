@@ -126,8 +126,8 @@ async def look_up(
 ) -> tuple[Reach, Sought | None]:
     """How far the question reaches and, unless that is near, its words in the history.
 
-    `starts_new` is the reply model's word (`gate.reaches`). What is predicted to take long is done in a thread, unless it
-    is plain without a look at the old rows: mostly it is, and they are what takes long.
+    `starts_new` is the reply model's word (`gate.reaches`). What is predicted to take long is done in a thread, unless
+    it is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
     if look_up_us(history, question) <= INLINE_US:
         far, sought = _look_up(history, question, starts_new)
