@@ -15,13 +15,18 @@ from . import kernels_conversations, kernels_links
 from .arrays import Float64, Int32, Int64, UInt8
 from .kernels_links import NEWEST_NAMING_ME
 from .link_columns import (
+    CHANCE,
     COLUMNS,
     CONVERSATION,
+    LINK,
+    LINK_LINEAR,
     MAX_EXTRA,
     MOST_ROWS,
     REACH,
     SCORE,
     START,
+    TAIL_LINEAR,
+    TOGETHER,
     TOP,
     WINDOW,
 )
@@ -125,7 +130,6 @@ class Asked(NamedTuple):
     question: LinkQuestion
     model: LinkModel
     n_extra: int
-    p: Float64
     quiet: float
 
 
@@ -155,20 +159,38 @@ class Ranking:
         Each candidate's chance by what gave it its place in the order: `link` or `together`.
     stages : uint8[m]
         What that was: 0 the conversation, 1 the link, 2 it is the parent.
+    numbers : float64[SCORE + 1, m]
+        All of these numbers of the candidates, a row each in the order that `backscroll_scoring.link_columns` gives.
     """
 
     rows: Int32
     older: Int32
     parent: int
     order: Int64
-    link_linear: Float64
-    link: Float64
-    tail_linear: Float64
-    together: Float64
     starts_new: float
-    scores: Float64
     stages: UInt8
+    numbers: Float64
     asked: Asked
+
+    @property
+    def link_linear(self) -> Float64:
+        return self.numbers[LINK_LINEAR]
+
+    @property
+    def tail_linear(self) -> Float64:
+        return self.numbers[TAIL_LINEAR]
+
+    @property
+    def link(self) -> Float64:
+        return self.numbers[LINK]
+
+    @property
+    def together(self) -> Float64:
+        return self.numbers[TOGETHER]
+
+    @property
+    def scores(self) -> Float64:
+        return self.numbers[SCORE]
 
     @cached_property
     def columns(self) -> tuple[Float64, Float64]:
@@ -176,8 +198,8 @@ class Ranking:
         asked, rows = self.asked, self.rows
         x, _ = link_columns(asked.arrays, asked.question, rows, asked.n_extra)
         more = conversation_columns(
-            asked.arrays, asked.links, rows, asked.n_extra, asked.question.author, x, asked.p, self.starts_new,
-            asked.quiet,
+            asked.arrays, asked.links, rows, asked.n_extra, asked.question.author, x, self.numbers[CHANCE],
+            self.starts_new, asked.quiet,
         )  # fmt: skip
         return np.ascontiguousarray(x.T), more.T
 
@@ -318,12 +340,10 @@ def rank(
         FIRST_LINKS, links.rows, links.chances, links.starts, links.together, links.first,
         *model.of_conversations, order, stages,
     )  # fmt: skip
-    p, link_linear, tail_linear, link, together, scores = numbers[:, :m]
-    asked = Asked(arrays, links, question, model, n_extra, p, quiet)
+    asked = Asked(arrays, links, question, model, n_extra, quiet)
     return Ranking(
-        rows[:m], older[:n_older], place, order[:m], link_linear, link, tail_linear, together, starts_new, scores,
-        stages[:m], asked,
-    )  # fmt: skip
+        rows[:m], older[:n_older], place, order[:m], starts_new, stages[:m], numbers[:, :m], asked
+    )
 
 
 def _shares(x: Float64, more: Float64, model: Linear) -> Float64:

@@ -124,7 +124,6 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._joins = compressor is None and assembler is None and adapters is ADAPTERS
-        self._routes = Routes(settings, dims_of)
         self._ids = RandomIds()
         self.build_count = 0
         self.numbers = BuildNumbers()
@@ -135,6 +134,7 @@ class ContextBuilder:
             orphan_calls=settings.orphan_calls,
             now_us=lambda: clock.monotonic_s() * 1e6,
         )
+        self._routes = Routes(settings, dims_of, self._picker.suits_near)
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
@@ -167,7 +167,7 @@ class ContextBuilder:
         question = await self._resolve(request, opened.view)
         watch.lap("question")
         found = picked = None
-        if joins and not opened.degradations:
+        if joins and route.may_be_near and not opened.degradations:
             found = await self._picker.find(request, opened.view, question, route.profile, deadline)
         if found is not None and found.is_near:
             choice = chosen_near(opened.view, question, route.profile, found.replies)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 import structlog
@@ -57,9 +57,6 @@ RECALLED_BY = tuple(
     for sources in range(8)
 )
 """The names of the sources of recalled rows, by what `with_recalled` says which there are."""
-
-KEPT_PROFILES = 256
-"""Profiles with their overrides of which is kept whether `near` can be asked."""
 
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
 _RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
@@ -136,9 +133,9 @@ class Picker:
         self._orphan_calls = orphan_calls
         self._now_us = now_us
         self._cost = RankCost()
-        self._suits = lru_cache(maxsize=KEPT_PROFILES)(self._suits_near)
 
-    def _suits_near(self, profile: Profile) -> bool:
+    def suits_near(self, profile: Profile) -> bool:
+        """Whether `find` may be asked with a profile."""
         return self._ranker is rank and near.suits(profile, self._strategies)
 
     async def find(
@@ -153,7 +150,7 @@ class Picker:
 
         None where it is not, or something breaks: then `pick` says what. Raises nothing.
         """
-        if not (self._suits(profile) and near.is_plainly_asked(request, question, view)):
+        if not near.is_plainly_asked(request, question, view):
             return None
         try:
             return await self._found(

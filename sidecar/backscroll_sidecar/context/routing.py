@@ -22,19 +22,28 @@ KEPT_ROUTES = 256
 @quick
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a request resolves to before anything is read."""
+    """What a request resolves to before anything is read. `may_be_near`: see `near.suits`."""
 
     profile: Profile
     zone: tzinfo
     model: str
+    may_be_near: bool
 
 
 class Routes:
-    """Routes requests by the server's settings. `dims_of`: the size of an embedder's vectors, 0 when not known."""
+    """Routes requests by the server's settings. `dims_of`: the size of an embedder's vectors, 0 when not known;
+    `suits_near`: whether a profile's questions may be near ones.
+    """
 
-    def __init__(self, settings: ContextSettings, dims_of: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        settings: ContextSettings,
+        dims_of: Callable[[str], int],
+        suits_near: Callable[[Profile], bool],
+    ) -> None:
         self._settings = settings
         self._dims_of = dims_of
+        self._suits_near = suits_near
         self._known = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
 
     def of(self, request: BuildRequest) -> Route:
@@ -63,7 +72,12 @@ class Routes:
             limits = (overrides.max_context, settings.max_context)
             most = next((limit for limit in limits if limit is not None), settings.plain_messages)
             profile = plain(profile, min(most, settings.plain_messages))
-        return Route(profile, ZoneInfo(time_zone), model or settings.default_model)
+        return Route(
+            profile,
+            ZoneInfo(time_zone),
+            model or settings.default_model,
+            self._suits_near(profile),
+        )
 
     def _check_embedding(self, given: Embedding) -> None:
         """A vector of another size is no vector of this embedder: it is refused, not passed over."""
