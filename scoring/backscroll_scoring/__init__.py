@@ -47,7 +47,7 @@ from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
-from .selection import choose, choose_near, give_places, older_marks, spread
+from .selection import United, choose, choose_far, choose_near, give_places, older_marks, spread
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -86,11 +86,13 @@ __all__ = [
     "StringTable",
     "StringsView",
     "Tails",
+    "United",
     "Worth",
     "ancestors",
     "best_bm25",
     "bm25",
     "choose",
+    "choose_far",
     "choose_near",
     "decay_per_hour",
     "give_places",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
-from . import kernels_selection
+from . import kernels_fusion, kernels_selection
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from .fusion import Interleaved
 from .reference_selection import OTHERS, OWN
@@ -83,6 +85,62 @@ def choose_near(
         scores, order, rows, author, n_older, asker, recent, first, least_score, least, floor, chosen, bits,
     )  # fmt: skip
     return chosen[:count], bits, whose & OWN != 0, whose & OTHERS != 0
+
+
+class United(NamedTuple):
+    """Candidates of two rankings, n of them, as `reference_united.choose_far` tells.
+
+    Attributes
+    ----------
+    rows, bits, references, scores : int32[n], uint32[n], bool[n], float64[n]
+    chosen : int64[c]
+        The places of the selected, best first.
+    own, others : whether the asker has some of the older rows, and somebody else.
+    recalled_by : the sources of the second ranking, as `with_recalled` counts them.
+    """
+
+    rows: Int32
+    bits: UInt32
+    references: Bool
+    scores: Float64
+    chosen: Int64
+    own: bool
+    others: bool
+    recalled_by: int
+
+
+def choose_far(
+    near: tuple[Int32, Int64, Float64],
+    far: tuple[Int32, Float64, Bool, Bool],
+    author: Int32,
+    link: tuple[float, float],
+    pattern: Bool,
+    least_score: float,
+    *,
+    n_older: int = 0,
+    asker: int = -1,
+    recent: int = 0,
+    first: int = 1,
+    least: int = 0,
+    floor: int = 0,
+    kernel: Callable[..., tuple[int, int, int, int]] = kernels_fusion.choose_far,
+) -> United:
+    """Unite m ranked rows with the best of the history, and take what is good enough.
+
+    `near`: rows, order and scores; `far`: rows, scores, by words, by meaning; see `reference_united.choose_far`.
+    """
+    most = len(near[0]) + len(far[0])
+    rows, bits = np.empty(most, np.int32), np.empty(most, np.uint32)
+    references, scores = np.empty(most, np.bool_), np.empty(most, np.float64)
+    chosen = np.empty(most, np.int64)
+    n, count, whose, sources = kernel(
+        *near, author, n_older, asker, recent, first, *far, *link, pattern, least_score, least, floor,
+        rows, bits, references, scores, chosen,
+    )  # fmt: skip
+    return United(
+        rows[:n], bits[:n], references[:n], scores[:n], chosen[:count],
+        whose & OWN != 0, whose & OTHERS != 0, sources,
+    )  # fmt: skip
 
 
 def give_places(

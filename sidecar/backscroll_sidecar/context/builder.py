@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -15,6 +16,7 @@ from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, f
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.direct import Found
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import AnswerCodec, can_be_joined, join_content
@@ -26,7 +28,6 @@ from backscroll_sidecar.context.model import (
     JoinedContext,
     Payload,
 )
-from backscroll_sidecar.context.near import Found, chosen_near
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, eligible_rows, without_history
 from backscroll_sidecar.context.question import (
@@ -71,7 +72,7 @@ class Provider(Protocol):
 
 
 class _Begun(NamedTuple):
-    """A build whose candidates are picked; `choice` is what is left of `picked`, which a near question has not yet."""
+    """A build whose candidates are picked; of a plain question there is the choice and no account of it yet."""
 
     route: Route
     opened: Opened
@@ -134,7 +135,7 @@ class ContextBuilder:
             orphan_calls=settings.orphan_calls,
             now_us=lambda: clock.monotonic_s() * 1e6,
         )
-        self._routes = Routes(settings, dims_of, self._picker.suits_near)
+        self._routes = Routes(settings, dims_of, self._picker.suits_directly)
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
@@ -155,7 +156,7 @@ class ContextBuilder:
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
 
-        With `joins`, who will most likely not be asked how it was picked keeps no account of it (`near`).
+        With `joins`, who will most likely not be asked how it was picked keeps no account of it (`direct`).
         """
         self.build_count += 1
         watch = Stopwatch(self._clock)
@@ -166,12 +167,13 @@ class ContextBuilder:
         watch.lap("open")
         question = await self._resolve(request, opened.view)
         watch.lap("question")
-        found = picked = None
-        if joins and route.may_be_near and not opened.degradations:
-            found = await self._picker.find(request, opened.view, question, route.profile, deadline)
-        if found is not None and found.is_near:
-            choice = chosen_near(opened.view, question, route.profile, found.replies)
-        else:
+        found = picked = choice = None
+        if joins and route.picks_directly and not opened.degradations:
+            make_query = partial(self._query, request, route, opened.view, question)
+            found, choice = await self._picker.choose(
+                request, opened.view, question, route.profile, deadline, make_query
+            )
+        if choice is None:
             picked = await self._pick(request, route, opened, question, deadline, found)
             choice = picked.choice
         watch.lap("pick")
@@ -269,17 +271,12 @@ class ContextBuilder:
         limit = max(route.profile.recent_limit, route.profile.window_limit)
         return await self._provider.view_of_user(request.key.tenant, request.asker.id, limit)
 
-    async def _pick(
-        self,
-        request: BuildRequest,
-        route: Route,
-        opened: Opened,
-        question: Question,
-        deadline: Deadline,
-        found: Found | None,
-    ) -> Picked:
-        profile, view = route.profile, opened.view
-        query = StrategyQuery(
+    async def _query(
+        self, request: BuildRequest, route: Route, view: ChannelView, question: Question
+    ) -> StrategyQuery:
+        """The question as the sources see it."""
+        profile = route.profile
+        return StrategyQuery(
             store=self._store,
             key=request.key,
             view=view,
@@ -304,6 +301,18 @@ class ContextBuilder:
             trigger_row=question.trigger_row,
             self_ids=request.self_ids,
         )
+
+    async def _pick(
+        self,
+        request: BuildRequest,
+        route: Route,
+        opened: Opened,
+        question: Question,
+        deadline: Deadline,
+        found: Found | None,
+    ) -> Picked:
+        profile = route.profile
+        query = await self._query(request, route, opened.view, question)
         if opened.degradations:
             return await without_history(query, profile, deadline)
         return await self._picker.pick(

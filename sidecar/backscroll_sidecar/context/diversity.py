@@ -47,10 +47,8 @@ def diversify(
     if not np.count_nonzero(marks):
         return order, []
     if profile.diversity == "collapse":
-        alike = _repeats(view, gathered, order, marks, profile.max_context)
-        stays = np.ones(len(order), np.bool_)
-        stays[: len(alike)] = ~alike
-        return order[stays], order[: len(alike)][alike].tolist()
+        most = None if members else profile.max_context  # rounds may be passed over
+        return without_repeats(view, gathered.rows, order, marks, most)
     references = np.flatnonzero(marks)
     places = order[marks]
     rows = gathered.rows[places]
@@ -64,24 +62,29 @@ def diversify(
     return mixed, np.setdiff1d(order[:most], mixed[:most]).tolist()
 
 
-def _repeats(
+def without_repeats(
     view: ChannelView,
-    gathered: Gathered,
-    places: NDArray[np.intp],
-    references: NDArray[np.bool_],
-    maximum: int,
-) -> NDArray[np.bool_]:
-    """bool[k]: which of the first k places, in their order, are references that repeat a better ranked candidate."""
-    (at,) = references.nonzero()
+    rows: NDArray[np.int32],
+    order: NDArray[np.intp],
+    marks: NDArray[np.bool_],
+    maximum: int | None,
+) -> tuple[NDArray[np.intp], list[int]]:
+    """The order without the references that repeat a better ranked candidate, and their places.
+
+    `marks`: which of the order are references, at least one. With a maximum what stands too far behind to move up into
+    it is not looked at.
+    """
+    (at,) = marks.nonzero()
     most = at.item(-1) + 1  # what stands behind the last reference needs no look
-    if not gathered.rounds.members:  # rounds may be passed over
+    if maximum is not None:
         # No more can move up than there are references.
         most = min(most, maximum + len(at))
-    places, references = places[:most], references[:most]
-    rows = gathered.rows[places]
-    alike = mark_repeats(_shingles(view, rows), view.columns.author[rows])
-    alike &= references
-    return alike
+    looked_at = rows[order[:most]]
+    alike = mark_repeats(_shingles(view, looked_at), view.columns.author[looked_at])
+    alike &= marks[:most]
+    stays = np.ones(len(order), np.bool_)
+    stays[:most] = ~alike
+    return order[stays], order[:most][alike].tolist()
 
 
 def _shingles(view: ChannelView, rows: NDArray[np.int32]) -> list[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,9 +15,10 @@ from backscroll_scoring import with_recalled
 from backscroll_scoring.link_columns import MOST_ROWS
 from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context import near
+from backscroll_sidecar.context import direct
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.direct import OLDER, Found, chosen_far, chosen_near
 from backscroll_sidecar.context.fusing import rank_fused
 from backscroll_sidecar.context.gate import Reach
 from backscroll_sidecar.context.gather import (
@@ -29,7 +30,6 @@ from backscroll_sidecar.context.gather import (
     with_sources,
 )
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.near import OLDER, Found
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import INLINE_US, Question
 from backscroll_sidecar.context.rank import (
@@ -39,7 +39,15 @@ from backscroll_sidecar.context.rank import (
     rank_by_replies,
     rank_united,
 )
-from backscroll_sidecar.context.recall import History, LastLines, Meaning, Recalled, look_up, recall
+from backscroll_sidecar.context.recall import (
+    RECALLED_BY,
+    History,
+    LastLines,
+    Meaning,
+    Recalled,
+    look_up,
+    recall,
+)
 from backscroll_sidecar.context.replies import catch_up, linked_already, rank_replies
 from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select, select_nothing
@@ -51,12 +59,6 @@ log = structlog.get_logger(__name__)
 
 RANK_REPLIES_US = 300.0
 """What ranking by the reply model costs at most when its links are known: less time left, and it is skipped."""
-
-RECALLED_BY = tuple(
-    tuple(name for i, name in enumerate(("lexical", "semantic", "recall")) if sources >> i & 1)
-    for sources in range(8)
-)
-"""The names of the sources of recalled rows, by what `with_recalled` says which there are."""
 
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
 _RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
@@ -134,33 +136,40 @@ class Picker:
         self._now_us = now_us
         self._cost = RankCost()
 
-    def suits_near(self, profile: Profile) -> bool:
-        """Whether `find` may be asked with a profile."""
-        return self._ranker is rank and near.suits(profile, self._strategies)
+    def suits_directly(self, profile: Profile) -> bool:
+        """Whether `choose` may be asked with a profile."""
+        return self._ranker is rank and direct.suits(profile, self._strategies)
 
-    async def find(
+    async def choose(
         self,
         request: BuildRequest,
         view: ChannelView,
         question: Question,
         profile: Profile,
         deadline: Deadline,
-    ) -> Found | None:
-        """What a question may answer and how far it reaches, where that may be all there is to know (`near`).
+        make_query: Callable[[], Awaitable[StrategyQuery]],
+    ) -> tuple[Found | None, Choice | None]:
+        """What a plain question is shown (`direct`), and what was found out about it on the way.
 
-        None where it is not, or something breaks: then `pick` says what. Raises nothing.
+        No choice where it is not plain, or something breaks: then `pick` says what. Raises nothing.
         """
-        if not near.is_plainly_asked(request, question, view):
-            return None
+        found: Found | None = None
+        if not direct.is_plainly_asked(request, question, view):
+            return None, None
         try:
-            return await self._found(
-                LastLines.of(view, question), question, _NOWHERE, profile, deadline
-            )
+            lines = LastLines.of(view, question)
+            found = await self._found(lines, question, _NOWHERE, profile, deadline)
+            replies, far, sought, _ = found
+            if sought is None or far is _NEAR:
+                return found, chosen_near(view, question, profile, replies)
+            recalled = await recall(await make_query(), sought, self._meaning(profile), deadline)
+            found = found._replace(recalled=recalled)
+            return found, chosen_far(view, question, profile, replies, far, recalled)
         except (OutOfTime, TimeoutError):
-            return None
+            return found, None
         except Exception as error:
-            log.warning("finding failed", error=type(error).__name__, exc_info=True)
-            return None
+            log.warning("choosing failed", error=type(error).__name__, exc_info=True)
+            return found, None
 
     async def pick(
         self,
@@ -172,7 +181,7 @@ class Picker:
         membership_only: bool,
         found: Found | None = None,
     ) -> Picked:
-        """The best rung that works. Raises nothing. `found`: what `find` found already."""
+        """The best rung that works. Raises nothing. `found`: what `choose` found already."""
         view = query.view
         gathered = await gather(
             profile.sources, self._strategies, query, deadline, references=profile.references
@@ -236,12 +245,13 @@ class Picker:
         """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
         if found is None:
             found = await self._found(query, question, gathered.rows, profile, deadline)
-        replies, far, sought = found
+        replies, far, sought, recalled = found
         if Recent.name in gathered.sources:
             gathered = _with_older(gathered, query, replies)
-        places, recalled = _NOWHERE, None
+        places = _NOWHERE
         if sought is not None and far is not _NEAR:
-            recalled = await recall(query, sought, self._meaning(profile), deadline)
+            if recalled is None:
+                recalled = await recall(query, sought, self._meaning(profile), deadline)
             gathered, places = _with_recalled(gathered, recalled)
         whole = with_rounds(gathered, query, self._orphan_calls)
         ranked = rank_by_replies(whole.rows, replies)

@@ -57,6 +57,12 @@ RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.013, 0.05
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
+RECALLED_BY = tuple(
+    tuple(name for i, name in enumerate(("lexical", "semantic", "recall")) if sources >> i & 1)
+    for sources in range(8)
+)
+"""The names of the sources of recalled rows, by what `with_recalled` says which there are."""
+
 _AT = ("@", "\uff20")
 _CALL = re.compile(r"[@\uff20](\S+)\s+(?=\S)")
 """A call at the beginning of a question. That of the bot says nothing of what is asked, and stands in the last lines,

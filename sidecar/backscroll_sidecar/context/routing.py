@@ -22,28 +22,28 @@ KEPT_ROUTES = 256
 @quick
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a request resolves to before anything is read. `may_be_near`: see `near.suits`."""
+    """What a request resolves to before anything is read. `picks_directly`: see `direct.suits`."""
 
     profile: Profile
     zone: tzinfo
     model: str
-    may_be_near: bool
+    picks_directly: bool
 
 
 class Routes:
     """Routes requests by the server's settings. `dims_of`: the size of an embedder's vectors, 0 when not known;
-    `suits_near`: whether a profile's questions may be near ones.
+    `suits_directly`: whether questions of a profile may be picked directly (`direct`).
     """
 
     def __init__(
         self,
         settings: ContextSettings,
         dims_of: Callable[[str], int],
-        suits_near: Callable[[Profile], bool],
+        suits_directly: Callable[[Profile], bool],
     ) -> None:
         self._settings = settings
         self._dims_of = dims_of
-        self._suits_near = suits_near
+        self._suits_directly = suits_directly
         self._known = lru_cache(maxsize=KEPT_ROUTES)(self._resolved)
 
     def of(self, request: BuildRequest) -> Route:
@@ -76,7 +76,7 @@ class Routes:
             profile,
             ZoneInfo(time_zone),
             model or settings.default_model,
-            self._suits_near(profile),
+            self._suits_directly(profile),
         )
 
     def _check_embedding(self, given: Embedding) -> None:

@@ -55,7 +55,7 @@ KERNELS = [
     *(kernels_selection.add_older, kernels_selection.choose),
     *(kernels_selection.choose_near, kernels_selection.give_places, kernels_selection.spread),
     *(kernels_fusion.take_turns, kernels_fusion.add_marked),
-    kernels_fusion.add_recalled,
+    *(kernels_fusion.add_recalled, kernels_fusion.choose_far),
     kernels_memory.memory_scores,
     *(kernels_strings.find_string, kernels_strings.find_strings),
     *(kernels_strings.number_strings, kernels_strings.enter_slots),

@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 from backscroll_scoring import (
     Interleaved,
     choose,
+    choose_far,
     choose_near,
     give_places,
+    kernels_fusion,
     kernels_selection,
     older_marks,
     reference_selection,
+    reference_united,
     spread,
 )
 
@@ -98,6 +101,47 @@ def test_choosing_of_the_last_lines(given_ranking, least_score, least, floor, ol
     np.testing.assert_array_equal(fast[0], chosen)
     assert (fast[1][n_older:] == 2).all()
     assert set(fast[1][:n_older].tolist()) <= {8, 16}
+
+
+@TWINS
+@given(
+    ranked(), st.lists(st.integers(0, 12), unique=True, max_size=8), st.floats(0, 1), st.integers(0, 10),
+    st.integers(0, 10), st.integers(0, 9), st.integers(-1, 2),
+    st.lists(st.booleans(), min_size=1, max_size=4), st.data(),
+)  # fmt: skip
+def test_choosing_of_both_lists(
+    given_ranking, far, least_score, least, floor, older, asker, pattern, data
+):
+    """One kernel comes to what unions, turns and the choice come to one after the other."""
+    scores, order, _ = given_ranking
+    m, k = len(scores), len(far)
+    order = np.array([*order, *(set(range(m)) - set(order.tolist()))], np.int64)
+    near = np.arange(m, dtype=np.int32) + 2
+    author = np.array(data.draw(st.lists(st.integers(0, 2), min_size=16, max_size=16)), np.int32)
+
+    def marks():
+        return np.array(data.draw(st.lists(st.booleans(), min_size=k, max_size=k)), np.bool_)
+
+    linear = np.array(data.draw(st.lists(st.floats(-1, 4), min_size=k, max_size=k)))
+    recalled = np.array(far, np.int32), linear, marks(), marks()
+    fast, plain = (
+        choose_far(
+            (near, order, scores), recalled, author, (5.8, -9.1), np.array(pattern), least_score,
+            n_older=min(older, m), asker=asker, recent=1, first=3, least=least, floor=floor,
+            kernel=engine.choose_far,
+        )
+        for engine in (kernels_fusion, reference_united)
+    )  # fmt: skip
+    np.testing.assert_allclose(fast.scores, plain.scores, rtol=1e-14)
+    for one, other in zip(fast[:3] + fast[4:], plain[:3] + plain[4:], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert fast.rows.tolist() == sorted({*near.tolist(), *far})
+    assert fast.references.tolist() == [row not in near for row in fast.rows]
+    assert set(far) <= {
+        row for row, bits in zip(fast.rows.tolist(), fast.bits.tolist(), strict=True) if bits >= 8
+    }
+    if not least_score:
+        assert sorted(fast.chosen) == list(range(len(fast.rows)))
 
 
 @TWINS

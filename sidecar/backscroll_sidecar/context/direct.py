@@ -1,8 +1,8 @@
-"""A question about the last lines, picked without asking around.
+"""Plain questions, picked without asking around and without keeping an account of it.
 
-Of the reply model's builds by far the most are asked in the middle of a talk, answer no message and ask for nothing
-else. Their candidates are the rows that the model ranks anyway, so that no source need be asked, nothing united and
-nothing explained: what `picking` comes to then is a few arrays. `picking` stays the specification, to which
+Most of the reply model's builds answer no message and ask for nothing but context. Their candidates are the rows that
+the model ranks anyway and, where the gate opens, the best of the history: no source need be asked, and what `picking`
+does step by step, so that each can be explained, is one kernel. `picking` stays the specification, to which
 `tests/property/test_joining.py` holds this.
 """
 
@@ -15,48 +15,53 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import choose_near
+from backscroll_scoring import choose_far, choose_near
 from backscroll_scoring.link_columns import WINDOW
 from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.choice import Choice
-from backscroll_sidecar.context.gate import Reach
+from backscroll_sidecar.context.diversity import without_repeats
+from backscroll_sidecar.context.gate import PATTERNS, Reach
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import NO_ROW, Question
 from backscroll_sidecar.context.rank import THRESHOLD_TOLERANCE
+from backscroll_sidecar.context.recall import RECALLED_BY, Recalled
 from backscroll_sidecar.domain import Rung
 from backscroll_sidecar.strategies import BUILTIN, Chain, GivenPreferences, Recent, Strategy, Thread
-from backscroll_sidecar.strategies.memory import Sought
+from backscroll_sidecar.strategies.memory import MEMORY_LINK, Sought
 
 OLDER = ("asker", "mention")
 """The sources of older rows: of the asker; of who is named, and of who names the asker."""
 _RECENT = Recent.name
 _SILENT = frozenset((Thread.name, Chain.name, GivenPreferences.name))
 """Sources that have nothing where a question answers no message and brings no preferences."""
-_RANKED, _NEAR = Rung.RANKED, Reach.NEAR
+_RANKED = Rung.RANKED
 
 
 class Found(NamedTuple):
-    """What the reply model and the gate made of a question, and its words in the history if they were looked for."""
+    """What the reply model and the gate made of a question.
+
+    Attributes
+    ----------
+    sought, recalled : Sought, Recalled, or None
+        Its words in the history and the best of the history, where it reaches so far; the latter once it is known.
+    """
 
     replies: Ranking
     far: Reach
     sought: Sought | None
-
-    @property
-    def is_near(self) -> bool:
-        """Whether the last lines are all that it is about."""
-        return self.far is _NEAR
+    recalled: Recalled | None = None
 
 
 def suits(profile: Profile, strategies: Mapping[str, Strategy]) -> bool:
-    """Whether a profile's candidates are what the reply model ranks, where nothing but the last lines is asked for."""
+    """Whether a profile has no other candidates than those the reply model ranks, and those of the history."""
     return (
         profile.replies
         and profile.recent_limit == WINDOW
         and profile.least_context > 0
         and not profile.collapse_duplicates
+        and profile.diversity != "mmr"
         and not profile.follow_inferred
         and _RECENT in profile.sources
         and _RECENT not in profile.references
@@ -80,7 +85,6 @@ def is_plainly_asked(request: BuildRequest, question: Question, view: ChannelVie
 def chosen_near(view: ChannelView, question: Question, profile: Profile, found: Ranking) -> Choice:
     """The best of what the reply model ranked: good enough, or among the best or the newest. Pure."""
     rows = found.rows
-    asker = view.people.index.get(question.asker.id, NO_ROW) if question.asker else NO_ROW
     sources = profile.sources
     chosen, kinds, own, others = choose_near(
         found.scores,
@@ -89,7 +93,7 @@ def chosen_near(view: ChannelView, question: Question, profile: Profile, found: 
         view.columns.author,
         profile.threshold - THRESHOLD_TOLERANCE,
         n_older=len(found.older),
-        asker=asker,
+        asker=_asker(view, question),
         recent=sources.index(_RECENT),
         first=len(sources),
         least=profile.least_context,
@@ -99,6 +103,47 @@ def chosen_near(view: ChannelView, question: Question, profile: Profile, found: 
         _RANKED, profile, rows, chosen[: profile.max_context], found.scores, None, kinds,
         _no_references(len(rows)), sources + OLDER[not own : 1 + others], True, True, (),
     )  # fmt: skip
+
+
+def chosen_far(
+    view: ChannelView,
+    question: Question,
+    profile: Profile,
+    found: Ranking,
+    far: Reach,
+    recalled: Recalled,
+) -> Choice:
+    """The best of that and of the history, taking turns; of its lines none that repeats a better one. Pure."""
+    memory, sources = recalled.memory, profile.sources
+    united = choose_far(
+        (found.rows, found.order, found.scores),
+        (memory.rows, memory.scores, memory.by_words, memory.by_meaning),
+        view.columns.author,
+        MEMORY_LINK,
+        PATTERNS[far],
+        profile.threshold - THRESHOLD_TOLERANCE,
+        n_older=len(found.older),
+        asker=_asker(view, question),
+        recent=sources.index(_RECENT),
+        first=len(sources),
+        least=profile.least_context,
+        floor=profile.recent_floor,
+    )
+    chosen, references = united.chosen, united.references
+    if profile.diversity == "collapse" and len(memory.rows):
+        marks = references[chosen]
+        if np.count_nonzero(marks):
+            chosen, _ = without_repeats(view, united.rows, chosen, marks, profile.max_context)
+    sources += OLDER[not united.own : 1 + united.others] + RECALLED_BY[united.recalled_by]
+    return Choice(
+        _RANKED, profile, united.rows, chosen[: profile.max_context], united.scores, None, united.bits,
+        references, sources, True, recalled.exhaustive, recalled.degradations,
+    )  # fmt: skip
+
+
+def _asker(view: ChannelView, question: Question) -> int:
+    """Who asks, as the channel numbers people; -1 nobody it knows."""
+    return view.people.index.get(question.asker.id, NO_ROW) if question.asker else NO_ROW
 
 
 @lru_cache(maxsize=256)
