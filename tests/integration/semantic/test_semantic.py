@@ -70,6 +70,33 @@ async def test_a_message_is_found_by_a_paraphrase():
         assert "f2" in semantic(await ask(client, "猫"))
 
 
+@pytest.mark.parametrize("late_ms", [0, 3_600_000])
+@pytest.mark.parametrize("token_budget", [4_096, 420])
+async def test_who_asks_how_it_was_picked_is_shown_the_same(late_ms, token_budget):
+    """Law 7: a plain question is picked by kernels (decision 0012), an explained one step by step.
+
+    What was found by meaning and by words is among it, and with the smaller budget something must be cut.
+    """
+    async with served(embedder=fake()) as (client, _):
+        await client.append("room", talk(120))
+        assert (await client.wait_for_index("room", wait_s=10)).ready
+        asked = {"profile": "balanced", "asked_at": NOON + late_ms, "token_budget": token_budget}
+        for question in (
+            "feline eats",
+            "when did my umbrella go missing?",
+            "who has a kitten",
+            "猫",
+        ):
+            plain = (await ask(client, question, **asked)).raw
+            explained = (await ask(client, question, **asked, explain=True)).raw
+            assert plain.items == explained.items
+            assert plain.payloads == explained.payloads
+            assert plain.tokens == explained.tokens
+            assert plain.diagnostics.candidate_count == explained.diagnostics.candidate_count
+        sources = [item.sources for item in (await ask(client, "feline eats", **asked)).raw.items]
+        assert any(context_pb2.SOURCE_SEMANTIC in some for some in sources) == (late_ms > 0)
+
+
 async def test_edit_recall_and_erasure_are_followed():
     """An edit is found by its new words only; what was taken back is not found at all."""
     async with served(embedder=fake()) as (client, _):
