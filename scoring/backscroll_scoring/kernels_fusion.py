@@ -215,7 +215,7 @@ def choose_far(
         there[place] = True
         if not mine:
             all_scores[place] = 1.0 / (1.0 + np.exp(-slope * linear[b - 1] - offset))
-        if not mine or taken < least or place >= n - floor or all_scores[place] >= least_score:
+        if not mine or taken < least or place >= n - floor or not all_scores[place] < least_score:
             chosen[count] = place
             count += 1
         taken += 1

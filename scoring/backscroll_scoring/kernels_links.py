@@ -648,7 +648,7 @@ def _linear(
     x: Float64, more: Float64, weights: Float64, means: Float64, constant: float, family: Int32,
     shares: Float64, linear: Float64,
 ) -> None:  # fmt: skip
-    """A column of all rows at once: one row's sum would wait for itself."""
+    """A column of all rows at once, in the order of the columns, so that shares say exactly what was added up."""
     m, n, last = x.shape[1], x.shape[0], shares.shape[0] - 1
     both = n + more.shape[0]
     sums = np.empty(m, np.float64)

@@ -107,7 +107,7 @@ def choose_near(
     count = 0
     for k in range(m):
         place = order[k]
-        if k < least or place >= m - floor or scores[place] >= least_score:
+        if k < least or place >= m - floor or not scores[place] < least_score:
             chosen[count] = place
             count += 1
     return count, whose

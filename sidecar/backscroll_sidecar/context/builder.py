@@ -206,10 +206,15 @@ class ContextBuilder:
         return joined
 
     async def _put_together(self, request: BuildRequest, begun: _Begun) -> BuiltContext:
-        """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads."""
+        """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads.
+
+        A plain question that could not be joined is picked here, step by step, of what was found out already.
+        """
         route, opened, question, found, picked, _, deadline, context_id, watch = begun
         if picked is None:
+            watch.lap("join")
             picked = await self._pick(request, route, opened, question, deadline, found)
+            watch.lap("pick")
         parts = await self._parts(request, route, opened.view, question, picked)
         watch.lap("write")
         limits = Limits(picked.profile.max_messages, picked.profile.max_chars_per_message)

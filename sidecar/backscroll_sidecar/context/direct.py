@@ -3,7 +3,7 @@
 Most of the reply model's builds answer no message and ask for nothing but context. Their candidates are the rows that
 the model ranks anyway and, where the gate opens, the best of the history: no source need be asked, and what `picking`
 does step by step, so that each can be explained, is one kernel. `picking` stays the specification, to which
-`tests/property/test_joining.py` holds this.
+`tests/property/test_direct.py` and `test_joining.py` hold this.
 """
 
 from __future__ import annotations

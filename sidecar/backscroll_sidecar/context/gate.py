@@ -45,7 +45,8 @@ def reaches(starts_new: float, moment: Moment) -> tuple[Reach, Reach]:
     """The reach of a question that answers no message: by the talk it stands in, and if it sounds like long ago, too.
 
     What a platform says it answers is about the last lines. `starts_new`, 0 to 1, is the probability that the question
-    answers nothing that was said here. Where both are the same, its text and the history need no look.
+    answers nothing that was said here. Where both are the same, neither its words nor what the history has of them can
+    change it.
     """
     after_pause = moment.pause_ms >= PAUSE_MS
     if after_pause and moment.scattered:

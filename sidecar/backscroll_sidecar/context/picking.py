@@ -42,8 +42,8 @@ from backscroll_sidecar.context.rank import (
 from backscroll_sidecar.context.recall import (
     RECALLED_BY,
     History,
-    LastLines,
     Meaning,
+    PlainHistory,
     Recalled,
     look_up,
     recall,
@@ -157,8 +157,8 @@ class Picker:
         if not direct.is_plainly_asked(request, question, view):
             return None, None
         try:
-            lines = LastLines.of(view, question)
-            found = await self._found(lines, question, _NOWHERE, profile, deadline)
+            history = PlainHistory.of(view, question)
+            found = await self._found(history, question, _NOWHERE, profile, deadline)
             replies, far, sought, _ = found
             if sought is None or far is _NEAR:
                 return found, chosen_near(view, question, profile, replies)

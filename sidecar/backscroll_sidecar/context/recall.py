@@ -112,8 +112,8 @@ class History(Protocol):
     def eligible(self) -> NDArray[np.bool_]: ...
 
 
-class LastLines(NamedTuple):
-    """The same of a question that no source is asked."""
+class PlainHistory(NamedTuple):
+    """A `History` of a question that no source is asked about."""
 
     view: ChannelView
     end: int
@@ -121,7 +121,7 @@ class LastLines(NamedTuple):
     eligible: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, view: ChannelView, question: Question) -> LastLines:
+    def of(cls, view: ChannelView, question: Question) -> PlainHistory:
         """All rows that were there when it was asked, but for itself."""
         eligible = question.eligible(view, None)
         return cls(view, question.end, question.excluded(view, None), eligible)

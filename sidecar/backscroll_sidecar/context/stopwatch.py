@@ -21,7 +21,7 @@ class Stopwatch:
         return self._last_s - self._began_s
 
     def lap(self, stage: str) -> None:
-        """The time since the last lap was that of `stage`."""
-        now_s = self._now_s()
-        self.laps_us[stage] = int((now_s - self._last_s) * 1e6)
+        """The time since the last lap was that of `stage`, with what it took before."""
+        now_s, laps_us = self._now_s(), self.laps_us
+        laps_us[stage] = laps_us.get(stage, 0) + int((now_s - self._last_s) * 1e6)
         self._last_s = now_s

@@ -1,4 +1,5 @@
-"""How much a question sounds as if it were about long ago, told by text alone (the clock is not asked). Pure.
+"""How much a question sounds as if it were about long ago, told by text alone; and, apart from that, the
+moment at which it is asked. Pure.
 
 One of several signs for the gate between "the last lines" and "the whole history": a speaker in the middle of a talk
 who asks about long ago pauses for nobody.
@@ -6,7 +7,6 @@ who asks about long ago pauses for nobody.
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -94,7 +94,7 @@ def worth(score: float, said: float) -> Worth:
     return Worth(BM25_AS_ONE, NEAR_SHARE, least - 1e-4)
 
 
-def sounds_long_ago(sought: Sought, said: float, score: float = -math.inf) -> float:
+def sounds_long_ago(sought: Sought, said: float, score: float) -> float:
     """The score of a question with such words of its own, its rows looked at.
 
     Where it is plain that it cannot be `score` the old rows are not read, and it is a bound, not below the score, which

@@ -77,7 +77,8 @@ def test_a_tool_that_fails_costs_only_itself(client, fake, caplog):
     def fails(day: str) -> str:
         raise OSError("the password is hunter2")
 
-    answer = client.chat("room", QUESTION, tools={"fails": fails, "lookup": lookup})
+    with caplog.at_level(logging.WARNING, "backscroll"):
+        answer = client.chat("room", QUESTION, tools={"fails": fails, "lookup": lookup})
     assert answer.text == "The tool says: the tool failed, on friday at six"
     assert results_of(fake, rpc="Chat") == [("the tool failed", True), ("on friday at six", False)]
     assert "hunter2" in caplog.text  # the bot's own log, never the model

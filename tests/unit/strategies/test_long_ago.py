@@ -119,7 +119,7 @@ def test_who_is_called_and_who_is_spoken_of():
 
 
 def test_the_moment():
-    """The clock is another sign's business: it knows nothing of a text."""
+    """What the clock says of a question, whatever its text: the pause before it, and how far apart lines are."""
     view = view_of()
     every = np.ones(view.count, np.bool_)
     for all_count in (True, False):
