@@ -47,7 +47,16 @@ from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
 from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
-from .selection import United, choose, choose_far, choose_near, give_places, older_marks, spread
+from .selection import (
+    Rules,
+    United,
+    choose,
+    choose_far,
+    choose_near,
+    give_places,
+    older_marks,
+    spread,
+)
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
@@ -79,6 +88,7 @@ __all__ = [
     "Postings",
     "PostingsView",
     "QueryFeatures",
+    "Rules",
     "ScoreParameters",
     "Scored",
     "Similarity",

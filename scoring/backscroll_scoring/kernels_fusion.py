@@ -102,6 +102,17 @@ def _ascending(rows: Int32) -> Int32:
     return order
 
 
+@helper
+def _sources_of(by_words: Bool, by_meaning: Bool) -> int:
+    """Which sources the rows of the history have: `BY_WORDS` + `BY_MEANING` + `BY_NEITHER`."""
+    sources = 0
+    for i in range(by_words.shape[0]):
+        sources |= BY_WORDS if by_words[i] else 0
+        sources |= BY_MEANING if by_meaning[i] else 0
+        sources |= 0 if by_words[i] or by_meaning[i] else BY_NEITHER
+    return sources
+
+
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
         *(READ_I32, READ_U32, READ_BOOL, READ_I32, READ_BOOL, READ_BOOL, nb.intp),
@@ -122,11 +133,7 @@ def add_recalled(
     places: Int32,
 ) -> tuple[int, int]:
     """See `reference_fusion.add_recalled`. One walk along both."""
-    order, sources = _ascending(more), 0
-    for i in range(more.shape[0]):
-        sources |= BY_WORDS if by_words[i] else 0
-        sources |= BY_MEANING if by_meaning[i] else 0
-        sources |= 0 if by_words[i] or by_meaning[i] else BY_NEITHER
+    order, sources = _ascending(more), _sources_of(by_words, by_meaning)
     words = np.uint32(1) << np.uint32(first)
     meaning = words << np.uint32(sources & BY_WORDS != 0)
     neither = meaning << np.uint32(sources & BY_MEANING != 0)
@@ -151,30 +158,26 @@ def add_recalled(
 
 @kernel(
     nb.types.UniTuple(nb.intp, 4)(
-        READ_I32, READ_I64, READ_F64, READ_I32, nb.intp, nb.intp, nb.intp, nb.intp,
-        READ_I32, READ_F64, READ_BOOL, READ_BOOL, nb.float64, nb.float64, READ_BOOL, nb.float64, nb.intp, nb.intp,
+        READ_I32, READ_I64, READ_F64, READ_I32, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.intp, nb.intp,
+        READ_I32, READ_F64, READ_BOOL, READ_BOOL, nb.float64, nb.float64, READ_BOOL,
         I32, U32, BOOL, F64, I64,
     )
 )  # fmt: skip
 def choose_far(
     near: Int32, order: Int64, scores: Float64, author: Int32, n_older: int, asker: int, recent: int, first: int,
-    far: Int32, linear: Float64, by_words: Bool, by_meaning: Bool, slope: float, offset: float, pattern: Bool,
     least_score: float, least: int, floor: int,
+    far: Int32, linear: Float64, by_words: Bool, by_meaning: Bool, slope: float, offset: float, pattern: Bool,
     rows: Int32, bits: UInt32, references: Bool, all_scores: Float64, chosen: Int64,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """See `reference_united.choose_far`."""
     m, k = near.shape[0], far.shape[0]
-    whose = sources = 0
+    whose, sources = 0, _sources_of(by_words, by_meaning)
     for j in range(n_older):
         whose |= OWN if author[near[j]] == asker else OTHERS
     one = np.uint32(1)
     own = one << np.uint32(first)
     other = own << np.uint32(whose & OWN != 0)
     words = other << np.uint32(whose & OTHERS != 0)
-    for i in range(k):
-        sources |= BY_WORDS if by_words[i] else 0
-        sources |= BY_MEANING if by_meaning[i] else 0
-        sources |= 0 if by_words[i] or by_meaning[i] else BY_NEITHER
     meaning = words << np.uint32(sources & BY_WORDS != 0)
     neither = meaning << np.uint32(sources & BY_MEANING != 0)
     # -- both lists' rows, ascending, and where each one's are

@@ -6,11 +6,36 @@ import numba as nb
 import numpy as np
 
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-from .compile import BOOL, F64, I64, READ_BOOL, READ_F64, READ_I32, READ_I64, READ_U8, U8, kernel
+from .compile import (
+    BOOL,
+    F64,
+    I64,
+    READ_BOOL,
+    READ_F64,
+    READ_I32,
+    READ_I64,
+    READ_U8,
+    U8,
+    helper,
+    kernel,
+)
 from .reference_selection import OTHERS, OWN
 
 READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
 U32 = nb.types.Array(nb.uint32, 1, "C")
+
+
+@helper
+def _mark_older(author: Int32, asker: int, older: Int32, first: int, bits: UInt32) -> int:
+    """Write the bits of older rows; return whose they are, `OWN` + `OTHERS`."""
+    whose = 0
+    for i in range(older.shape[0]):
+        whose |= OWN if author[older[i]] == asker else OTHERS
+    own = np.uint32(1) << np.uint32(first)
+    other = own << np.uint32(1) if whose & OWN else own
+    for i in range(older.shape[0]):
+        bits[i] = own if author[older[i]] == asker else other
+    return whose
 
 
 @kernel(nb.intp(READ_I32, nb.int32, READ_I32, nb.intp, READ_U32, READ_BOOL, U32, BOOL))
@@ -26,13 +51,8 @@ def add_older(
 ) -> int:
     """See `reference_selection.add_older`."""
     j = older.shape[0]
-    whose = 0
+    whose = _mark_older(author, asker, older, first, out_bits)
     for i in range(j):
-        whose |= OWN if author[older[i]] == asker else OTHERS
-    own = np.uint32(1) << np.uint32(first)
-    other = own << np.uint32(1) if whose & OWN else own
-    for i in range(j):
-        out_bits[i] = own if author[older[i]] == asker else other
         out_flags[i] = False
     for i in range(bits.shape[0]):
         out_bits[j + i] = bits[i]
@@ -95,13 +115,7 @@ def choose_near(
 ) -> tuple[int, int]:  # fmt: skip
     """See `reference_selection.choose_near`."""
     m = order.shape[0]
-    whose = 0
-    for j in range(n_older):
-        whose |= OWN if author[rows[j]] == asker else OTHERS
-    own = np.uint32(1) << np.uint32(first)
-    other = own << np.uint32(1) if whose & OWN else own
-    for j in range(n_older):
-        bits[j] = own if author[rows[j]] == asker else other
+    whose = _mark_older(author, asker, rows[:n_older], first, bits)
     for j in range(n_older, m):
         bits[j] = np.uint32(1) << np.uint32(recent)
     count = 0

@@ -13,8 +13,8 @@ NEAR, FAR = 0, 1
 
 def choose_far(
     near: Int32, order: Int64, scores: Float64, author: Int32, n_older: int, asker: int, recent: int, first: int,
-    far: Int32, linear: Float64, by_words: Bool, by_meaning: Bool, slope: float, offset: float, pattern: Bool,
     least_score: float, least: int, floor: int,
+    far: Int32, linear: Float64, by_words: Bool, by_meaning: Bool, slope: float, offset: float, pattern: Bool,
     rows: Int32, bits: UInt32, references: Bool, all_scores: Float64, chosen: Int64,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Unite m ranked rows with the best k of the history: candidates, who proposed them, their scores, the selected.

@@ -59,19 +59,25 @@ def choose(
     return chosen[:count], below, weak
 
 
+class Rules(NamedTuple):
+    """Who proposed ranked rows, and which of them are good enough: see `reference_selection.choose_near`."""
+
+    n_older: int = 0
+    asker: int = -1
+    recent: int = 0
+    first: int = 1
+    least_score: float = 0.0
+    least: int = 0
+    floor: int = 0
+
+
 def choose_near(
     scores: Float64,
     order: Int64,
     rows: Int32,
     author: Int32,
-    least_score: float,
+    rules: Rules,
     *,
-    n_older: int = 0,
-    asker: int = -1,
-    recent: int = 0,
-    first: int = 1,
-    least: int = 0,
-    floor: int = 0,
     engine: ModuleType = kernels_selection,
 ) -> tuple[Int64, UInt32, bool, bool]:
     """Take those of m ranked rows that are good enough, as `reference_selection.choose_near` tells.
@@ -81,9 +87,7 @@ def choose_near(
     """
     m = len(rows)
     chosen, bits = np.empty(m, np.int64), np.empty(m, np.uint32)
-    count, whose = engine.choose_near(
-        scores, order, rows, author, n_older, asker, recent, first, least_score, least, floor, chosen, bits,
-    )  # fmt: skip
+    count, whose = engine.choose_near(scores, order, rows, author, *rules, chosen, bits)
     return chosen[:count], bits, whose & OWN != 0, whose & OTHERS != 0
 
 
@@ -115,14 +119,8 @@ def choose_far(
     author: Int32,
     link: tuple[float, float],
     pattern: Bool,
-    least_score: float,
+    rules: Rules,
     *,
-    n_older: int = 0,
-    asker: int = -1,
-    recent: int = 0,
-    first: int = 1,
-    least: int = 0,
-    floor: int = 0,
     kernel: Callable[..., tuple[int, int, int, int]] = kernels_fusion.choose_far,
 ) -> United:
     """Unite m ranked rows with the best of the history, and take what is good enough.
@@ -134,9 +132,8 @@ def choose_far(
     references, scores = np.empty(most, np.bool_), np.empty(most, np.float64)
     chosen = np.empty(most, np.int64)
     n, count, whose, sources = kernel(
-        *near, author, n_older, asker, recent, first, *far, *link, pattern, least_score, least, floor,
-        rows, bits, references, scores, chosen,
-    )  # fmt: skip
+        *near, author, *rules, *far, *link, pattern, rows, bits, references, scores, chosen
+    )
     return United(
         rows[:n], bits[:n], references[:n], scores[:n], chosen[:count],
         whose & OWN != 0, whose & OTHERS != 0, sources,

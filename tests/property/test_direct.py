@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from unittest.mock import patch
 
 import numpy as np
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_scoring.link_columns import WINDOW
 from backscroll_sidecar.context import builder, direct, picking
+from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.model import BuildRequest, Overrides
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Author
@@ -83,6 +84,9 @@ def a_talk(seed: int, count: int) -> list:
 
 
 @settings(max_examples=60)
+@example(
+    0, 30, "Dan: does it build now?", BEN, 0, None, None, "", 100_000
+)  # others' older rows alone
 @given(
     st.integers(0, 10**6),
     st.integers(0, 60),
@@ -129,6 +133,10 @@ async def asked_both_ways(seed: int, longer: int, request: BuildRequest) -> Told
     ):
         expected = encoded(await room.builder.build(request))
         assert told == Told()
+        step_by_step, directly = [
+            (await room.builder._begin(request, joins=joins)).choice for joins in (False, True)
+        ]
+        assert candidates(step_by_step) == candidates(directly)
         for _ in range(8):  # a build puts sixteen lines on their page
             answer = await room.builder.answer(request, CODEC)
             assert encoded(answer) == expected
@@ -143,6 +151,26 @@ async def asked_both_ways(seed: int, longer: int, request: BuildRequest) -> Told
     semantic = any(item.category == pb.CATEGORY_SEMANTIC for item in expected.items)
     event("references" if semantic else "no references")
     return told
+
+
+def candidates(choice: Choice) -> list[tuple]:
+    """Every candidate, selected or not: where it came from, and its place and score if it was selected."""
+    ranks = {place: rank for rank, place in enumerate(choice.chosen.tolist())}
+    return [
+        (
+            row,
+            {name for i, name in enumerate(choice.sources) if kinds >> i & 1},
+            is_reference,
+            ranks.get(place),
+            place in ranks and score,
+        )
+        for place, (row, kinds, is_reference, score) in enumerate(
+            zip(
+                choice.rows.tolist(), choice.kinds.tolist(), choice.references.tolist(),
+                choice.scores.tolist(), strict=True,
+            )
+        )
+    ]  # fmt: skip
 
 
 def test_what_is_picked_directly():

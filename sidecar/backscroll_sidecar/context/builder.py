@@ -29,14 +29,21 @@ from backscroll_sidecar.context.model import (
     Payload,
 )
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
-from backscroll_sidecar.context.picking import Picked, Picker, eligible_rows, without_history
+from backscroll_sidecar.context.picking import Picked, Picker, without_history
+from backscroll_sidecar.context.querying import strategy_query
 from backscroll_sidecar.context.question import (
     INLINE_US,
     Question,
     resolve_question,
     resolve_us,
 )
-from backscroll_sidecar.context.result import Opened, built_context, joined_context, log_built
+from backscroll_sidecar.context.result import (
+    Opened,
+    built_context,
+    joined_context,
+    log_built,
+    not_found,
+)
 from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
@@ -49,7 +56,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
-from backscroll_sidecar.strategies import Strategy, StrategyQuery
+from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 
 log = structlog.get_logger(__name__)
@@ -169,7 +176,9 @@ class ContextBuilder:
         watch.lap("question")
         found = picked = choice = None
         if joins and route.picks_directly and not opened.degradations:
-            make_query = partial(self._query, request, route, opened.view, question)
+            make_query = partial(
+                strategy_query, self._store, request, route.profile, opened.view, question
+            )
             found, choice = await self._picker.choose(
                 request, opened.view, question, route.profile, deadline, make_query
             )
@@ -196,7 +205,7 @@ class ContextBuilder:
         watch.lap("join")
         degradations = (
             *opened.degradations,
-            *_not_found(request, opened, question),
+            *not_found(request, opened, question),
             *choice.degradations,
         )
         joined = joined_context(
@@ -225,7 +234,7 @@ class ContextBuilder:
         events = self._record(request, context_id, fitted, limits)
         degradations = (
             *opened.degradations,
-            *_not_found(request, opened, question),
+            *not_found(request, opened, question),
             *picked.degradations,
             *lost,
             *not_adapted,
@@ -276,37 +285,6 @@ class ContextBuilder:
         limit = max(route.profile.recent_limit, route.profile.window_limit)
         return await self._provider.view_of_user(request.key.tenant, request.asker.id, limit)
 
-    async def _query(
-        self, request: BuildRequest, route: Route, view: ChannelView, question: Question
-    ) -> StrategyQuery:
-        """The question as the sources see it."""
-        profile = route.profile
-        return StrategyQuery(
-            store=self._store,
-            key=request.key,
-            view=view,
-            end=question.end,
-            excluded=question.excluded(view, request.thread_id),
-            make_eligible=await eligible_rows(question, view, request.thread_id),
-            user_id=question.asker.id if question.asker else "",
-            question=question.text,
-            asked_at_ms=question.asked_at_ms,
-            parent_row=question.parent_row
-            if profile.follow_inferred
-            else question.explicit_parent_row,
-            preferences=request.preferences,
-            recent_limit=profile.recent_limit,
-            window_limit=profile.window_limit,
-            window_hours=profile.window_hours,
-            thread_limit=profile.thread_limit,
-            semantic_limit=profile.semantic_limit,
-            recall_limit=profile.recall_limit,
-            follow_inferred=profile.follow_inferred,
-            query_embedding=request.query_embedding,
-            trigger_row=question.trigger_row,
-            self_ids=request.self_ids,
-        )
-
     async def _pick(
         self,
         request: BuildRequest,
@@ -317,7 +295,7 @@ class ContextBuilder:
         found: Found | None,
     ) -> Picked:
         profile = route.profile
-        query = await self._query(request, route, opened.view, question)
+        query = await strategy_query(self._store, request, profile, opened.view, question)
         if opened.degradations:
             return await without_history(query, profile, deadline)
         return await self._picker.pick(
@@ -423,17 +401,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "TIMEOUT"
     return error.reason.value if isinstance(error, BackscrollError) else "ERROR"
-
-
-def _not_found(
-    request: BuildRequest, opened: Opened, question: Question
-) -> tuple[Degradation, ...]:
-    """What is named and not stored: a trigger costs its edges, mentions and place in time, a reply its edge."""
-    lost: tuple[Degradation, ...] = ()
-    if opened.degradations:
-        return lost
-    if request.trigger_message_id and question.trigger_row < 0:
-        lost += (Degradation("question", "TRIGGER_NOT_FOUND"),)
-    if request.reply is not None and opened.view.row_of(request.reply.message_id) < 0:
-        lost += (Degradation("question", "REPLY_NOT_FOUND"),)
-    return lost

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import choose_far, choose_near
+from backscroll_scoring import Rules, choose_far, choose_near
 from backscroll_scoring.link_columns import WINDOW
 from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
@@ -84,20 +84,9 @@ def is_plainly_asked(request: BuildRequest, question: Question, view: ChannelVie
 
 def chosen_near(view: ChannelView, question: Question, profile: Profile, found: Ranking) -> Choice:
     """The best of what the reply model ranked: good enough, or among the best or the newest. Pure."""
-    rows = found.rows
-    sources = profile.sources
+    rows, sources = found.rows, profile.sources
     chosen, kinds, own, others = choose_near(
-        found.scores,
-        found.order,
-        rows,
-        view.columns.author,
-        profile.threshold - THRESHOLD_TOLERANCE,
-        n_older=len(found.older),
-        asker=_asker(view, question),
-        recent=sources.index(_RECENT),
-        first=len(sources),
-        least=profile.least_context,
-        floor=profile.recent_floor,
+        found.scores, found.order, rows, view.columns.author, _rules(view, question, profile, found)
     )
     return Choice(
         _RANKED, profile, rows, chosen[: profile.max_context], found.scores, None, kinds,
@@ -121,13 +110,7 @@ def chosen_far(
         view.columns.author,
         MEMORY_LINK,
         PATTERNS[far],
-        profile.threshold - THRESHOLD_TOLERANCE,
-        n_older=len(found.older),
-        asker=_asker(view, question),
-        recent=sources.index(_RECENT),
-        first=len(sources),
-        least=profile.least_context,
-        floor=profile.recent_floor,
+        _rules(view, question, profile, found),
     )
     chosen, references = united.chosen, united.references
     if profile.diversity == "collapse" and len(memory.rows):
@@ -141,9 +124,13 @@ def chosen_far(
     )  # fmt: skip
 
 
-def _asker(view: ChannelView, question: Question) -> int:
-    """Who asks, as the channel numbers people; -1 nobody it knows."""
-    return view.people.index.get(question.asker.id, NO_ROW) if question.asker else NO_ROW
+def _rules(view: ChannelView, question: Question, profile: Profile, found: Ranking) -> Rules:
+    """Who proposed the rows that the reply model ranked, and which are good enough."""
+    asker = view.people.index.get(question.asker.id, NO_ROW) if question.asker else NO_ROW
+    return Rules(
+        len(found.older), asker, profile.sources.index(_RECENT), len(profile.sources),
+        profile.threshold - THRESHOLD_TOLERANCE, profile.least_context, profile.recent_floor,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=256)

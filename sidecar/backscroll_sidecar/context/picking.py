@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import structlog
@@ -31,7 +29,7 @@ from backscroll_sidecar.context.gather import (
 )
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile, plain
-from backscroll_sidecar.context.question import INLINE_US, Question
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import (
     Ranked,
     rank,
@@ -307,16 +305,6 @@ class Picker:
         )
         lost += gathered.degradations
         return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
-
-
-async def eligible_rows(
-    question: Question, view: ChannelView, thread_id: str | None
-) -> Callable[[], NDArray[np.bool_]]:
-    """Makes the marks of rows that may be candidates; they are made already, in a thread, where that takes long."""
-    if question.eligible_us(view, thread_id) <= INLINE_US:
-        return partial(question.eligible, view, thread_id)
-    marks = await asyncio.to_thread(question.eligible, view, thread_id)
-    return lambda: marks
 
 
 def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gathered:

@@ -129,6 +129,18 @@ def joined_context(
     )
 
 
+def not_found(request: BuildRequest, opened: Opened, question: Question) -> tuple[Degradation, ...]:
+    """What is named and not stored: a trigger costs its edges, mentions and place in time, a reply its edge."""
+    lost: tuple[Degradation, ...] = ()
+    if opened.degradations:
+        return lost
+    if request.trigger_message_id and question.trigger_row < 0:
+        lost += (Degradation("question", "TRIGGER_NOT_FOUND"),)
+    if request.reply is not None and opened.view.row_of(request.reply.message_id) < 0:
+        lost += (Degradation("question", "REPLY_NOT_FOUND"),)
+    return lost
+
+
 def _diagnostics(
     opened: Opened, rows: NDArray[np.int32], exhaustive: bool, watch: Stopwatch
 ) -> Diagnostics:

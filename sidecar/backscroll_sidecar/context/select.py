@@ -191,7 +191,7 @@ def _is_plain(
 def _select_ordered(
     view: ChannelView, gathered: Gathered, ranked: Ranked, profile: Profile
 ) -> Selection:
-    """What `select` comes to where `_is_plain`, in one pass: by far the most builds of a model's order."""
+    """What `select` comes to where `_is_plain`, in one pass: most chats and explained builds of a model's order."""
     assert ranked.order is not None
     assert ranked.stages is not None
     order, below, weak = choose(

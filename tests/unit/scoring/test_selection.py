@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import (
     Interleaved,
+    Rules,
     choose,
     choose_far,
     choose_near,
@@ -90,8 +91,8 @@ def test_choosing_of_the_last_lines(given_ranking, least_score, least, floor, ol
     n_older = min(older, m)
     fast, plain = (
         choose_near(
-            scores, order, rows, author, least_score, n_older=n_older, asker=asker, recent=1,
-            first=3, least=least, floor=floor, engine=engine,
+            scores, order, rows, author, Rules(n_older, asker, 1, 3, least_score, least, floor),
+            engine=engine,
         )
         for engine in ENGINES
     )  # fmt: skip
@@ -126,9 +127,8 @@ def test_choosing_of_both_lists(
     recalled = np.array(far, np.int32), linear, marks(), marks()
     fast, plain = (
         choose_far(
-            (near, order, scores), recalled, author, (5.8, -9.1), np.array(pattern), least_score,
-            n_older=min(older, m), asker=asker, recent=1, first=3, least=least, floor=floor,
-            kernel=engine.choose_far,
+            (near, order, scores), recalled, author, (5.8, -9.1), np.array(pattern),
+            Rules(min(older, m), asker, 1, 3, least_score, least, floor), kernel=engine.choose_far,
         )
         for engine in (kernels_fusion, reference_united)
     )  # fmt: skip
