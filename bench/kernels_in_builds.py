@@ -130,7 +130,7 @@ async def measure(build: Build, requests: list[bytes], repeats: int) -> None:
             taken.append((time.perf_counter_ns() - began) / 1e3)
             told.append(stages_of(answer))
         medians.append((median(taken), min(taken)))
-        stages.append({name: min(one[name] for one in told) for name in told[0]})
+        stages.append({name: min(one.get(name, 0) for one in told) for name in told[0]})
         kernels.append(await kernels_of(build, request, repeats))
     half, least = (fmean(one) for one in zip(*medians, strict=True))
     print(f"  a build {least:.0f} us, median {half:.0f}; stages:", end="")

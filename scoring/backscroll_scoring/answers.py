@@ -141,10 +141,10 @@ class Page:
         pieces: Pieces,
         question: bytes,
         asked: bytes,
-    ) -> bytes:
+    ) -> UInt8:
         """Write what an answer says of messages that are all here; see `reference_answers.join_answer`.
 
-        `scored`: None where `scores` has all candidates.
+        Returns uint8[n], to be copied once, where the answer is put together. `scored`: None where `scores` has all candidates.
         """
         laid, totals = laid_out
         most = 2 * (totals[BYTES] + len(pieces.joined)) + len(question) + len(asked) + FIELD_BYTES
@@ -154,4 +154,4 @@ class Page:
             self._bytes, self._bounds, laid, scores, _NO_PLACES if scored is None else scored,
             tails.known, tails.joined, tails.ends, keys, pieces.joined, pieces.ends, question, asked, out,
         )  # fmt: skip
-        return out[:used].tobytes()
+        return out[:used]

@@ -10,24 +10,28 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .arrays import Float64, Int32, Int64, UInt8
+from .arrays import Float32, Float64, Int32, Int64, UInt8
 from .compile import (
-    F64,
+    F32_2D,
     F64_2D,
     I64,
+    READ_F32_2D,
     READ_F64,
     READ_F64_2D,
     READ_I32,
     READ_I32_2D,
     U8,
+    any_order_helper,
     helper,
     kernel,
 )
 from .link_columns import (
     CHANCE,
+    CONVERSATION,
     LINK,
     LINK_LINEAR,
     MOST_ROWS,
+    QUIET_OF_CONVERSATION,
     SCORE,
     TAIL_LINEAR,
     TOGETHER,
@@ -35,12 +39,22 @@ from .link_columns import (
     WINDOW,
 )
 
+# fmt: off
+(
+    ITS_LINK, LINK_LOG, LINK_RANK, ITS_TOGETHER, TOGETHER_RANK, ANSWERED, STARTS, ANSWERS_ME, ANSWERED_BY_ME,
+    WITH_MY_NEWEST, WITH_NEWEST_NAMING_ME, WITH_NEWEST, SIZE, SIZE_SINCE, TOGETHER_LOG, STARTS_NEW, SIZE_FOR_ME,
+    LINK_MINE, TOGETHER_IF_NEW, TOGETHER_SHARE, AUTHOR_TOGETHER, AUTHOR_SHARE, AUTHOR_BEFORE, AUTHOR_AFTER,
+    AUTHOR_LINK_LOG, LINK_OF_AUTHOR,
+) = range(26)
+# fmt: on
+N_BASE = len(CONVERSATION) - len(QUIET_OF_CONVERSATION)
+
 LEAST = 1e-4
 LOGS = np.log(np.arange(1.0, 2.0 + MOST_ROWS))
 
 
 @helper
-def _together(band: Float64, band_from: int, one: int, other: int) -> float:
+def _together(band: Float32, band_from: int, one: int, other: int) -> float:
     """Probability that two rows belong to one conversation; 0 where they are too far apart to be known."""
     late, early = max(one, other), min(one, other)
     if early < band_from or late - band_from >= band.shape[0] or late - early > WINDOW:
@@ -48,9 +62,9 @@ def _together(band: Float64, band_from: int, one: int, other: int) -> float:
     return band[late - band_from, late - early]
 
 
-@kernel(nb.void(READ_I32_2D, READ_F64_2D, nb.intp, nb.intp, nb.intp, F64_2D), nogil=True)
+@kernel(nb.void(READ_I32_2D, READ_F64_2D, nb.intp, nb.intp, nb.intp, F32_2D), nogil=True)
 def conversations(
-    link_rows: Int32, link_p: Float64, band_from: int, first: int, last: int, band: Float64
+    link_rows: Int32, link_p: Float64, band_from: int, first: int, last: int, band: Float32
 ) -> None:
     """See `reference_links.conversations`."""
     for row in range(first, last):
@@ -92,9 +106,9 @@ def _log_ranks(values: Float64, out: Float64) -> None:
 
 @helper
 def _members(
-    rows: Int32, n_extra: int, band: Float64, band_from: int, before: Float64, since: Float64
+    rows: Int32, n_extra: int, band: Float32, band_from: int, before: Float64, since: Float64
 ) -> None:
-    """How many belong to each row's conversation, in the mean: up to it, and since. Every pair once.
+    """How many belong to each row's conversation, in the mean: up to it, itself among them, and since. Every pair once.
 
     Where all rows of the window are candidates, as mostly, pairs are met in the order in which they are kept: ``since``
     is filled from its end on, four sums are added up at once.
@@ -102,6 +116,8 @@ def _members(
     m = rows.shape[0]
     consecutive = m > n_extra and rows[m - 1] - rows[n_extra] == m - 1 - n_extra
     backwards = np.zeros(m)
+    for j in range(m):
+        before[j], since[j] = 0.0, 0.0
     for j in range(n_extra, m):
         at = rows[j] - band_from
         if at < 0:
@@ -136,58 +152,70 @@ def _members(
 
 
 @helper
-def _by_author(
-    rows: Int32, author: Int32, p: Float64, together: Float64, size: float, x: Float64
+def _sizes(
+    rows: Int32, n_extra: int, band: Float32, band_from: int, size: Float64, size_since: Float64
 ) -> None:
-    """The columns that add up what is known of all candidates by one author."""
-    m = rows.shape[0]
-    people, who = np.empty(m, np.int32), np.empty(m, np.int32)
-    count, newest = np.zeros(m, np.int32), np.full(m, -1, np.int32)
-    sum_together, sum_p = np.zeros(m, np.float64), np.zeros(m, np.float64)
-    n_people = 0
-    for j in range(m):
-        place = n_people
-        for k in range(n_people):
+    """What `_members` finds as the model sees it: log(1 + members), and of those since."""
+    _members(rows, n_extra, band, band_from, size, size_since)
+    for j in range(rows.shape[0]):
+        size[j] = np.log(1.0 + (size[j] + size_since[j]))
+        size_since[j] = np.log(1.0 + size_since[j])
+
+
+@kernel(nb.void(READ_F32_2D, nb.intp, nb.intp, F64_2D), nogil=True)
+def window_sizes(band: Float32, band_from: int, first: int, out: Float64) -> None:
+    """See `links.window_sizes`."""
+    _sizes(
+        np.arange(first, first + out.shape[1]).astype(np.int32), 0, band, band_from, out[0], out[1]
+    )
+
+
+@helper
+def _authors(rows: Int32, author: Int32, who: Int32) -> int:
+    """The place of each row's author among all of them; how many they are."""
+    people, count = np.empty(rows.shape[0], np.int32), 0
+    for j in range(rows.shape[0]):
+        place = count
+        for k in range(count):
             if people[k] == author[rows[j]]:
                 place = k
                 break
-        if place == n_people:
+        if place == count:
             people[place] = author[rows[j]]
-            n_people += 1
+            count += 1
         who[j] = place
-        count[place] += 1
-        sum_together[place] += together[j]
-        sum_p[place] += p[j]
-        x[23, j] = 0.0
-        x[22, j] = 0.0
-        if newest[place] >= 0:
-            x[22, j] = together[newest[place]]
-            x[23, newest[place]] = together[j]
-        newest[place] = j
-    log_p = np.empty(n_people, np.float64)
-    for place in range(n_people):
-        log_p[place] = np.log(max(LEAST, sum_p[place]))
-    for j in range(m):
-        with_author, link_to_author = sum_together[who[j]], sum_p[who[j]]
-        x[20, j] = (with_author - together[j]) / max(1, count[who[j]] - 1)
-        x[21, j] = with_author / (1e-3 + size)
-        x[24, j] = log_p[who[j]]
-        x[25, j] = p[j] / max(LEAST, link_to_author)
+    return count
+
+
+@any_order_helper
+def _product(weights: Float64, values: Float64) -> float:
+    """The sum of the columns, weighted."""
+    out = 0.0
+    for k in range(N_BASE):
+        out += weights[k] * values[k]
+    return out
 
 
 @kernel(
     nb.void(
         READ_I32, nb.intp, READ_F64, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp,
-        READ_I32_2D, READ_F64_2D, READ_F64, READ_F64_2D, nb.intp, F64_2D, F64,
+        READ_I32_2D, READ_F64_2D, READ_F64, READ_F32_2D, nb.intp, nb.intp, READ_F64_2D,
+        F64_2D, READ_F64_2D, F64_2D,
     ),
     nogil=True,
 )  # fmt: skip
 def conversation_columns(
     rows: Int32, n_extra: int, p: Float64, starts_new: float, quiet: float, author: Int32, me: int,
     newest_naming_me: int,
-    link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int, x: Float64, together: Float64,
+    link_rows: Int32, link_p: Float64, starts: Float64, band: Float32, band_from: int,
+    sizes_from: int, sizes: Float64, x: Float64, weights: Float64, sums: Float64,
 ) -> None:  # fmt: skip
-    """See `reference_links.conversation_columns`."""
+    """See `reference_links.conversation_columns`.
+
+    ``sizes`` are what `window_sizes` found of the rows from ``sizes_from`` on, taken where they are just the window.
+    ``x`` has a row a candidate; or, where sums are all that is wanted, one row for all with room for the columns before
+    the quiet ones. ``sums`` are added what the columns of each candidate come to by each row of ``weights``.
+    """
     m = rows.shape[0]
     top = np.empty(TOP, np.int64)
     left = p.copy()
@@ -204,7 +232,7 @@ def conversation_columns(
         if me >= 0 and author[rows[j]] == me:
             my_newest = j
             mass_mine += p[j]
-    size = 0.0
+    together, size_for_me = np.empty(m, np.float64), 0.0
     for j in range(m):
         s = 0.0
         for k in range(n_top):
@@ -213,70 +241,110 @@ def conversation_columns(
             else:
                 s += p[top[k]] * _together(band, band_from, rows[top[k]], rows[j])
         together[j] = s
-        size += s
-    _log_ranks(p, x[2])
-    _log_ranks(together, x[4])
-    for j in range(m):
-        x[5, j] = 0.0
-        x[8, j] = 0.0
+        size_for_me += s
+    link_rank, together_rank = np.empty(m, np.float64), np.empty(m, np.float64)
+    _log_ranks(p, link_rank)
+    _log_ranks(together, together_rank)
+    answered, answered_by_me, answers_me = np.zeros(m), np.zeros(m), np.zeros(m)
     for j in range(n_extra, m):  # what is answered, by whom
         at = rows[j] - band_from
         if at < 0:
             continue
         mine = me >= 0 and author[rows[j]] == me
-        to_me = 0.0
         for k in range(TOP):
             parent = link_rows[at, k]
             if parent < 0:
                 continue
             if me >= 0 and author[parent] == me:
-                to_me += link_p[at, k]
+                answers_me[j] += link_p[at, k]
             place = n_extra + parent - rows[n_extra]  # right where every row is a candidate
             if place < 0 or place >= m or rows[place] != parent:
                 place = np.searchsorted(rows, parent)
             if place < m and rows[place] == parent:
-                x[5, place] += link_p[at, k]
+                answered[place] += link_p[at, k]
                 if mine:
-                    x[8, place] += link_p[at, k]
-        x[7, j] = to_me
-    before, since = np.zeros(m), np.zeros(m)  # members of its conversation, itself among the first
-    _members(rows, n_extra, band, band_from, before, since)
-    log_size = np.log1p(size)
+                    answered_by_me[place] += link_p[at, k]
+    n_window = m - n_extra
+    if (
+        n_window > 0
+        and sizes.shape[1] == n_window
+        and rows[n_extra] == sizes_from
+        and rows[m - 1] == sizes_from + n_window - 1
+    ):
+        size, size_since = sizes[0], sizes[1]
+        at_size = -n_extra
+    else:
+        own_sizes = np.empty((2, m), np.float64)
+        _sizes(rows, n_extra, band, band_from, own_sizes[0], own_sizes[1])
+        size, size_since = own_sizes[0], own_sizes[1]
+        at_size = 0
+    who = np.empty(m, np.int32)
+    n_people = _authors(rows, author, who)
+    count, last = np.zeros(n_people, np.int32), np.full(n_people, -1, np.int32)
+    sum_together, sum_p = np.zeros(n_people, np.float64), np.zeros(n_people, np.float64)
+    author_before, author_after = np.zeros(m, np.float64), np.zeros(m, np.float64)
+    for j in range(m):
+        a = who[j]
+        count[a] += 1
+        sum_together[a] += together[j]
+        sum_p[a] += p[j]
+        if last[a] >= 0:
+            author_before[j] = together[last[a]]
+            author_after[last[a]] = together[j]
+        last[a] = j
+    log_p = np.empty(n_people, np.float64)
+    for a in range(n_people):
+        log_p[a] = np.log(max(LEAST, sum_p[a]))
+    of_base = np.empty(
+        (weights.shape[0], N_BASE), np.float64
+    )  # a quiet column is what it repeats, times quiet
+    for i in range(weights.shape[0]):
+        for k in range(N_BASE):
+            of_base[i, k] = weights[i, k]
+        for k in range(N_BASE, weights.shape[1]):
+            of_base[i, QUIET_OF_CONVERSATION[k - N_BASE]] += quiet * weights[i, k]
+    log_size = np.log1p(size_for_me)
     for j in range(m):
         at = rows[j] - band_from
         known = j >= n_extra and at >= 0
-        x[0, j] = p[j]
-        x[1, j] = np.log(max(LEAST, p[j]))
-        x[3, j] = together[j]
-        x[6, j] = starts[at] if known else 0.0
-        if not known:
-            x[7, j] = 0.0
-        x[9, j] = _together(band, band_from, rows[j], rows[my_newest]) if my_newest >= 0 else 0.0
-        x[10, j] = (
+        a = who[j]
+        y = x[min(j, x.shape[0] - 1)]
+        y[ITS_LINK] = p[j]
+        y[LINK_LOG] = np.log(max(LEAST, p[j]))
+        y[LINK_RANK] = link_rank[j]
+        y[ITS_TOGETHER] = together[j]
+        y[TOGETHER_RANK] = together_rank[j]
+        y[ANSWERED] = answered[j]
+        y[STARTS] = starts[at] if known else 0.0
+        y[ANSWERS_ME] = answers_me[j]
+        y[ANSWERED_BY_ME] = answered_by_me[j]
+        y[WITH_MY_NEWEST] = (
+            _together(band, band_from, rows[j], rows[my_newest]) if my_newest >= 0 else 0.0
+        )
+        y[WITH_NEWEST_NAMING_ME] = (
             _together(band, band_from, rows[j], rows[newest_naming_me])
             if newest_naming_me >= 0
             else 0.0
         )
-        x[11, j] = _together(band, band_from, rows[j], rows[m - 1])
-        x[12, j] = np.log(1.0 + (before[j] + since[j]))
-        x[13, j] = np.log(1.0 + since[j])
-        x[14, j] = np.log(max(LEAST, together[j]))
-        x[15, j] = starts_new
-        x[16, j] = log_size
-        x[17, j] = mass_mine
-        x[18, j] = starts_new * together[j]
-        x[19, j] = together[j] / (1e-3 + size)
-    _by_author(rows, author, p, together, size, x)
-    for j in range(m):
-        x[26, j] = quiet * x[1, j]
-        x[27, j] = quiet * x[2, j]
-        x[28, j] = quiet * x[14, j]
-        x[29, j] = quiet * x[4, j]
-        x[30, j] = quiet * x[7, j]
-        x[31, j] = quiet * x[9, j]
-        x[32, j] = quiet * x[5, j]
-        x[33, j] = quiet * x[20, j]
-        x[34, j] = quiet * x[21, j]
+        y[WITH_NEWEST] = _together(band, band_from, rows[j], rows[m - 1])
+        y[SIZE] = size[at_size + j] if known else 0.0
+        y[SIZE_SINCE] = size_since[at_size + j] if known else 0.0
+        y[TOGETHER_LOG] = np.log(max(LEAST, together[j]))
+        y[STARTS_NEW] = starts_new
+        y[SIZE_FOR_ME] = log_size
+        y[LINK_MINE] = mass_mine
+        y[TOGETHER_IF_NEW] = starts_new * together[j]
+        y[TOGETHER_SHARE] = together[j] / (1e-3 + size_for_me)
+        y[AUTHOR_TOGETHER] = (sum_together[a] - together[j]) / max(1, count[a] - 1)
+        y[AUTHOR_SHARE] = sum_together[a] / (1e-3 + size_for_me)
+        y[AUTHOR_BEFORE] = author_before[j]
+        y[AUTHOR_AFTER] = author_after[j]
+        y[AUTHOR_LINK_LOG] = log_p[a]
+        y[LINK_OF_AUTHOR] = p[j] / max(LEAST, sum_p[a])
+        for k in range(N_BASE, y.shape[0]):
+            y[k] = quiet * y[QUIET_OF_CONVERSATION[k - N_BASE]]
+        for i in range(of_base.shape[0]):
+            sums[i, j] += _product(of_base[i], y)
 
 
 @helper
@@ -323,16 +391,16 @@ def reply_order(
 @kernel(
     nb.void(
         nb.intp, READ_I32, nb.intp, F64_2D, nb.float64, nb.float64, READ_I32, nb.intp, nb.intp, nb.intp,
-        nb.intp, READ_I32_2D, READ_F64_2D, READ_F64, READ_F64_2D, nb.intp,
-        READ_F64_2D, READ_F64_2D, READ_F64, I64, U8,
+        nb.intp, READ_I32_2D, READ_F64_2D, READ_F64, READ_F32_2D, nb.intp, nb.intp, READ_F64_2D,
+        READ_F64_2D, READ_F64, I64, U8,
     ),
     nogil=True,
 )  # fmt: skip
 def question_scores(
     m: int, rows: Int32, n_extra: int, numbers: Float64, starts_new: float, quiet: float, author: Int32, me: int,
     newest_naming_me: int, parent: int, first: int,
-    link_rows: Int32, link_p: Float64, starts: Float64, band: Float64, band_from: int,
-    weights: Float64, means: Float64, constants: Float64, order: Int64, stages: UInt8,
+    link_rows: Int32, link_p: Float64, starts: Float64, band: Float32, band_from: int,
+    sizes_from: int, sizes: Float64, weights: Float64, constants: Float64, order: Int64, stages: UInt8,
 ) -> None:  # fmt: skip
     """See `reference_ranking.question_ranking` and `question_chances`.
 
@@ -341,24 +409,17 @@ def question_scores(
     """
     rows, p, order = rows[:m], numbers[CHANCE, :m], order[:m]
     by_link, by_tail = numbers[LINK_LINEAR, :m], numbers[TAIL_LINEAR, :m]
-    more = np.empty((weights.shape[1], m), np.float64)
-    sums = np.empty(m, np.float64)
+    for j in range(m):
+        by_link[j] += constants[0]
+        by_tail[j] += constants[1]
     conversation_columns(
         rows, n_extra, p, starts_new, quiet, author, me, newest_naming_me,
-        link_rows, link_p, starts, band, band_from, more, sums,
+        link_rows, link_p, starts, band, band_from, sizes_from, sizes, np.empty((1, N_BASE), np.float64),
+        weights, numbers[LINK_LINEAR : TAIL_LINEAR + 1],
     )  # fmt: skip
-    for model in range(weights.shape[0]):
-        for j in range(m):
-            sums[j] = 0.0
-        for k in range(weights.shape[1]):
-            weight, mean = weights[model, k], means[model, k]
-            for j in range(m):
-                sums[j] += weight * (more[k, j] - mean)
-        for j in range(m):
-            at = LINK_LINEAR + model
-            numbers[at, j] = numbers[at, j] + sums[j] + constants[model]
     reply_order(by_link, by_tail, parent, first, order)
-    link, together, scores = numbers[LINK, :m], numbers[TOGETHER, :m], numbers[SCORE, :m]
+    link, together = numbers[LINK, :m], numbers[TOGETHER, :m]
+    scores = numbers[SCORE, :m]
     best, total = -np.inf, 0.0
     for j in range(m):
         best = max(best, by_link[j])

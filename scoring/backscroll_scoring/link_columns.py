@@ -120,6 +120,13 @@ CONVERSATION: tuple[str, ...] = (
 )  # fmt: skip
 """What the second models see beside `COLUMNS`: the links of the first one, and the conversations they make."""
 
+QUIET_OF_CONVERSATION: tuple[int, ...] = tuple(
+    CONVERSATION.index(name.removeprefix("quiet_"))
+    for name in CONVERSATION
+    if name.startswith("quiet_")
+)
+"""What each of its last columns repeats, multiplied by how quiet it is about names."""
+
 START: tuple[str, ...] = (
     "best_score", "log_sum", "best_chance", "entropy", "lead", "new_asker", "names_nobody", "absent_named", "greets",
     "question", "length", "quiet", "yes_no", "since_mine", "named_since", "closes",

@@ -75,8 +75,8 @@ class LinkModel:
     of_columns: tuple[Float64, Float64] = field(init=False)
     """Of `first`, `second` and `tail` over `COLUMNS`: the weights of the values as they are, float64[3, c], and what is
     to be added, float64[3]: what the means take away and, of `first`, the constant."""
-    of_conversations: tuple[Float64, Float64, Float64] = field(init=False)
-    """Weights and means of `second` and `tail` over `CONVERSATION`, float64[2, c] each, and their constants."""
+    of_conversations: tuple[Float64, Float64] = field(init=False)
+    """The same of `second` and `tail` over `CONVERSATION`: float64[2, c] and float64[2], constants included."""
 
     def __post_init__(self) -> None:
         n, both = len(COLUMNS), (self.second, self.tail)
@@ -86,11 +86,9 @@ class LinkModel:
         offsets = -(weights * means).sum(axis=1)
         offsets[0] = self.first.intercept
         of_columns = (weights, offsets)
-        of_conversations = (
-            np.stack([one.weights[n:] for one in both]),
-            np.stack([one.means[n:] for one in both]),
-            np.array([one.constant for one in both]),
-        )
+        around = np.stack([one.weights[n:] for one in both])
+        taken_away = (around * np.stack([one.means[n:] for one in both])).sum(axis=1)
+        of_conversations = (around, np.array([one.constant for one in both]) - taken_away)
         object.__setattr__(self, "of_columns", of_columns)
         object.__setattr__(self, "of_conversations", of_conversations)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import kernels_conversations, kernels_links
-from .arrays import Float64, Int32, Int64, UInt8
+from .arrays import Float32, Float64, Int32, Int64, UInt8
 from .kernels_links import NEWEST_NAMING_ME
 from .link_columns import (
     CHANCE,
@@ -43,6 +43,7 @@ FIRST_LINKS = 7
 """So many of the likeliest links come before the rest of their conversation (measured: 5 to 8 are alike)."""
 NO_ROWS = np.empty(0, np.int32)
 _NO_MODEL = np.empty((0, len(COLUMNS)))
+_NO_SUMS = (np.empty((0, len(CONVERSATION))), np.empty((0, 0)))
 
 SHARES: tuple[str, ...] = (*FAMILY_NAMES, "constant")
 """What the shares of a ranking belong to."""
@@ -111,15 +112,29 @@ class ReplyLinks:
         Their probabilities; with `starts` they sum to at most 1.
     starts : float64[k]
         Probability that a row answers nothing.
-    together : float64[k, WINDOW + 1]
-        Probability that a row and the one so many rows before it belong to one conversation.
+    together : float32[k, WINDOW + 1]
+        Probability that a row and the one so many rows before it belong to one conversation. It is most of what a
+        channel's links take, in memory and in the processor's caches.
     """
 
     first: int
     rows: Int32
     chances: Float64
     starts: Float64
-    together: Float64
+    together: Float32
+
+
+class WindowSizes(NamedTuple):
+    """How large the conversations of the rows from `first` on are, counting no other rows but these.
+
+    `sizes` are float64[2, k]: log(1 + members, in the mean) of each row's conversation, and the same of those since.
+    """
+
+    first: int
+    sizes: Float64
+
+
+NO_SIZES = WindowSizes(0, np.empty((2, 0)))
 
 
 class Asked(NamedTuple):
@@ -201,7 +216,7 @@ class Ranking:
             asked.arrays, asked.links, rows, asked.n_extra, asked.question.author, x, self.numbers[CHANCE],
             self.starts_new, asked.quiet,
         )  # fmt: skip
-        return np.ascontiguousarray(x.T), more.T
+        return np.ascontiguousarray(x.T), np.ascontiguousarray(more.T)
 
     @cached_property
     def link_shares(self) -> Float64:
@@ -297,12 +312,20 @@ def conversation_columns(
 ) -> Float64:  # fmt: skip
     """Return float64[m, CONVERSATION]; `p` are the chances by the first stage."""
     naming = np.flatnonzero(x[:, NEWEST_NAMING_ME])
-    out = np.empty((len(CONVERSATION), len(rows)), np.float64)
+    out = np.empty((len(rows), len(CONVERSATION)), np.float64)
     kernels_conversations.conversation_columns(
         rows, n_extra, p, starts_new, quiet, arrays.author, asker, int(naming[0]) if len(naming) else NOBODY,
-        links.rows, links.chances, links.starts, links.together, links.first, out, np.empty(len(rows)),
+        links.rows, links.chances, links.starts, links.together, links.first, *NO_SIZES, out, *_NO_SUMS,
     )  # fmt: skip
-    return out.T
+    return out
+
+
+def window_sizes(links: ReplyLinks, end: int) -> WindowSizes:
+    """What a ranking at row ``end`` takes of the rows before it, where all of them are candidates, worked out ahead."""
+    first = max(links.first, end - WINDOW)
+    out = np.empty((2, max(0, end - first)), np.float64)
+    kernels_conversations.window_sizes(links.together, links.first, first, out)
+    return WindowSizes(first, out)
 
 
 def rank(
@@ -315,6 +338,7 @@ def rank(
     *,
     more: Int32 = NO_ROWS,
     parent: int = NOBODY,
+    sizes: WindowSizes = NO_SIZES,
 ) -> Ranking:
     """Rank what a question at row ``end`` may answer: links first, then who belongs to the same conversation.
 
@@ -326,6 +350,8 @@ def rank(
         Rows beside the `candidates`, ascending, without repeats. Of all together the newest `MOST_ROWS` are ranked.
     parent : int
         The row the question answers for sure, by a platform's own edge; -1: not known.
+    sizes
+        What `window_sizes` said of some end; of another one than this it is not taken.
     """
     room = min(MOST_ROWS, WINDOW + MAX_EXTRA + len(more))
     rows, older = np.empty(room, np.int32), np.empty(MAX_EXTRA, np.int32)
@@ -338,7 +364,7 @@ def rank(
     kernels_conversations.question_scores(
         m, rows, n_extra, numbers, starts_new, quiet, arrays.author, question.author, newest_naming_me, place,
         FIRST_LINKS, links.rows, links.chances, links.starts, links.together, links.first,
-        *model.of_conversations, order, stages,
+        *sizes, *model.of_conversations, order, stages,
     )  # fmt: skip
     asked = Asked(arrays, links, question, model, n_extra, quiet)
     return Ranking(
@@ -369,7 +395,7 @@ def new_links(first: int) -> ReplyLinks:
         np.full((CAPACITY, TOP), NOBODY, np.int32),
         np.zeros((CAPACITY, TOP), np.float64),
         np.ones(CAPACITY, np.float64),
-        np.zeros((CAPACITY, WINDOW + 1), np.float64),
+        np.zeros((CAPACITY, WINDOW + 1), np.float32),
     )
 
 

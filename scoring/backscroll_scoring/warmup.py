@@ -14,7 +14,16 @@ from .index import ScanIndex, VectorRows
 from .lately import newest_by
 from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
-from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
+from .links import (
+    LinkArrays,
+    LinkQuestion,
+    candidates,
+    extend_links,
+    new_links,
+    rank,
+    reply_order,
+    window_sizes,
+)
 from .memory import MemoryCues, score_memory
 from .reference_answers import FORMS, NUMBERS
 from .replies import ancestors, reply_tree
@@ -123,6 +132,6 @@ def _warm_links() -> None:
     allowed, links = np.ones(2, np.uint8), new_links(0)
     extend_links(arrays, allowed, 0, links, 0, 2, shipped())
     candidates(arrays, 2, allowed, 0, question)
-    ranking = rank(arrays, links, question, 2, allowed, shipped())
+    ranking = rank(arrays, links, question, 2, allowed, shipped(), sizes=window_sizes(links, 2))
     reply_order(ranking.link_linear, ranking.tail_linear, 0, 1)
     _ = ranking.link_shares

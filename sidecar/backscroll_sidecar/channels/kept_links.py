@@ -94,7 +94,7 @@ def unpacked(
         kept["links.rows"].reshape(-1, TOP),
         kept["links.chances"].reshape(-1, TOP),
         kept["links.starts"],
-        np.zeros((0, WINDOW + 1), np.float64),
+        np.zeros((0, WINDOW + 1), np.float32),
     )
     called, shortened = (
         np.where(back > 0, author[np.arange(cues_from, upto) - back], NOBODY).astype(np.int32)

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring.links import CAPACITY, LOOK_BACK, ReplyLinks, carry_links, new_links
+from backscroll_scoring.links import (
+    CAPACITY,
+    LOOK_BACK,
+    NO_SIZES,
+    ReplyLinks,
+    WindowSizes,
+    carry_links,
+    new_links,
+    window_sizes,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -18,6 +27,7 @@ class LinkState:
 
     Rows are filled in behind `upto`, never changed before it: whoever reads rows below an `upto` it has seen needs no
     lock. One `LinkState` has room for `CAPACITY` linked rows; beyond, another one begins.
+    `sizes` are those of the window before `upto`, or before an `upto` of lately.
     """
 
     links: ReplyLinks
@@ -26,6 +36,7 @@ class LinkState:
     flags: NDArray[np.int32]
     called: NDArray[np.int32]
     shortened: NDArray[np.int32]
+    sizes: WindowSizes = NO_SIZES
 
     @classmethod
     def begun(cls, first: int, old: LinkState | None) -> LinkState:
@@ -41,7 +52,7 @@ class LinkState:
             for name in ("flags", "called", "shortened"):
                 getattr(state, name)[:count] = getattr(old, name)[skip : skip + count]
             carry_links(old.links, state.links, old.upto)
-            state.upto = old.upto
+            state.upto, state.sizes = old.upto, window_sizes(state.links, old.upto)
         return state
 
     def reaches(self, first: int) -> bool:
@@ -60,7 +71,7 @@ class LinkState:
             links.together.copy(),
         )
         return replace(
-            self, links=own, upto=upto,
+            self, links=own, upto=upto, sizes=window_sizes(own, upto),
             flags=self.flags.copy(), called=self.called.copy(), shortened=self.shortened.copy(),
         )  # fmt: skip
 
@@ -83,7 +94,8 @@ class ReplyMemo:
             return 0
         links = self.state.links
         arrays = (links.rows, links.chances, links.starts, links.together)
-        return sum(array.nbytes for array in arrays) + 3 * self.state.flags.nbytes
+        sizes = self.state.sizes.sizes.nbytes
+        return sum(array.nbytes for array in arrays) + 3 * self.state.flags.nbytes + sizes
 
     def before(self, row: int) -> ReplyMemo:
         """The memo of a generation whose rows from `row` on are others."""

@@ -14,7 +14,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from backscroll_scoring import LaidOut, Page, Pieces, Tails
 from backscroll_scoring.reference_answers import (
@@ -86,11 +88,11 @@ class AnswerCodec(Hashable, Protocol):
 
 
 @quick
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What an answer shows, as bytes of the answer, and what it costs."""
+    """What an answer shows, as bytes of the answer (uint8[n]), and what it costs."""
 
-    joined: bytes
+    joined: NDArray[np.uint8]
     speaker: SpeakerStyle
     tokens: TokenCounts
     stable_prefix_tokens: int

@@ -281,18 +281,18 @@ class BuiltContext:
 
 
 @quick
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class JoinedContext:
     """The answer to one build whose items, messages, payload and text are bytes of the answer already.
 
-    `joined` has the fields of all four; the rest is as in `BuiltContext`.
+    `joined`, uint8[n], has the fields of all four; the rest is as in `BuiltContext`.
     """
 
     context_id: str
     channel_known: bool
     asked_at_ms: int
     profile: str
-    joined: bytes
+    joined: NDArray[np.uint8]
     item_count: int
     tokens: TokenCounts
     stable_prefix_tokens: int

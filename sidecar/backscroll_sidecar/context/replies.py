@@ -23,6 +23,7 @@ from backscroll_scoring.links import (
     first_row,
     rank,
     search_from,
+    window_sizes,
 )  # fmt: skip
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
 from backscroll_sidecar.channels import ChannelView
@@ -104,6 +105,7 @@ def _extend(view: ChannelView, state: LinkState, end: int) -> None:
         seen_from = search_from(done)
         live = (view.state[seen_from:end] == MessageState.LIVE).astype(np.uint8)
         extend_links(_arrays(view, state), live, seen_from, state.links, done, end, shipped())
+        state.sizes = window_sizes(state.links, end)
     state.upto = end
 
 
@@ -169,6 +171,7 @@ def rank_replies(
         shipped(),
         more=more,
         parent=question.explicit_parent_row,
+        sizes=state.sizes,
     )
 
 

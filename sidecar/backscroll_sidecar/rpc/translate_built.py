@@ -80,12 +80,13 @@ def encode_built(
     Its diagnostics tell how long the request took to be parsed, `parse_us`, and how long this takes, up to themselves.
     """
     began_ns = time.perf_counter_ns()
+    pieces: list[bytes | memoryview]
     if isinstance(built, JoinedContext):
-        pieces, rest = [built.joined], pb.BuildContextResponse()
+        pieces, rest = [built.joined.data], pb.BuildContextResponse()
         if built.degradations:
             rest.degradations.extend(map(_degradation, built.degradations))
     else:
-        pieces, rest = _content(built), _seldom(built)
+        pieces, rest = [*_content(built)], _seldom(built)
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     _tell_rest(built, rest)
