@@ -77,25 +77,34 @@ class Page:
         arrays = (self._bytes, self._bounds, self._numbers, self._keys, self._slots)
         return sum(one.nbytes for one in arrays)
 
-    def add(self, key: int, forms: Sequence[bytes], numbers: Sequence[int]) -> None:
-        """Put one message on the page. `forms` and `numbers` as `reference_answers` lists them."""
-        slot, start = self._count, self.used_bytes
-        joined = b"".join(forms)
-        self._make_room(start + len(joined))
+    def add(
+        self,
+        keys: Sequence[int],
+        forms: Sequence[Sequence[bytes]],
+        numbers: Sequence[Sequence[int]],
+    ) -> None:
+        """Put messages on the page. `forms` and `numbers` of each as `reference_answers` lists them."""
+        start, first, count = self.used_bytes, self._count, len(keys)
+        pieces = [form for each in forms for form in each]
+        joined = b"".join(pieces)
+        self._make_room(first + count, start + len(joined))
         self._bytes[start : start + len(joined)] = np.frombuffer(joined, np.uint8)
-        self._bounds[slot, 0] = start
-        self._bounds[slot, 1:] = start + np.cumsum([len(one) for one in forms])
-        self._numbers[slot] = numbers
-        self._count = slot + 1
-        self._engine.keep_slot(key, slot, self._keys, self._slots)
+        ends = np.cumsum(list(map(len, pieces))).reshape(count, FORMS)
+        bounds = self._bounds[first : first + count]
+        bounds[:, 1:] = ends + start
+        bounds[:1, 0], bounds[1:, 0] = start, bounds[:-1, FORMS]
+        self._numbers[first : first + count] = numbers
+        self._count += count
+        for slot, key in enumerate(keys, first):
+            self._engine.keep_slot(key, slot, self._keys, self._slots)
 
-    def _make_room(self, most_bytes: int) -> None:
-        """Room for one more message and so many bytes in all."""
+    def _make_room(self, count: int, most_bytes: int) -> None:
+        """Room for so many messages and bytes in all."""
         if most_bytes > len(self._bytes):
             larger = np.empty(max(2 * len(self._bytes), most_bytes), np.uint8)
             larger[: self.used_bytes] = self._bytes[: self.used_bytes]
             self._bytes = larger
-        if self._count == len(self._bounds):
+        while count > len(self._bounds):
             self._bounds = np.concatenate((self._bounds, np.zeros_like(self._bounds)))
             self._numbers = np.concatenate((self._numbers, np.empty_like(self._numbers)))
             there = self._keys >= 0
@@ -144,7 +153,8 @@ class Page:
     ) -> UInt8:
         """Write what an answer says of messages that are all here; see `reference_answers.join_answer`.
 
-        Returns uint8[n], to be copied once, where the answer is put together. `scored`: None where `scores` has all candidates.
+        Returns uint8[n], to be copied once, where the answer is put together. `scored`: None where `scores` has
+        all candidates.
         """
         laid, totals = laid_out
         most = 2 * (totals[BYTES] + len(pieces.joined)) + len(question) + len(asked) + FIELD_BYTES

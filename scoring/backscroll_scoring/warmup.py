@@ -96,7 +96,7 @@ def warm() -> None:
 
 def _warm_page() -> None:
     page, at, tails = Page(), np.zeros(1, np.int64), Tails.of([0], [b"e"])
-    page.add(0, [b"f"] * FORMS, [1] * NUMBERS)
+    page.add([0], [[b"f"] * FORMS], [[1] * NUMBERS])
     kinds = at.astype(np.uint32)
     laid = page.lay_out(at, at.astype(np.int32), at.astype(np.bool_), kinds, at, at, 0)
     pieces = Pieces.of([b"p"] * 8)

@@ -79,6 +79,7 @@ class App:
     clock: Clock
     store: HistoryStore
     channels: Channels
+    ahead: Ahead
     writer: Writer
     history: HistoryService
     builder: ContextBuilder
@@ -113,14 +114,15 @@ class App:
             await self.embedding.start()
 
     async def _preload(self) -> None:
-        """Load the channels used last. Nothing depends on it, and a load that takes longer goes on behind it."""
+        """Make the channels used last ready. Nothing depends on it, and a load that takes longer goes on behind it."""
         if not self.settings.preload_seconds:
             return
         started = time.perf_counter()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.settings.preload_seconds):
-                    await self.channels.load_lately_kept()
+                    async for view in self.channels.lately_kept():
+                        await self.ahead.make_ready(view)
         except BackscrollError as error:
             log.warning("the channels used last cannot be loaded: %s", error.message)
         except Exception:
@@ -196,7 +198,7 @@ async def _assemble(
         await packer.start()
         stack.push_async_callback(packer.close)
         publishers.add(packer)
-    ahead = Ahead(channels)
+    ahead = Ahead(channels, JoiningCodec())
     await ahead.start()
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
@@ -253,7 +255,7 @@ async def _assemble(
     )
     stack.push_async_callback(chat.drain)
     return App(
-        settings, clock, store, channels, writer, history, builder, chat, embedding, analyzer
+        settings, clock, store, channels, ahead, writer, history, builder, chat, embedding, analyzer
     )
 
 

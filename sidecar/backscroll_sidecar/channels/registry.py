@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.background import in_background
@@ -114,7 +114,7 @@ class Channels:
         channel = await asyncio.shield(task)
         return channel.view() if channel.known else None
 
-    async def load_lately_kept(self) -> None:
+    async def lately_kept(self) -> AsyncIterator[ChannelView]:
         """Load the channels that were used last before the server stopped, while half of the memory is free.
 
         Raises `StoreUnavailable`. For a start: whoever asks first finds them in memory.
@@ -122,7 +122,8 @@ class Channels:
         for key in await self._reader.lately_kept(self.segment_format, PRELOADED_SEGMENTS):
             if not self.has_room:
                 return
-            await self.view(key)
+            if (view := await self.view(key)) is not None:
+                yield view
 
     async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
         """What one user said in any channel of the tenant, newest `limit`; None when nothing is known.

@@ -24,11 +24,16 @@ class Written:
 
     When it is full it begins anew. What changes a message, or how it is written, makes another, which the old
     views do not see: a build that still reads one of those cannot bring back what was.
+
+    Attributes
+    ----------
+    wanted : how the last question wanted messages written; whoever writes some ahead wants it, too
     """
 
-    __slots__ = ("_by_style", "_page_bytes", "_pages", "_written_bytes")
+    __slots__ = ("_by_style", "_page_bytes", "_pages", "_written_bytes", "wanted")
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Any = None) -> None:  # noqa: ANN401 - its style, of whatever kind
+        self.wanted = wanted
         self._by_style: dict[Hashable, dict[int, Any]] = {}
         self._pages: dict[Hashable, Page] = {}
         self._written_bytes = self._page_bytes = 0
@@ -62,12 +67,16 @@ class Written:
         return found
 
     def keep_on_page(
-        self, style: Hashable, key: int, forms: Sequence[bytes], numbers: Sequence[int]
+        self,
+        style: Hashable,
+        keys: Sequence[int],
+        forms: Sequence[Sequence[bytes]],
+        numbers: Sequence[Sequence[int]],
     ) -> None:
-        """Put one message on the page of a style. Full pages begin anew; what is written stays."""
+        """Put messages on the page of a style. Full pages begin anew; what is written stays."""
         page = self.page(style)
         before = page.nbytes
-        page.add(key, forms, numbers)
+        page.add(keys, forms, numbers)
         self._page_bytes += page.nbytes - before
         if self._page_bytes > MAX_PAGE_BYTES:
             self._pages, self._page_bytes = {}, 0
@@ -75,7 +84,7 @@ class Written:
     def without(self, seqs: Iterable[int]) -> Written:
         """What is left after these messages changed."""
         gone = tuple(seqs)
-        out = Written()
+        out = Written(self.wanted)
         out._written_bytes = self._written_bytes
         for style, known in self._by_style.copy().items():
             out._by_style[style] = left = known.copy()

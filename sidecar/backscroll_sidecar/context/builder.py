@@ -19,7 +19,7 @@ from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.direct import Found
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
-from backscroll_sidecar.context.joining import AnswerCodec, can_be_joined, join_content
+from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import (
@@ -28,6 +28,7 @@ from backscroll_sidecar.context.model import (
     JoinedContext,
     Payload,
 )
+from backscroll_sidecar.context.pages import AnswerCodec
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.querying import strategy_query

@@ -52,7 +52,7 @@ def diversify(
     references = np.flatnonzero(marks)
     places = order[marks]
     rows = gathered.rows[places]
-    sets = FeatureSets.unpacked(_shingles(view, rows))
+    sets = FeatureSets.unpacked(shingles(view, rows))
     # What stands behind the last place keeps its order. (Rounds may be passed over, then any may move up.)
     most = profile.max_context
     seen = None if members else int(references.searchsorted(most))
@@ -80,14 +80,14 @@ def without_repeats(
         # No more can move up than there are references.
         most = min(most, maximum + len(at))
     looked_at = rows[order[:most]]
-    alike = mark_repeats(_shingles(view, looked_at), view.columns.author[looked_at])
+    alike = mark_repeats(shingles(view, looked_at), view.columns.author[looked_at])
     alike &= marks[:most]
     stays = np.ones(len(order), np.bool_)
     stays[:most] = ~alike
     return order[stays], order[:most][alike].tolist()
 
 
-def _shingles(view: ChannelView, rows: NDArray[np.int32]) -> list[bytes]:
+def shingles(view: ChannelView, rows: NDArray[np.int32]) -> list[bytes]:
     """What the lines are cut into, packed, each once as long as the channel keeps it."""
     seqs = view.seq[rows].tolist()
     found: list[Any] = list(map(view.written.of(SHINGLES).get, seqs))

@@ -8,17 +8,15 @@ specification: `tests/property/test_joining.py` holds both to the same bytes. Pu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
-from typing import Protocol
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from backscroll_scoring import LaidOut, Page, Pieces, Tails
+from backscroll_scoring import Pieces
 from backscroll_scoring.reference_answers import (
     COST,
     LONGEST,
@@ -26,23 +24,21 @@ from backscroll_scoring.reference_answers import (
     RECENT,
     SEMANTIC,
     SLASHED,
-    SLOT,
     TURNS,
 )
 from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.channels.written import page_keys
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.layouts import RECENT_TITLE, SEMANTIC_TITLE
-from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
+from backscroll_sidecar.context.pages import AnswerCodec, Wanted, inside_json, laid_out
 from backscroll_sidecar.context.parts import question_text, speaker_style
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import INLINE_US, Question
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.routing import Route
-from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Pen, Written, draft
+from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Pen
 from backscroll_sidecar.domain import (
     Layout,
     NeutralMessage,
@@ -53,38 +49,9 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.values import quick
 
-NEW_MESSAGES, NEW_CHARS = 16, 4_096
-"""So many messages, of so many characters, are put on a page in one build: some 20 microseconds each, .1 a character
-(law 9). With more, it goes the long way; a longer message never stands on a page."""
-MOST_TOKENS = 24_000
-"""Of what is selected: more would not fit on a page (`MAX_PAGE_BYTES`), so it is not tried."""
 _TURNS, _O200K, _USER = Layout.TURNS, TokenizerName.O200K, Role.USER
-_ISO_DATE, _RELATIVE = TimeStyle.ISO_DATE, TimeStyle.RELATIVE
-_NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
+_RELATIVE = TimeStyle.RELATIVE
 _FORMATS = ((), (openai_chat.OpenAIChat.name,))
-
-
-class AnswerCodec(Hashable, Protocol):
-    """How the edge encodes what answers are joined of; the fields are those of the contract.
-
-    `keys`: see `reference_answers.join_answer`; `payload_head`: what a payload of OpenAI's format begins with, up to
-    the size of its body; `rendered_head`: what a rendered message of a user's begins with, up to that of its content.
-    """
-
-    keys: bytes
-    payload_head: bytes
-    rendered_head: bytes
-
-    def forms(self, written: Written) -> tuple[bytes, bytes, bytes, bytes]:
-        """The fields its item begins with, as a message of its own and as a reference; its field among the messages of
-        the answer; the field that names it among those shown together.
-        """
-
-    def asked(self, question: str) -> bytes:
-        """The field of the answer with the question as a message."""
-
-    def tails(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
-        """The fields that items end with: bit i of a kind, the i-th source proposed it."""
 
 
 @quick
@@ -134,7 +101,8 @@ def join_content(
     if not count or not choice.is_plain:
         return None
     speaker = speaker_style(request, question, view, map(choice.rows.item, choice.chosen))
-    page, laid = _laid_out(request, route, view, choice, question.asked_at_ms, speaker, codec)
+    wanted = Wanted(Pen(speaker, _O200K, False, request.self_ids), route.zone, request.time_style)
+    page, laid = laid_out(view, choice, wanted, question.asked_at_ms, codec)
     if laid.totals[MISSING]:
         return None
     envelope = _envelope(route.model, request.tools_json, system, codec)
@@ -187,76 +155,9 @@ def _fitting(
     return tokens
 
 
-def _laid_out(
-    request: BuildRequest,
-    route: Route,
-    view: ChannelView,
-    choice: Choice,
-    asked_at_ms: int,
-    speaker: SpeakerStyle,
-    codec: AnswerCodec,
-) -> tuple[Page, LaidOut]:
-    """The selected candidates on their page; a few that are not there yet are put on it."""
-    dated_before_ms = _dated_before_ms(request.time_style, asked_at_ms)
-    selected = (
-        choice.chosen, choice.rows, choice.references, choice.kinds, view.seq, view.columns.time_ms,
-        dated_before_ms,
-    )  # fmt: skip
-    pen = Pen(speaker, _O200K, False, request.self_ids)
-    page_style = (pen, route.zone)
-    page = view.written.page(page_style)
-    laid = page.lay_out(*selected)
-    if not laid.totals[MISSING]:
-        return page, laid
-    rows = choice.rows[laid.places]
-    if view.token_count[rows].sum() > MOST_TOKENS:
-        return page, laid
-    missing = rows[laid.laid[SLOT] < 0][:NEW_MESSAGES]
-    chars = accumulate(len(view.texts[row]) for row in missing.tolist())
-    missing = missing[: sum(so_far <= NEW_CHARS for so_far in chars)]
-    style = LineStyle(speaker, request.time_style, asked_at_ms, route.zone)
-    drafts = draft(view, missing, style, pen)
-    if drafts.left_us() > INLINE_US:
-        return page, laid
-    times = view.columns.time_ms[missing].tolist()
-    for seq, at_ms, one in zip(view.seq[missing].tolist(), times, drafts.finish(), strict=True):
-        key = page_keys(seq)[at_ms < dated_before_ms]
-        view.written.keep_on_page(page_style, key, _forms(one, codec), _numbers(one))
-    page = view.written.page(page_style)
-    return page, page.lay_out(*selected)
-
-
-def _dated_before_ms(time_style: TimeStyle | None, asked_at_ms: int) -> int:
-    """What was said before is written with its date (`lines.time_mark`)."""
-    if time_style is None:
-        return asked_at_ms - MS_PER_DAY
-    return _ALWAYS_MS if time_style is _ISO_DATE else _NEVER_MS
-
-
-def _forms(one: Written, codec: AnswerCodec) -> Sequence[bytes]:
-    """All forms of a message, in the order of `reference_answers`."""
-    item, reference, rendered, id_field = codec.forms(one)
-    body = openai_chat.message_body(one.turn)
-    return item, reference, rendered, body, one.line.encode(), _inside_json(one.line), id_field
-
-
-def _numbers(one: Written) -> Sequence[int]:
-    """What a page knows of a message, in the order of `reference_answers`."""
-    is_seamless = not one.line.startswith("/") and "\n/" not in one.line
-    return (
-        one.turn_tokens, one.turn_cost, one.line_tokens, one.line_cost,
-        token_counter().count(one.line), len(one.said.text), is_seamless,
-    )  # fmt: skip
-
-
-def _inside_json(text: str) -> bytes:
-    """A text as it stands between the quotes of a JSON text."""
-    return orjson.dumps(text)[1:-1]
-
-
 _EMPTY = openai_chat.message_body(NeutralMessage(_USER, ""))
 _QUESTION = _EMPTY.removesuffix(b'""}')
-_REFERENCE = _QUESTION + b'"' + _inside_json(SEMANTIC_TITLE), b'"}'
+_REFERENCE = _QUESTION + b'"' + inside_json(SEMANTIC_TITLE), b'"}'
 
 
 @lru_cache(maxsize=16)

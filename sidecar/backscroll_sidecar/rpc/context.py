@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat import ChatEvent, ChatRequest
-from backscroll_sidecar.context.joining import AnswerCodec
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext
+from backscroll_sidecar.context.pages import AnswerCodec
 from backscroll_sidecar.rpc.guard import Call
 from backscroll_sidecar.rpc.lenient import parse
 from backscroll_sidecar.rpc.translate_built import JoiningCodec, encode_built

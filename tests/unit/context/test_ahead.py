@@ -33,7 +33,7 @@ class Place:
     def __init__(self, max_bytes: int = 1 << 30) -> None:
         self.reader = ShelfReader([row for key in (NEW, OLD, LAST) for row in rows(key)])
         self.channels = Channels(self.reader, PlainCodec(), max_bytes=max_bytes)
-        self.ahead = Ahead(self.channels)
+        self.ahead = Ahead(self.channels, CODEC)
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         self.channels.publish(key, applied)

@@ -14,7 +14,6 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.channels import written
 from backscroll_sidecar.context import builder, select
 from backscroll_sidecar.context.compress import SimpleCompressor
-from backscroll_sidecar.context.joining import NEW_MESSAGES
 from backscroll_sidecar.context.layouts import StandardAssembler
 from backscroll_sidecar.context.model import (
     BuildRequest,
@@ -23,6 +22,7 @@ from backscroll_sidecar.context.model import (
     Overrides,
     SystemPrompt,
 )
+from backscroll_sidecar.context.pages import NEW_MESSAGES
 from backscroll_sidecar.domain import Author, Category, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.rpc.codec import WireCodec

@@ -40,8 +40,10 @@ def selections(draw):
 def laid_out(engine, selection, gone=()):
     there, seqs, times, rows, semantic, kinds, chosen = selection
     page = Page(engine)
-    for key, (forms, numbers) in there.items():
-        page.add(key, forms, numbers)
+    keys, some = list(there), list(there.values())
+    for part in (slice(0, 1), slice(1, None)):
+        forms, numbers = zip(*some[part], strict=True) if some[part] else ((), ())
+        page.add(keys[part], forms, numbers)
     if gone:
         page = page.without(gone)
     laid = page.lay_out(
@@ -82,8 +84,12 @@ def test_twins(selection, pieces, tails, wants_payload, data):
 def test_a_page_grows_and_forgets():
     """What was there is there behind two doublings; what was taken out is missing in the copy alone."""
     page = Page()
-    for key in range(300):
-        page.add(key, [bytes([key % 256]) * key] * FORMS, [key] * NUMBERS)
+    for keys in (range(1), range(1, 200), range(200, 300)):
+        page.add(
+            keys,
+            [[bytes([key % 256]) * key] * FORMS for key in keys],
+            [[key] * NUMBERS for key in keys],
+        )
     n = np.arange(150)
     wanted = (
         n[::-1].copy(),
@@ -99,7 +105,7 @@ def test_a_page_grows_and_forgets():
     assert laid.totals[reference_answers.RECENT] == sum(range(0, 300, 2))
     copy = page.without([4, 6])
     assert copy.lay_out(*wanted).totals[reference_answers.MISSING] == 2
-    copy.add(4, [b"new"] * FORMS, [1] * NUMBERS)
+    copy.add([4], [[b"new"] * FORMS], [[1] * NUMBERS])
     assert copy.lay_out(*wanted).laid[SLOT, 2] == 300
     assert page.lay_out(*wanted).laid[SLOT, 2] == 4
     assert page.nbytes > page.used_bytes == FORMS * sum(range(300))
