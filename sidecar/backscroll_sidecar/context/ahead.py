@@ -19,7 +19,14 @@ import numpy as np
 from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels import Channels, ChannelView
 from backscroll_sidecar.context.diversity import shingles
-from backscroll_sidecar.context.pages import USUAL, AnswerCodec, Wanted, missing_lately, put_on_page
+from backscroll_sidecar.context.pages import (
+    USUAL,
+    AnswerCodec,
+    Wanted,
+    missing_lately,
+    most_likely_wanted,
+    put_on_page,
+)
 from backscroll_sidecar.context.replies import INLINE_ROWS, catch_up, missing_rows, names_before
 from backscroll_sidecar.context.writing import draft
 from backscroll_sidecar.domain import ChannelKey
@@ -148,7 +155,8 @@ class Ahead:
 
         It is taken to be asked on the heels of the last line: then the same lines have their dates.
         """
-        self._wanted = wanted = view.written.wanted or self._wanted
+        wanted = most_likely_wanted(view, self._wanted)
+        self._wanted = view.written.wanted or self._wanted
         asked_at_ms = view.columns.time_ms.item(-1) if view.count else 0
         rows = missing_lately(view, wanted, asked_at_ms)
         for at in range(0, len(rows), WRITTEN_AT_ONCE):

@@ -7,9 +7,10 @@ asked for is known (`ahead`). Nothing depends on it: what is not there goes the 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from itertools import accumulate
 from typing import NamedTuple, Protocol
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import orjson
@@ -26,7 +27,7 @@ from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.writing import Drafts, Pen, Written, draft
-from backscroll_sidecar.domain import MessageState, SpeakerStyle, TimeStyle
+from backscroll_sidecar.domain import MessageState, Role, SpeakerStyle, TimeStyle
 
 NEW_MESSAGES, NEW_CHARS = 16, 4_096
 """So many messages, of so many characters, are put on a page in one build: some 20 microseconds each, .1 a character
@@ -36,8 +37,8 @@ MOST_TOKENS = 24_000
 AHEAD_CHARS = 32_768
 """Of the newest lines so much is put on a page ahead, a third of what a page holds of them."""
 _ISO_DATE = TimeStyle.ISO_DATE
-_TAGGED = SpeakerStyle.TAGGED
-_LIVE = np.uint8(MessageState.LIVE)
+_TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
+_LIVE, _USER = np.uint8(MessageState.LIVE), np.uint8(Role.USER)
 _NEVER_MS, _ALWAYS_MS = -(2**62), 2**62
 
 
@@ -87,8 +88,22 @@ class Wanted(NamedTuple):
         return _ALWAYS_MS if self.time_style is _ISO_DATE else _NEVER_MS
 
 
-USUAL = Wanted(Pen(_TAGGED), UTC, None)
-"""What a bot in a group asks for that leaves all to us."""
+USUAL = Wanted(Pen(_TAGGED), ZoneInfo("UTC"), None)
+"""What a bot in a group wants that leaves all to us."""
+
+
+def most_likely_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
+    """How the next question about a channel will want its lines: as its last one did.
+
+    Before its first one: as the last one about another channel, with speakers where two people or more speak (N-07).
+    """
+    last: Wanted | None = view.written.wanted
+    if last is not None:
+        return last
+    newest = slice(max(0, view.count - WINDOW), view.count)
+    people = np.unique(view.columns.author[newest][view.role[newest] == _USER])
+    speaker = _TAGGED if len(people) > 1 else _ROLE
+    return elsewhere._replace(pen=elsewhere.pen._replace(speaker=speaker))
 
 
 def laid_out(

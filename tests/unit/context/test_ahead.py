@@ -8,12 +8,24 @@ from dataclasses import replace
 
 import pytest
 
+from backscroll_scoring.link_columns import WINDOW
 from backscroll_sidecar.channels import Channels
+from backscroll_sidecar.channels.written import MAX_BYTES
 from backscroll_sidecar.context import ahead
 from backscroll_sidecar.context.ahead import LEAST_ROWS, Ahead
+from backscroll_sidecar.context.pages import AHEAD_CHARS, USUAL, missing_lately
 from backscroll_sidecar.context.replies import linked, missing_rows
-from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.domain import (
+    Author,
+    ChannelKey,
+    MessageState,
+    SpeakerStyle,
+    StoredMessage,
+    TimeStyle,
+)
 from backscroll_sidecar.ports import Applied
+from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from tests.kit.chats import ANN, BEN, PlainCodec, say, stored_in_order
 from tests.kit.rooms import ShelfReader, broken_store
 
@@ -33,7 +45,7 @@ class Place:
     def __init__(self, max_bytes: int = 1 << 30) -> None:
         self.reader = ShelfReader([row for key in (NEW, OLD, LAST) for row in rows(key)])
         self.channels = Channels(self.reader, PlainCodec(), max_bytes=max_bytes)
-        self.ahead = Ahead(self.channels, CODEC)
+        self.ahead = Ahead(self.channels, JoiningCodec())
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         self.channels.publish(key, applied)
@@ -132,6 +144,55 @@ async def test_what_is_not_worth_it_stays_cold(monkeypatch):
         place.publish(erased, Applied(erased_ids=("m1",)))
         await place.until_all_were_looked_at()
         assert place.reader.loads == len(place.channels) == 1
+
+
+async def test_lines_are_written_before_anybody_asks():
+    """The newest ones, as a group's first question wants them, and then as the last question wanted them."""
+    async with opened(Place()) as place:
+        place.publish(NEW, Applied(stored=tuple(rows(NEW))))
+        await place.until_ready(NEW)
+        await place.until_all_were_looked_at()
+        view = place.channels.hot(NEW).view()
+        now_ms = int(view.columns.time_ms[-1])
+        assert not len(missing_lately(view, USUAL, now_ms))
+        later = USUAL._replace(time_style=TimeStyle.ISO_DATE)
+        assert len(missing_lately(view, later, now_ms)) == WINDOW
+        view.written.wanted = later
+        await place.ahead.make_ready(view)
+        assert not len(missing_lately(view, later, now_ms))
+        other = place.channels.hot(LAST).view()
+        await place.ahead.make_ready(other)  # nobody asked there, so as asked elsewhere
+        assert not len(missing_lately(other, later, now_ms))
+
+
+async def test_lines_of_one_person_are_written_without_speakers():
+    """N-07, and what nobody will be shown is not written at all."""
+    place = Place()
+    alone = [
+        replace(one, message=replace(one.message, author=Author(ANN, "Ann")))
+        for one in rows(NEW, 150)
+    ]
+    alone[-1] = replace(alone[-1], state=MessageState.RECALLED)
+    place.reader.stored = alone
+    view = await place.channels.view(NEW)
+    await place.ahead.make_ready(view)
+    now_ms, by_role = int(view.columns.time_ms[-1]), USUAL._replace(pen=Pen(SpeakerStyle.ROLE))
+    assert not len(missing_lately(view, by_role, now_ms))
+    assert len(missing_lately(view, USUAL, now_ms)) == WINDOW - 1
+
+
+async def test_long_lines_do_not_fill_a_page():
+    """The newest are written, as many as `AHEAD_CHARS` allow."""
+    place = Place()
+    long = [
+        replace(one, analysis=replace(one.analysis, text="ha " * 1_000)) for one in rows(NEW, 100)
+    ]
+    place.reader.stored = long
+    view = await place.channels.view(NEW)
+    await place.ahead.make_ready(view)
+    laid = missing_lately(view, USUAL, int(view.columns.time_ms[-1]))
+    assert laid[0] == 99 - AHEAD_CHARS // 3_000
+    assert view.written.nbytes < MAX_BYTES
 
 
 async def test_nothing_in_use_goes_for_it():

@@ -42,8 +42,8 @@ def laid_out(engine, selection, gone=()):
     page = Page(engine)
     keys, some = list(there), list(there.values())
     for part in (slice(0, 1), slice(1, None)):
-        forms, numbers = zip(*some[part], strict=True) if some[part] else ((), ())
-        page.add(keys[part], forms, numbers)
+        if some[part]:
+            page.add(keys[part], *zip(*some[part], strict=True))
     if gone:
         page = page.without(gone)
     laid = page.lay_out(
