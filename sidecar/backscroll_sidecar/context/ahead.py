@@ -136,7 +136,9 @@ class Ahead:
                     return
                 await self._channels.view(key)
             if (channel := self._channels.hot(key)) is not None:
-                await self.make_ready(channel.view())
+                view = channel.view()
+                if missing_rows(view, view.count) > INLINE_ROWS:  # else who asks is done as soon
+                    await self.make_ready(view)
         except BackscrollError as error:
             log.warning("a channel cannot be made ready: %s", error.message)
         except Exception:
