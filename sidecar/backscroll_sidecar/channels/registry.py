@@ -85,7 +85,7 @@ class Channels:
             if channel.is_worn:
                 self.drop(key)
             else:
-                self._weigh(key)
+                self.weigh(key)
 
     def hot(self, key: ChannelKey) -> HotChannel | None:
         """The channel if it is in memory, for those who keep house: it does not count as used."""
@@ -165,7 +165,7 @@ class Channels:
             self._meanwhile.pop(key, None)
         if channel.known:
             self._hot[key] = channel
-            self._weigh(key)
+            self.weigh(key)
             self.on_load(key, channel.loose_count)
         return channel
 
@@ -204,8 +204,10 @@ class Channels:
             return batch
         return replace(batch, terms=batch.block())  # a third less memory: worth its sorting
 
-    def _weigh(self, key: ChannelKey) -> None:
+    def weigh(self, key: ChannelKey) -> None:
         """Count a channel that was loaded or grew; while all together are too many bytes, the oldest goes."""
+        if key not in self._hot:
+            return
         size = self._hot[key].nbytes
         self._nbytes += size - self._sizes.get(key, 0)
         self._sizes[key] = size

@@ -151,6 +151,7 @@ class Ahead:
                 await catch_up(view, view.count)
         names_before(view, view.count)
         await self._write(view)
+        self._channels.weigh(view.key)
 
     async def _write(self, view: ChannelView) -> None:
         """Put the newest lines on the page that the next question will most likely want them on, the newest first.

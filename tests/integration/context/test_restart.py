@@ -206,6 +206,9 @@ async def test_a_start_loads_the_channels_used_last(tmp_path, seconds):
         again = await client.build_context("room", "what now?", asker="u1", asked_at=NOON)
     assert first.raw.diagnostics.cache_hit == (seconds > 0)
     assert again.raw.diagnostics.cache_hit
+    # Its lines are written before it serves; a channel that has to be loaded first has too many to be joined.
+    assert ("write" in first.raw.diagnostics.stage_microseconds) == (seconds == 0)
+    assert "Ben <u2>" in str(first.payload)
     assert first.payload == again.payload
 
 

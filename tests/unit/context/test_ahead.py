@@ -152,6 +152,8 @@ async def test_lines_are_written_before_anybody_asks():
         place.publish(NEW, Applied(stored=tuple(rows(NEW))))
         await place.until_ready(NEW)
         await place.until_all_were_looked_at()
+        await place.ahead.close()  # once it is done with the other one
+        assert place.channels.nbytes == sum(place.channels.hot(key).nbytes for key in (NEW, LAST))
         view = place.channels.hot(NEW).view()
         now_ms = int(view.columns.time_ms[-1])
         assert not len(missing_lately(view, USUAL, now_ms))
