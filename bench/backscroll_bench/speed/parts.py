@@ -11,6 +11,7 @@ from backscroll_bench.speed import (
     assembly,
     builds,
     floor,
+    fresh,
     kernels,
     meaning,
     peers,
@@ -47,6 +48,7 @@ PARTS: Mapping[str, Part] = {
     "classic-c64-floor": partial(
         floor.floor, what="classic_full", row="classic-c64", concurrency=64
     ),
+    "fresh-10k": fresh.fresh,
     "cold-10k": builds.cold,
     "rooms-1m": rooms.many,
     "kernel-1m": kernels.bandwidth,

@@ -156,7 +156,7 @@ class ContextBuilder:
         joins = self._joins and can_be_joined(request)
         begun = await self._begin(request, joins=joins)
         if joins:
-            joined = self._join(request, begun, codec)
+            joined = await self._join(request, begun, codec)
             if joined is not None:
                 return joined
         return await self._put_together(request, begun)
@@ -190,14 +190,16 @@ class ContextBuilder:
         context_id = self._ids.next()
         return _Begun(route, opened, question, found, picked, choice, deadline, context_id, watch)
 
-    def _join(
+    async def _join(
         self, request: BuildRequest, begun: _Begun, codec: AnswerCodec
     ) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""
         route, opened, question, _, _, choice, _, context_id, watch = begun
         system = system_text(request, self._settings, route.profile, question, route.zone)
         try:
-            content = join_content(request, route, system, opened.view, question, choice, codec)
+            content = await join_content(
+                request, route, system, opened.view, question, choice, codec
+            )
         except Exception as error:  # the long way says what is wrong, if anything is (law 5)
             log.warning("joining failed", error=type(error).__name__, exc_info=True)
             return None

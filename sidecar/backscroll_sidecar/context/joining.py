@@ -87,7 +87,7 @@ def can_be_joined(request: BuildRequest) -> bool:
     )
 
 
-def join_content(
+async def join_content(
     request: BuildRequest,
     route: Route,
     system: str,
@@ -102,7 +102,7 @@ def join_content(
         return None
     speaker = speaker_style(request, question, view, map(choice.rows.item, choice.chosen))
     wanted = Wanted(Pen(speaker, _O200K, False, request.self_ids), route.zone, request.time_style)
-    page, laid = laid_out(view, choice, wanted, question.asked_at_ms, codec)
+    page, laid = await laid_out(view, choice, wanted, question.asked_at_ms, codec)
     if laid.totals[MISSING]:
         return None
     envelope = _envelope(route.model, request.tools_json, system, codec)

@@ -6,6 +6,7 @@ asked for is known (`ahead`). Nothing depends on it: what is not there goes the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Hashable, Sequence
 from datetime import tzinfo
 from itertools import accumulate
@@ -29,9 +30,10 @@ from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.writing import Drafts, Pen, Written, draft
 from backscroll_sidecar.domain import MessageState, Role, SpeakerStyle, TimeStyle
 
-NEW_MESSAGES, NEW_CHARS = 16, 4_096
-"""So many messages, of so many characters, are put on a page in one build: some 20 microseconds each, .1 a character
-(law 9). With more, it goes the long way; a longer message never stands on a page."""
+NEW_MESSAGES, NEW_CHARS, MOST_TIMES = 16, 4_096, 8
+"""So many messages, of so many characters, or what is written in `INLINE_US`, are put on a page at once, then others
+get their turn (law 9); so many times in one build. With more, it goes the long way; a longer message never stands on a
+page."""
 MOST_TOKENS = 24_000
 """Of what is selected: more would not fit on a page (`MAX_PAGE_BYTES`), so it is not tried."""
 AHEAD_CHARS = 32_768
@@ -106,10 +108,10 @@ def most_likely_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
     return elsewhere._replace(pen=elsewhere.pen._replace(speaker=speaker))
 
 
-def laid_out(
+async def laid_out(
     view: ChannelView, choice: Choice, wanted: Wanted, asked_at_ms: int, codec: AnswerCodec
 ) -> tuple[Page, LaidOut]:
-    """The selected candidates on their page; a few that are not there yet are put on it."""
+    """The selected candidates on their page; those that are not there yet are put on it, a few at a time."""
     view.written.wanted = wanted
     selected = (
         choice.chosen, choice.rows, choice.references, choice.kinds, view.seq, view.columns.time_ms,
@@ -122,13 +124,18 @@ def laid_out(
     rows = choice.rows[laid.places]
     if view.token_count[rows].sum() > MOST_TOKENS:
         return page, laid
-    missing = _first_of(view, rows[laid.laid[SLOT] < 0][:NEW_MESSAGES], NEW_CHARS)
-    drafts = draft(view, missing, wanted.style(asked_at_ms), wanted.pen)
-    if drafts.left_us() > INLINE_US:
-        return page, laid
-    put_on_page(drafts, wanted, asked_at_ms, codec)
-    page = view.written.page(wanted.page_style)
-    return page, page.lay_out(*selected)
+    for _ in range(MOST_TIMES):
+        missing = _first_of(view, rows[laid.laid[SLOT] < 0][:NEW_MESSAGES], NEW_CHARS)
+        drafts = draft(view, missing, wanted.style(asked_at_ms), wanted.pen).within(INLINE_US)
+        if not len(drafts.rows):
+            break
+        put_on_page(drafts, wanted, asked_at_ms, codec)
+        page = view.written.page(wanted.page_style)
+        laid = page.lay_out(*selected)
+        if not laid.totals[MISSING]:
+            break
+        await asyncio.sleep(0)
+    return page, laid
 
 
 def missing_lately(view: ChannelView, wanted: Wanted, asked_at_ms: int) -> NDArray[np.int32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import accumulate, compress
 from typing import NamedTuple, cast, overload
 
 import numpy as np
@@ -202,14 +202,20 @@ class Drafts:
 
     def left_us(self) -> float:
         """Microseconds that `finish` takes, predicted."""
-        if all(self.found):
-            return 0.0
-        texts = [
-            self.view.texts[row]
-            for row, one in zip(self.rows.tolist(), self.found, strict=True)
-            if one is None
+        return 0.0 if all(self.found) else sum(self._each_us())
+
+    def within(self, us: float) -> Drafts:
+        """The first of them, as many as are finished in that time."""
+        count = sum(so_far <= us for so_far in accumulate(self._each_us()))
+        return Drafts(self.view, self.rows[:count], self.pen, self.style, self.found[:count])
+
+    def _each_us(self) -> list[float]:
+        """Microseconds that each takes, predicted."""
+        texts, rows = self.view.texts, self.rows.tolist()
+        return [
+            0.0 if one is not None else WRITE_US + WRITE_US_PER_CHAR * len(texts[row])
+            for row, one in zip(rows, self.found, strict=True)
         ]
-        return WRITE_US * len(texts) + WRITE_US_PER_CHAR * sum(map(len, texts))
 
     def finish(self) -> Shown:
         """The rows as they are written, kept for the next build."""

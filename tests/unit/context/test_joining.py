@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ import pytest
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.channels import written
-from backscroll_sidecar.context import builder, select
+from backscroll_sidecar.context import builder, pages, select
 from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.compress import SimpleCompressor
 from backscroll_sidecar.context.layouts import StandardAssembler
@@ -24,7 +25,7 @@ from backscroll_sidecar.context.model import (
     Overrides,
     SystemPrompt,
 )
-from backscroll_sidecar.context.pages import NEW_MESSAGES
+from backscroll_sidecar.context.pages import MOST_TIMES, NEW_MESSAGES
 from backscroll_sidecar.domain import Author, Category, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.rpc.codec import WireCodec
@@ -99,11 +100,13 @@ async def test_a_first_answer_is_joined_of_lines_written_ahead():
         talk = Talk.of(lines)
         ahead = Ahead(talk.room.channels, CODEC)
         await talk.room.channels.view(KEY)
-        assert not isinstance(await answer_of(talk.room, request), JoinedContext)
+        await answer_of(talk.room, request)
         for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, BEN, "Bo")):
             change()
             await ahead.make_ready(talk.room.channels.hot(KEY).view())
-            first = await answer_of(talk.room, request)
+            with patch.object(pages, "put_on_page") as put:
+                first = await answer_of(talk.room, request)
+            put.assert_not_called()
             assert isinstance(first, JoinedContext)
             assert encoded(first) == encoded(await talk.room.builder.build(request))
 
@@ -279,16 +282,42 @@ async def test_slashes_at_the_beginning(text, style):
         assert list(response.messages[-2].message_ids) == list(ids)
 
 
-async def test_many_new_messages_are_put_on_a_page_over_several_builds():
-    """Law 9: no build puts more than so many on a page; it answers the long way until all are there."""
-    count = 2 * NEW_MESSAGES + 1
+async def test_many_new_messages_are_put_on_a_page_a_few_at_a_time():
+    """Law 9: others get their turn in between; what is more than a build may put there goes the long way once."""
+    count, put, turns = NEW_MESSAGES * MOST_TIMES + 1, [], []
     talk = Talk.of([say(f"m{n}", BEN, "hi", 100_000 - n) for n in range(count)])
     request = asked(overrides=Overrides(max_context=count, recent_limit=count))
     await talk.room.channels.view(KEY)
     await talk.room.builder.build(request)  # writes them all
-    ways = [type(await answer_of(talk.room, request)) for _ in range(4)]
-    assert ways == [BuiltContext, BuiltContext, JoinedContext, JoinedContext]
+
+    async def others() -> None:
+        while True:
+            turns.append(len(put))
+            await asyncio.sleep(0)
+
+    def spy(drafts, *rest):
+        put.append(len(drafts.rows))
+        pages_put(drafts, *rest)
+
+    pages_put = pages.put_on_page
+    running = asyncio.create_task(others())
+    with patch.object(pages, "put_on_page", spy):
+        ways = [type(await answer_of(talk.room, request)) for _ in range(3)]
+    running.cancel()
+    assert ways == [BuiltContext, JoinedContext, JoinedContext]
+    assert put == [NEW_MESSAGES] * MOST_TIMES + [1]
+    assert set(turns) >= set(range(1, MOST_TIMES + 1))
     assert len((await joined(talk, request)).items) == count
+
+
+async def test_long_messages_are_put_on_a_page_one_by_one():
+    """Law 9: as many at once as are written in the time there is; one that takes longer by itself goes the long way."""
+    lines = [say(f"m{n}", BEN, "ha " * 600, 10_000 - n) for n in range(3)]
+    put = []
+    with patch.object(pages, "put_on_page", lambda drafts, *_: put.append(len(drafts.rows))):
+        await answer_of(Talk.of(lines).room, asked(token_budget=9_000))
+        await answer_of(Talk.of([say("m", BEN, "ha " * 700, 0)]).room, asked(token_budget=9_000))
+    assert put == [1] * MOST_TIMES  # nothing comes of it here
 
 
 async def test_a_codec_that_fails_costs_only_joining():
