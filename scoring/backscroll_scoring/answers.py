@@ -83,7 +83,7 @@ class Page:
         forms: Sequence[Sequence[bytes]],
         numbers: Sequence[Sequence[int]],
     ) -> None:
-        """Put messages, at least one, on the page: of each its `forms` and `numbers` as `reference_answers` lists them."""
+        """Put messages, at least one, on the page: `forms` and `numbers` of each as `reference_answers` lists them."""
         start, first, count = self.used_bytes, self._count, len(keys)
         pieces = [form for each in forms for form in each]
         joined = b"".join(pieces)
