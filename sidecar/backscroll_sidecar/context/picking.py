@@ -145,7 +145,7 @@ class Picker:
         question: Question,
         profile: Profile,
         deadline: Deadline,
-        make_query: Callable[[], Awaitable[StrategyQuery]],
+        make_query: Callable[[str], Awaitable[StrategyQuery]],
     ) -> tuple[Found | None, Choice | None]:
         """What a plain question is shown (`direct`), and what was found out about it on the way.
 
@@ -160,7 +160,8 @@ class Picker:
             replies, far, sought, _ = found
             if sought is None or far is _NEAR:
                 return found, chosen_near(view, question, profile, replies)
-            recalled = await recall(await make_query(), sought, self._meaning(profile), deadline)
+            query = await make_query(sought.meant(question.text))
+            recalled = await recall(query, sought, self._meaning(profile), deadline)
             found = found._replace(recalled=recalled)
             return found, chosen_far(view, question, profile, replies, far, recalled)
         except (OutOfTime, TimeoutError):

@@ -23,8 +23,9 @@ async def strategy_query(
     profile: Profile,
     view: ChannelView,
     question: Question,
+    text: str | None = None,
 ) -> StrategyQuery:
-    """What `strategies` are asked with."""
+    """What `strategies` are asked with; `text`: in the place of the question's own."""
     return StrategyQuery(
         store=store,
         key=request.key,
@@ -33,7 +34,7 @@ async def strategy_query(
         excluded=question.excluded(view, request.thread_id),
         make_eligible=await _eligible_rows(question, view, request.thread_id),
         user_id=question.asker.id if question.asker else "",
-        question=question.text,
+        question=question.text if text is None else text,
         asked_at_ms=question.asked_at_ms,
         parent_row=question.parent_row if profile.follow_inferred else question.explicit_parent_row,
         preferences=request.preferences,

@@ -261,8 +261,8 @@ async def recall(
     lost: tuple[Degradation, ...] = ()
     similar: Similarities | None = None
     if meaning is not None:
-        rest = sought.named.rest.strip() or query.question
-        asked = query if rest == query.question else replace(query, question=rest)
+        meant = sought.meant(query.question)
+        asked = query if meant == query.question else replace(query, question=meant)
         try:
             similar = await deadline.bound(meaning.similarities(asked), MEANING_SHARE)
         except SourceFailed as failed:

@@ -95,6 +95,10 @@ class Sought:
     postings: PostingsView
     offsets: NDArray[np.int64]
 
+    def meant(self, text: str) -> str:
+        """The question without whom it names, which says best what it means; `text` where nothing is left of it."""
+        return self.named.rest.strip() or text
+
     @cached_property
     def matches(self) -> Matches:
         """How the rows match the words; looked for when first asked for."""
