@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
 import backscroll_scoring
@@ -121,8 +121,9 @@ class App:
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.settings.preload_seconds):
-                    async for view in self.channels.lately_kept():
-                        await self.ahead.make_ready(view)
+                    async with aclosing(self.channels.lately_kept()) as views:
+                        async for view in views:
+                            await self.ahead.make_ready(view)
         except BackscrollError as error:
             log.warning("the channels used last cannot be loaded: %s", error.message)
         except Exception:

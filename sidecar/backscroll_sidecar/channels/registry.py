@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.background import in_background
@@ -114,7 +114,7 @@ class Channels:
         channel = await asyncio.shield(task)
         return channel.view() if channel.known else None
 
-    async def lately_kept(self) -> AsyncIterator[ChannelView]:
+    async def lately_kept(self) -> AsyncGenerator[ChannelView]:
         """Load the channels that were used last before the server stopped, while half of the memory is free.
 
         Raises `StoreUnavailable`. For a start: whoever asks first finds them in memory.

@@ -27,6 +27,7 @@ from backscroll_sidecar.context.pages import (
     most_likely_wanted,
     put_on_page,
 )
+from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.replies import INLINE_ROWS, catch_up, missing_rows, names_before
 from backscroll_sidecar.context.writing import draft
 from backscroll_sidecar.domain import ChannelKey
@@ -43,7 +44,8 @@ that never ends, who asks first does the work, as in a channel that was not quie
 LEAST_ROWS, MOST_ROWS = 64, 4_096
 """A new channel with fewer rows is loaded fast enough when somebody asks; one with more is being imported."""
 WRITTEN_AT_ONCE = 4
-"""Lines that are written before others get their turn: 60 to 160 microseconds (law 9)."""
+"""Lines that are written before others get their turn: 60 to 160 microseconds, of long ones no more than are written in
+`INLINE_US` (law 9)."""
 CLOSE_S = 5.0
 MOST_DUE = 1_024
 """More channels do not wait; the one that is quiet the longest is left to who asks."""
@@ -162,13 +164,10 @@ class Ahead:
         self._wanted = view.written.wanted or self._wanted
         asked_at_ms = view.columns.time_ms.item(-1) if view.count else 0
         rows = missing_lately(view, wanted, asked_at_ms)
-        for at in range(0, len(rows), WRITTEN_AT_ONCE):
-            some = np.sort(rows[at : at + WRITTEN_AT_ONCE])
-            put_on_page(
-                draft(view, some, wanted.style(asked_at_ms), wanted.pen),
-                wanted,
-                asked_at_ms,
-                self._codec,
-            )
-            shingles(view, some)
+        while len(rows):
+            some = np.sort(rows[:WRITTEN_AT_ONCE])
+            drafts = draft(view, some, wanted.style(asked_at_ms), wanted.pen).within(INLINE_US)
+            put_on_page(drafts, wanted, asked_at_ms, self._codec)
+            shingles(view, drafts.rows)
+            rows = np.setdiff1d(rows, drafts.rows)[::-1]
             await asyncio.sleep(0)

@@ -36,8 +36,9 @@ get their turn (law 9); so many times in one build. With more, it goes the long 
 page."""
 MOST_TOKENS = 24_000
 """Of what is selected: more would not fit on a page (`MAX_PAGE_BYTES`), so it is not tried."""
-AHEAD_CHARS = 32_768
-"""Of the newest lines so much is put on a page ahead, a third of what a page holds of them."""
+AHEAD_CHARS, AHEAD_LINE_CHARS = 32_768, 1_024
+"""Of the newest lines so much is put on a page ahead, a third of what a page holds of them; longer ones are left to who
+asks: one of 1,900 takes longer than `INLINE_US`."""
 _ISO_DATE = TimeStyle.ISO_DATE
 _TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
 _LIVE, _USER = np.uint8(MessageState.LIVE), np.uint8(Role.USER)
@@ -139,7 +140,7 @@ async def laid_out(
 
 
 def missing_lately(view: ChannelView, wanted: Wanted, asked_at_ms: int) -> NDArray[np.int32]:
-    """int32[k]: of the newest live rows, `WINDOW` at most, those that are not on their page, the newest first."""
+    """int32[k]: of the newest live rows, `WINDOW` at most, what can be put on their page ahead, the newest first."""
     rows = np.arange(max(0, view.count - WINDOW), view.count, dtype=np.int32)
     rows = rows[view.state[rows] == _LIVE]
     count, dated_before_ms = len(rows), wanted.dated_before_ms(asked_at_ms)
@@ -147,7 +148,9 @@ def missing_lately(view: ChannelView, wanted: Wanted, asked_at_ms: int) -> NDArr
     laid = view.written.page(wanted.page_style).lay_out(
         np.arange(count), rows, none.astype(np.bool_), none, view.seq, view.columns.time_ms, dated_before_ms
     )  # fmt: skip
-    return _first_of(view, rows[laid.laid[SLOT] < 0][::-1], AHEAD_CHARS)
+    missing = rows[laid.laid[SLOT] < 0][::-1].tolist()
+    short = [row for row in missing if len(view.texts[row]) <= AHEAD_LINE_CHARS]
+    return _first_of(view, np.array(short, np.int32), AHEAD_CHARS)
 
 
 def put_on_page(drafts: Drafts, wanted: Wanted, asked_at_ms: int, codec: AnswerCodec) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,9 @@ from backscroll_sidecar.channels.written import MAX_BYTES
 from backscroll_sidecar.context import ahead
 from backscroll_sidecar.context.ahead import LEAST_ROWS, Ahead
 from backscroll_sidecar.context.pages import AHEAD_CHARS, USUAL, missing_lately
+from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.replies import linked, missing_rows
-from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.context.writing import Drafts, Pen
 from backscroll_sidecar.domain import (
     Author,
     ChannelKey,
@@ -183,17 +185,26 @@ async def test_lines_of_one_person_are_written_without_speakers():
     assert len(missing_lately(view, USUAL, now_ms)) == WINDOW - 1
 
 
-async def test_long_lines_do_not_fill_a_page():
-    """The newest are written, as many as `AHEAD_CHARS` allow."""
-    place = Place()
+async def test_long_lines_do_not_fill_a_page(monkeypatch: pytest.MonkeyPatch):
+    """The newest are written, as many as `AHEAD_CHARS` allow, and none that takes too long (law 9)."""
+    place, put = Place(), ahead.put_on_page
+    at_once: list[float] = []
+
+    def spy(drafts: Drafts, *rest: Any) -> None:
+        at_once.append(drafts.left_us())
+        put(drafts, *rest)
+
+    monkeypatch.setattr(ahead, "put_on_page", spy)
     long = [
-        replace(one, analysis=replace(one.analysis, text="ha " * 1_000)) for one in rows(NEW, 100)
+        replace(one, analysis=replace(one.analysis, text="ha " * (300 if n != 95 else 400)))
+        for n, one in enumerate(rows(NEW, 100))
     ]
     place.reader.stored = long
     view = await place.channels.view(NEW)
     await place.ahead.make_ready(view)
-    laid = missing_lately(view, USUAL, int(view.columns.time_ms[-1]))
-    assert laid[0] == 99 - AHEAD_CHARS // 3_000
+    left = missing_lately(view, USUAL, int(view.columns.time_ms[-1]))
+    assert left[0] == 99 - AHEAD_CHARS // 900 - 1  # one of them is too long
+    assert 0 < max(at_once) <= INLINE_US
     assert view.written.nbytes < MAX_BYTES
 
 
