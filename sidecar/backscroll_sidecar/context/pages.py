@@ -27,7 +27,7 @@ from backscroll_sidecar.channels.written import page_keys
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.question import INLINE_US
-from backscroll_sidecar.context.writing import Drafts, Pen, Written, draft
+from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Drafts, Pen, Written, draft
 from backscroll_sidecar.domain import MessageState, Role, SpeakerStyle, TimeStyle
 
 NEW_MESSAGES, NEW_CHARS, MOST_TIMES = 16, 4_096, 8
@@ -184,9 +184,10 @@ def _forms(one: Written, codec: AnswerCodec) -> Sequence[bytes]:
 def _numbers(one: Written) -> Sequence[int]:
     """What a page knows of a message, in the order of `reference_answers`."""
     is_seamless = not one.line.startswith("/") and "\n/" not in one.line
+    is_counted = one.turn.content is one.line  # a message of its own is its line, and has no name of its own here
+    last = one.turn_tokens - MESSAGE_TOKENS if is_counted else token_counter().count(one.line)
     return (
-        one.turn_tokens, one.turn_cost, one.line_tokens, one.line_cost,
-        token_counter().count(one.line), len(one.said.text), is_seamless,
+        one.turn_tokens, one.turn_cost, one.line_tokens, one.line_cost, last, len(one.said.text), is_seamless,
     )  # fmt: skip
 
 
