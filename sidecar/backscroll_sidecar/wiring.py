@@ -114,16 +114,19 @@ class App:
             await self.embedding.start()
 
     async def _preload(self) -> None:
-        """Make the channels used last ready. Nothing depends on it, and a load that takes longer goes on behind it."""
+        """Load the channels used last, then make them ready. Nothing depends on it, and a load that takes longer goes
+        on behind it.
+        """
         if not self.settings.preload_seconds:
             return
         started = time.perf_counter()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.settings.preload_seconds):
-                    async with aclosing(self.channels.lately_kept()) as views:
-                        async for view in views:
-                            await self.ahead.make_ready(view)
+                    async with aclosing(self.channels.lately_kept()) as loaded:
+                        views = [view async for view in loaded]
+                    for view in views:
+                        await self.ahead.make_ready(view)
         except BackscrollError as error:
             log.warning("the channels used last cannot be loaded: %s", error.message)
         except Exception:

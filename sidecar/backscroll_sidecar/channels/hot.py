@@ -136,6 +136,7 @@ class HotChannel:
                 self.load([batch_of(fresh, self._codec)])
         self.people.note_members(applied.members)
         if self.people.renamed > renamed:
+            self._written.forget()
             self._written = Written(self._written.wanted)
         self._view = None
 

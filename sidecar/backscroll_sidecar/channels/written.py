@@ -1,7 +1,7 @@
 """What builds wrote of a channel's messages, kept for the builds to come.
 
 The lines that matter for one question mostly matter for the next one, too, so a message is written, counted and
-encoded when a build first shows it, not when it comes in: most never are shown.
+encoded when a build first shows it, or a moment before (`context.ahead`), not when it comes in: most never are shown.
 """
 
 from __future__ import annotations
@@ -80,6 +80,11 @@ class Written:
         self._page_bytes += page.nbytes - before
         if self._page_bytes > MAX_PAGE_BYTES:
             self._pages, self._page_bytes = {}, 0
+
+    def forget(self) -> None:
+        """Begin anew, for those, too, who hold it and are not done: they go on with names as they are now."""
+        self._by_style, self._pages = {}, {}
+        self._written_bytes = self._page_bytes = 0
 
     def without(self, seqs: Iterable[int]) -> Written:
         """What is left after these messages changed."""

@@ -64,13 +64,13 @@ class Ahead:
 
     A channel that is not in memory is loaded only if it began here (its first message was published) and only while
     half of the memory for channels is free: nothing in use goes for it. Lines are written as the last question about
-    their channel wanted them, else as the last one about any.
+    their channel wanted them; before the first one as in the channel of the same tenant that was made ready last.
     """
 
     def __init__(self, channels: Channels, codec: AnswerCodec) -> None:
         self._channels = channels
         self._codec = codec
-        self._wanted: Wanted = USUAL
+        self._wanted: dict[str, Wanted] = {}
         self._due: OrderedDict[ChannelKey, _Due] = OrderedDict()
         self._came = asyncio.Event()
         self._rows, self._since_s, self._fast_until_s = 0, 0.0, 0.0
@@ -137,37 +137,49 @@ class Ahead:
                 if not LEAST_ROWS <= rows <= MOST_ROWS or not self._channels.has_room:
                     return
                 await self._channels.view(key)
-            if (channel := self._channels.hot(key)) is not None:
-                view = channel.view()
-                if missing_rows(view, view.count) > INLINE_ROWS:  # else who asks is done as soon
-                    await self.make_ready(view)
         except BackscrollError as error:
             log.warning("a channel cannot be made ready: %s", error.message)
-        except Exception:
-            log.exception("a channel could not be made ready; who asks does it")
+            return
+        if (channel := self._channels.hot(key)) is not None:
+            view = channel.view()
+            if missing_rows(view, view.count) > INLINE_ROWS:  # else who asks is done as soon
+                await self.make_ready(view)
 
     async def make_ready(self, view: ChannelView) -> None:
-        """Do what the next question will most likely need, so that it finds it done."""
-        if missing_rows(view, view.count) > INLINE_ROWS:
-            with in_background():
-                await catch_up(view, view.count)
-        names_before(view, view.count)
-        await self._write(view)
-        self._channels.weigh(view.key)
+        """Do what the next question will most likely need, so that it finds it done. Raises nothing."""
+        try:
+            if missing_rows(view, view.count) > INLINE_ROWS:
+                with in_background():
+                    await catch_up(view, view.count)
+            names_before(view, view.count)
+            await asyncio.sleep(0)
+            await self._write(view)
+            self._channels.weigh(view.key)
+        except Exception:
+            log.exception("a channel could not be made ready; who asks does it")
 
     async def _write(self, view: ChannelView) -> None:
         """Put the newest lines on the page that the next question will most likely want them on, the newest first.
 
-        It is taken to be asked on the heels of the last line: then the same lines have their dates.
+        It is taken to be asked on the heels of the last line: then the same lines have their dates. Where nobody ever
+        asked it is done once: who goes on not asking shall not take memory from those who do.
         """
-        wanted = most_likely_wanted(view, self._wanted)
-        self._wanted = view.written.wanted or self._wanted
-        asked_at_ms = view.columns.time_ms.item(-1) if view.count else 0
-        rows = missing_lately(view, wanted, asked_at_ms)
+        tenant, written = view.key.tenant, view.written
+        if written.wanted is not None:
+            self._wanted[tenant] = written.wanted
+        elif written.nbytes:
+            return
+        if not (view.count and self._channels.has_room):
+            return
+        wanted = most_likely_wanted(view, self._wanted.get(tenant, USUAL))
+        asked_at_ms = view.columns.time_ms.item(-1)
+        page, rows = written.page(wanted.page_style), missing_lately(view, wanted, asked_at_ms)
         while len(rows):
+            await asyncio.sleep(0)
             some = np.sort(rows[:WRITTEN_AT_ONCE])
             drafts = draft(view, some, wanted.style(asked_at_ms), wanted.pen).within(INLINE_US)
-            put_on_page(drafts, wanted, asked_at_ms, self._codec)
+            put_on_page(drafts, wanted, asked_at_ms, self._codec, kept=False)
             shingles(view, drafts.rows)
-            rows = np.setdiff1d(rows, drafts.rows)[::-1]
-            await asyncio.sleep(0)
+            if written.page(wanted.page_style) is not page:
+                return  # it was full and has begun anew: the next time all find room
+            rows = np.setdiff1d(rows, drafts.rows)[::-1] if len(drafts.rows) else drafts.rows

@@ -194,11 +194,11 @@ class ContextBuilder:
         self, request: BuildRequest, begun: _Begun, codec: AnswerCodec
     ) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""
-        route, opened, question, _, _, choice, _, context_id, watch = begun
+        route, opened, question, _, _, choice, deadline, context_id, watch = begun
         system = system_text(request, self._settings, route.profile, question, route.zone)
         try:
             content = await join_content(
-                request, route, system, opened.view, question, choice, codec
+                request, route, system, opened.view, question, choice, codec, deadline
             )
         except Exception as error:  # the long way says what is wrong, if anything is (law 5)
             log.warning("joining failed", error=type(error).__name__, exc_info=True)

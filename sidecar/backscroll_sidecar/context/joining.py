@@ -31,6 +31,7 @@ from backscroll_sidecar.analyze import repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
 from backscroll_sidecar.context.choice import Choice
+from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.layouts import RECENT_TITLE, SEMANTIC_TITLE
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
 from backscroll_sidecar.context.pages import AnswerCodec, Wanted, inside_json, laid_out
@@ -95,6 +96,7 @@ async def join_content(
     question: Question,
     choice: Choice,
     codec: AnswerCodec,
+    deadline: Deadline,
 ) -> Content | None:
     """What the answer shows; None where something must be cut, or written that takes long: the long way does that."""
     count = len(choice.chosen)
@@ -102,7 +104,7 @@ async def join_content(
         return None
     speaker = speaker_style(request, question, view, map(choice.rows.item, choice.chosen))
     wanted = Wanted(Pen(speaker, _O200K, False, request.self_ids), route.zone, request.time_style)
-    page, laid = await laid_out(view, choice, wanted, question.asked_at_ms, codec)
+    page, laid = await laid_out(view, choice, wanted, question.asked_at_ms, codec, deadline)
     if laid.totals[MISSING]:
         return None
     envelope = _envelope(route.model, request.tools_json, system, codec)

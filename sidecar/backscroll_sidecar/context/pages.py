@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from datetime import tzinfo
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -25,6 +25,7 @@ from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.written import page_keys
 from backscroll_sidecar.context.choice import Choice
+from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Drafts, Pen, Written, draft
@@ -32,13 +33,13 @@ from backscroll_sidecar.domain import MessageState, Role, SpeakerStyle, TimeStyl
 
 NEW_MESSAGES, NEW_CHARS, MOST_TIMES = 16, 4_096, 8
 """So many messages, of so many characters, or what is written in `INLINE_US`, are put on a page at once, then others
-get their turn (law 9); so many times in one build. With more, it goes the long way; a longer message never stands on a
-page."""
+get their turn (law 9); so many times in one build. With more it goes the long way, which writes and keeps them, so that
+the next one has only to put them there; a longer message never stands on a page."""
 MOST_TOKENS = 24_000
 """Of what is selected: more would not fit on a page (`MAX_PAGE_BYTES`), so it is not tried."""
-AHEAD_CHARS, AHEAD_LINE_CHARS = 32_768, 1_024
-"""Of the newest lines so much is put on a page ahead, a third of what a page holds of them; longer ones are left to who
-asks: one of 1,900 takes longer than `INLINE_US`."""
+AHEAD_BYTES, AHEAD_LINE_CHARS = 32_768, 1_024
+"""Of the newest lines so much text, UTF-8, is put on a page ahead, six times as much in all forms, half of what a page
+may hold; longer lines are left to who asks: one of 1,900 characters takes longer than `INLINE_US`."""
 _ISO_DATE = TimeStyle.ISO_DATE
 _TAGGED, _ROLE = SpeakerStyle.TAGGED, SpeakerStyle.ROLE
 _LIVE, _USER = np.uint8(MessageState.LIVE), np.uint8(Role.USER)
@@ -110,33 +111,69 @@ def most_likely_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
 
 
 async def laid_out(
-    view: ChannelView, choice: Choice, wanted: Wanted, asked_at_ms: int, codec: AnswerCodec
+    view: ChannelView,
+    choice: Choice,
+    wanted: Wanted,
+    asked_at_ms: int,
+    codec: AnswerCodec,
+    deadline: Deadline,
 ) -> tuple[Page, LaidOut]:
-    """The selected candidates on their page; those that are not there yet are put on it, a few at a time."""
+    """The selected candidates on their page; those that are not there yet are put on it, a few at a time.
+
+    In between a full page may begin anew, and so it does when somebody is renamed: what was put there is put again.
+    """
     view.written.wanted = wanted
     selected = (
         choice.chosen, choice.rows, choice.references, choice.kinds, view.seq, view.columns.time_ms,
         wanted.dated_before_ms(asked_at_ms),
     )  # fmt: skip
-    page = view.written.page(wanted.page_style)
-    laid = page.lay_out(*selected)
+    page, laid = _found(view, wanted, selected)
     if not laid.totals[MISSING]:
         return page, laid
     rows = choice.rows[laid.places]
     if view.token_count[rows].sum() > MOST_TOKENS:
         return page, laid
-    for _ in range(MOST_TIMES):
-        missing = _first_of(view, rows[laid.laid[SLOT] < 0][:NEW_MESSAGES], NEW_CHARS)
-        drafts = draft(view, missing, wanted.style(asked_at_ms), wanted.pen).within(INLINE_US)
-        if not len(drafts.rows):
+    for time in range(MOST_TIMES):
+        style = wanted.style(asked_at_ms)
+        missing = draft(view, rows[laid.laid[SLOT] < 0], style, wanted.pen)
+        if not deadline.allows(INLINE_US) or (time == 0 and _are_too_many(missing)):
             break
-        put_on_page(drafts, wanted, asked_at_ms, codec)
-        page = view.written.page(wanted.page_style)
-        laid = page.lay_out(*selected)
+        few = _a_few(missing)
+        if not len(few.rows):
+            break
+        put_on_page(few, wanted, asked_at_ms, codec)
+        page, laid = _found(view, wanted, selected)
         if not laid.totals[MISSING]:
             break
         await asyncio.sleep(0)
+        page, laid = _found(view, wanted, selected)
+        if not laid.totals[MISSING]:
+            break
     return page, laid
+
+
+def _found(view: ChannelView, wanted: Wanted, selected: tuple[Any, ...]) -> tuple[Page, LaidOut]:
+    """What there is now."""
+    page = view.written.page(wanted.page_style)
+    return page, page.lay_out(*selected)
+
+
+def _are_too_many(drafts: Drafts) -> bool:
+    """Whether writing them a few at a time is too long: they are sooner written together, in a thread."""
+    texts, each_us = drafts.view.texts, drafts.each_us()
+    return (
+        max(each_us) > INLINE_US
+        or sum(each_us) > (MOST_TIMES // 2) * INLINE_US
+        or max(len(texts[row]) for row in drafts.rows.tolist()) > NEW_CHARS
+    )
+
+
+def _a_few(drafts: Drafts) -> Drafts:
+    """The first of them, as many as may be put on a page at once."""
+    drafts = drafts.first(NEW_MESSAGES).within(INLINE_US)
+    texts = drafts.view.texts
+    chars = accumulate(len(texts[row]) for row in drafts.rows.tolist())
+    return drafts.first(sum(so_far <= NEW_CHARS for so_far in chars))
 
 
 def missing_lately(view: ChannelView, wanted: Wanted, asked_at_ms: int) -> NDArray[np.int32]:
@@ -148,30 +185,33 @@ def missing_lately(view: ChannelView, wanted: Wanted, asked_at_ms: int) -> NDArr
     laid = view.written.page(wanted.page_style).lay_out(
         np.arange(count), rows, none.astype(np.bool_), none, view.seq, view.columns.time_ms, dated_before_ms
     )  # fmt: skip
-    missing = rows[laid.laid[SLOT] < 0][::-1].tolist()
-    short = [row for row in missing if len(view.texts[row]) <= AHEAD_LINE_CHARS]
-    return _first_of(view, np.array(short, np.int32), AHEAD_CHARS)
+    out: list[int] = []
+    left = AHEAD_BYTES
+    for row in rows[laid.laid[SLOT] < 0][::-1].tolist():
+        text = view.texts[row]
+        if len(text) <= AHEAD_LINE_CHARS:
+            left -= len(text.encode())
+            if left < 0:
+                break
+            out.append(row)
+    return np.array(out, np.int32)
 
 
-def put_on_page(drafts: Drafts, wanted: Wanted, asked_at_ms: int, codec: AnswerCodec) -> None:
-    """Write messages and put them on their page."""
+def put_on_page(
+    drafts: Drafts, wanted: Wanted, asked_at_ms: int, codec: AnswerCodec, *, kept: bool = True
+) -> None:
+    """Write messages and put them on their page; `kept`: for the long way, too."""
     view, rows = drafts.view, drafts.rows
     dated = view.columns.time_ms[rows] < wanted.dated_before_ms(asked_at_ms)
     pairs = zip(view.seq[rows].tolist(), dated.tolist(), strict=True)
     keys = [page_keys(seq)[is_dated] for seq, is_dated in pairs]
-    written = drafts.finish()
+    written = drafts.finish(kept=kept)
     view.written.keep_on_page(
         wanted.page_style,
         keys,
         [_forms(one, codec) for one in written],
         [_numbers(one) for one in written],
     )
-
-
-def _first_of(view: ChannelView, rows: NDArray[np.int32], most_chars: int) -> NDArray[np.int32]:
-    """The first of the rows, with so many characters together at most."""
-    chars = accumulate(len(view.texts[row]) for row in rows.tolist())
-    return rows[: sum(so_far <= most_chars for so_far in chars)]
 
 
 def _forms(one: Written, codec: AnswerCodec) -> Sequence[bytes]:
@@ -184,7 +224,9 @@ def _forms(one: Written, codec: AnswerCodec) -> Sequence[bytes]:
 def _numbers(one: Written) -> Sequence[int]:
     """What a page knows of a message, in the order of `reference_answers`."""
     is_seamless = not one.line.startswith("/") and "\n/" not in one.line
-    is_counted = one.turn.content is one.line  # a message of its own is its line, and has no name of its own here
+    is_counted = (
+        one.turn.content is one.line
+    )  # a message of its own is its line, and has no name of its own here
     last = one.turn_tokens - MESSAGE_TOKENS if is_counted else token_counter().count(one.line)
     return (
         one.turn_tokens, one.turn_cost, one.line_tokens, one.line_cost, last, len(one.said.text), is_seamless,

@@ -202,14 +202,17 @@ class Drafts:
 
     def left_us(self) -> float:
         """Microseconds that `finish` takes, predicted."""
-        return 0.0 if all(self.found) else sum(self._each_us())
+        return 0.0 if all(self.found) else sum(self.each_us())
+
+    def first(self, count: int) -> Drafts:
+        """The first of them."""
+        return Drafts(self.view, self.rows[:count], self.pen, self.style, self.found[:count])
 
     def within(self, us: float) -> Drafts:
         """The first of them, as many as are finished in that time."""
-        count = sum(so_far <= us for so_far in accumulate(self._each_us()))
-        return Drafts(self.view, self.rows[:count], self.pen, self.style, self.found[:count])
+        return self.first(sum(so_far <= us for so_far in accumulate(self.each_us())))
 
-    def _each_us(self) -> list[float]:
+    def each_us(self) -> list[float]:
         """Microseconds that each takes, predicted."""
         texts, rows = self.view.texts, self.rows.tolist()
         return [
@@ -217,16 +220,16 @@ class Drafts:
             for row, one in zip(rows, self.found, strict=True)
         ]
 
-    def finish(self) -> Shown:
-        """The rows as they are written, kept for the next build."""
+    def finish(self, *, kept: bool = True) -> Shown:
+        """The rows as they are written, `kept` for the next build."""
         found = self.found
         if not all(found):
             for at, one in enumerate(found):
                 if one is None:
-                    found[at] = self._write(at)
+                    found[at] = self._write(at, kept=kept)
         return Shown(cast("list[Written]", found))
 
-    def _write(self, at: int) -> Written:
+    def _write(self, at: int, *, kept: bool) -> Written:
         view, own, row = self.view, self.pen.self_ids, self.rows.item(at)
         role, author_id = _ROLES[view.role.item(row)], view.author_id(row)
         said = Said(
@@ -242,7 +245,9 @@ class Drafts:
         )
         mark = time_mark(said.sent_at_ms, self.style)
         made = self.pen.write(said, mark, view.fragments[row])
-        view.written.keep(_sheet(self.pen, self.style, mark), view.seq.item(row), made, made.nbytes)
+        if kept:
+            sheet = _sheet(self.pen, self.style, mark)
+            view.written.keep(sheet, view.seq.item(row), made, made.nbytes)
         return made
 
 

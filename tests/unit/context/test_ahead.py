@@ -14,7 +14,7 @@ from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.channels.written import MAX_BYTES
 from backscroll_sidecar.context import ahead
 from backscroll_sidecar.context.ahead import LEAST_ROWS, Ahead
-from backscroll_sidecar.context.pages import AHEAD_CHARS, USUAL, missing_lately
+from backscroll_sidecar.context.pages import AHEAD_BYTES, USUAL, missing_lately
 from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.replies import linked, missing_rows
 from backscroll_sidecar.context.writing import Drafts, Pen
@@ -164,9 +164,47 @@ async def test_lines_are_written_before_anybody_asks():
         view.written.wanted = later
         await place.ahead.make_ready(view)
         assert not len(missing_lately(view, later, now_ms))
-        other = place.channels.hot(LAST).view()
+        other = await place.channels.view(OLD)
         await place.ahead.make_ready(other)  # nobody asked there, so as asked elsewhere
         assert not len(missing_lately(other, later, now_ms))
+
+
+async def test_who_never_asks_takes_no_more_memory():
+    """Law 9: the lines of a channel that nobody asks about are written once, and none where memory is short."""
+    place = Place()
+    view = await place.channels.view(OLD)
+    await place.ahead.make_ready(view)
+    before = view.written.nbytes
+    more = [
+        replace(row, seq=301 + n, message=replace(row.message, id=f"more{n}"))
+        for n, row in enumerate(rows(OLD, 50))
+    ]
+    place.channels.publish(OLD, Applied(stored=tuple(more)))
+    view = place.channels.hot(OLD).view()
+    await place.ahead.make_ready(view)
+    assert missing_rows(view, 350) == 0
+    assert view.written.nbytes == before
+    view.written.wanted = USUAL
+    await place.ahead.make_ready(view)
+    assert view.written.nbytes > before
+    short = Place(max_bytes=1)
+    view = await short.channels.view(OLD)
+    await short.ahead.make_ready(view)
+    assert missing_rows(view, 300) == view.written.nbytes == 0
+
+
+@pytest.mark.parametrize("character", ["猫", "😀", "\x01", "a"])
+async def test_no_text_makes_a_page_begin_anew(character):
+    """Whatever its characters take in all forms: what is written ahead stays."""
+    place = Place()
+    place.reader.stored = [
+        replace(one, analysis=replace(one.analysis, text=character * 320)) for one in rows(NEW, 100)
+    ]
+    view = await place.channels.view(NEW)
+    await place.ahead.make_ready(view)
+    left = missing_lately(view, USUAL, int(view.columns.time_ms[-1]))
+    written = AHEAD_BYTES // len(character.encode() * 320)
+    assert left[:1].tolist() == [99 - min(written, 100)][: 100 - written]
 
 
 async def test_lines_of_one_person_are_written_without_speakers():
@@ -186,13 +224,13 @@ async def test_lines_of_one_person_are_written_without_speakers():
 
 
 async def test_long_lines_do_not_fill_a_page(monkeypatch: pytest.MonkeyPatch):
-    """The newest are written, as many as `AHEAD_CHARS` allow, and none that takes too long (law 9)."""
+    """The newest are written, as many as `AHEAD_BYTES` allow, and none that takes too long (law 9)."""
     place, put = Place(), ahead.put_on_page
     at_once: list[float] = []
 
-    def spy(drafts: Drafts, *rest: Any) -> None:
+    def spy(drafts: Drafts, *rest: Any, kept: bool) -> None:
         at_once.append(drafts.left_us())
-        put(drafts, *rest)
+        put(drafts, *rest, kept=kept)
 
     monkeypatch.setattr(ahead, "put_on_page", spy)
     long = [
@@ -203,7 +241,7 @@ async def test_long_lines_do_not_fill_a_page(monkeypatch: pytest.MonkeyPatch):
     view = await place.channels.view(NEW)
     await place.ahead.make_ready(view)
     left = missing_lately(view, USUAL, int(view.columns.time_ms[-1]))
-    assert left[0] == 99 - AHEAD_CHARS // 900 - 1  # one of them is too long
+    assert left[0] == 99 - AHEAD_BYTES // 900 - 1  # one of them is too long
     assert 0 < max(at_once) <= INLINE_US
     assert view.written.nbytes < MAX_BYTES
 

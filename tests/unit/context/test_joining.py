@@ -33,7 +33,7 @@ from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from backscroll_sidecar.strategies import Messages
 from tests.kit.chats import ANN, BEN, BOT, CAT, DAY_MS, HOUR_MS, KEY, NOON_MS, say
 from tests.kit.rooms import Fixed, Room
-from tests.property.test_joining import CODEC, Talk, answer_of, encoded
+from tests.property.test_joining import CODEC, Talk, answer_of, encoded, same_anywhere
 
 LINES = [
     say("m1", BEN, "the train\nis late", 3_000),
@@ -101,7 +101,7 @@ async def test_a_first_answer_is_joined_of_lines_written_ahead():
         ahead = Ahead(talk.room.channels, CODEC)
         await talk.room.channels.view(KEY)
         await answer_of(talk.room, request)
-        for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, BEN, "Bo")):
+        for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, "u2", "Bo")):
             change()
             await ahead.make_ready(talk.room.channels.hot(KEY).view())
             with patch.object(pages, "put_on_page") as put:
@@ -109,6 +109,10 @@ async def test_a_first_answer_is_joined_of_lines_written_ahead():
             put.assert_not_called()
             assert isinstance(first, JoinedContext)
             assert encoded(first) == encoded(await talk.room.builder.build(request))
+            anew = talk.fresh()
+            await anew.channels.view(KEY)
+            told = same_anywhere(encoded(await anew.builder.build(request)))
+            assert same_anywhere(encoded(first)) == told
 
 
 async def test_an_answer_with_references_and_dated_lines():
@@ -311,13 +315,42 @@ async def test_many_new_messages_are_put_on_a_page_a_few_at_a_time():
 
 
 async def test_long_messages_are_put_on_a_page_one_by_one():
-    """Law 9: as many at once as are written in the time there is; one that takes longer by itself goes the long way."""
-    lines = [say(f"m{n}", BEN, "ha " * 600, 10_000 - n) for n in range(3)]
-    put = []
-    with patch.object(pages, "put_on_page", lambda drafts, *_: put.append(len(drafts.rows))):
-        await answer_of(Talk.of(lines).room, asked(token_budget=9_000))
-        await answer_of(Talk.of([say("m", BEN, "ha " * 700, 0)]).room, asked(token_budget=9_000))
-    assert put == [1] * MOST_TIMES  # nothing comes of it here
+    """Law 9: as many at once as are written in the time there is; where one takes longer, or all, none is put there."""
+    request, put = asked(token_budget=20_000), []
+    for count, length in ((3, 600), (5, 600), (3, 700)):
+        lines = [say(f"m{n}", BEN, "ha " * length, 10_000 - n) for n in range(count)]
+        with patch.object(pages, "put_on_page", lambda drafts, *_: put.append(len(drafts.rows))):
+            talk = Talk.of(lines)
+            await talk.room.channels.view(KEY)
+            await answer_of(talk.room, request)
+        ways = [type(await answer_of(talk.room, request)) for _ in range(2)]
+        assert ways[-1] is JoinedContext, (count, length)
+    assert put == [1] * MOST_TIMES  # of the first; nothing comes of it here
+
+
+@pytest.mark.parametrize("far", [False, True])
+async def test_a_rename_while_lines_are_put_on_a_page(far):
+    """Nobody has two names in one answer, whether it is joined in the end or goes the long way."""
+    lines = [say(f"m{n}", BEN, f"line {n}", 100_000 - n) for n in range(3 * NEW_MESSAGES)]
+    talk = Talk.of([*lines, say("last", CAT, "x" * (5_000 if far else 5), 1_000)])
+    request = asked(overrides=Overrides(max_context=60, recent_limit=60), token_budget=9_000)
+    await talk.room.channels.view(KEY)
+    put, renamed = pages.put_on_page, []
+
+    def spy(drafts, *rest):
+        put(drafts, *rest)
+        if not renamed:
+            asyncio.get_running_loop().call_soon(talk.rename, "u2", "Bo")
+        renamed.append(len(drafts.rows))
+
+    with (
+        patch.object(pages, "put_on_page", spy),
+        patch.object(pages, "_are_too_many", lambda _: False),
+    ):
+        answer = encoded(await answer_of(talk.room, request))
+    names = {one.content.partition(" <u2>")[0] for one in answer.messages if "<u2>" in one.content}
+    assert names == {"Bo"}
+    assert len(renamed) > 3
 
 
 async def test_a_codec_that_fails_costs_only_joining():
