@@ -295,9 +295,8 @@ def conversation_columns(
     log_p = np.empty(n_people, np.float64)
     for a in range(n_people):
         log_p[a] = np.log(max(LEAST, sum_p[a]))
-    of_base = np.empty(
-        (weights.shape[0], N_BASE), np.float64
-    )  # a quiet column is what it repeats, times quiet
+    # A quiet column is what it repeats, times quiet.
+    of_base = np.empty((weights.shape[0], N_BASE), np.float64)
     for i in range(weights.shape[0]):
         for k in range(N_BASE):
             of_base[i, k] = weights[i, k]

@@ -3,7 +3,7 @@
 Most builds show stored messages as they are, each a message of its own or a line of the reference, inside the budget.
 Then the answer is a matter of looking up and copying: a page (`channels.written`) has every message in all the forms an
 answer needs, with its tokens, and two kernels find, add up and copy. Everything else goes the long way, which is the
-specification: `tests/property/test_joining.py` holds both to the same bytes. Pure but for what is kept.
+specification: `tests/property/test_joining.py` holds both to the same bytes. Pure but for lines put on the page.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def _are_too_many(drafts: Drafts) -> bool:
     texts, each_us = drafts.view.texts, drafts.each_us()
     return (
         max(each_us) > INLINE_US
-        or sum(each_us) > (MOST_TIMES // 2) * INLINE_US
+        or sum(each_us) > (MOST_TIMES - 2) * INLINE_US
         or max(len(texts[row]) for row in drafts.rows.tolist()) > NEW_CHARS
     )
 
@@ -224,9 +224,8 @@ def _forms(one: Written, codec: AnswerCodec) -> Sequence[bytes]:
 def _numbers(one: Written) -> Sequence[int]:
     """What a page knows of a message, in the order of `reference_answers`."""
     is_seamless = not one.line.startswith("/") and "\n/" not in one.line
-    is_counted = (
-        one.turn.content is one.line
-    )  # a message of its own is its line, and has no name of its own here
+    # As a message of its own it mostly is its line, which is counted already; it has no name of its own here.
+    is_counted = one.turn.content is one.line
     last = one.turn_tokens - MESSAGE_TOKENS if is_counted else token_counter().count(one.line)
     return (
         one.turn_tokens, one.turn_cost, one.line_tokens, one.line_cost, last, len(one.said.text), is_seamless,
