@@ -2,7 +2,8 @@
 
 Also the last part of a question's ranking: scores that see the conversations, and the order they make.
 
-See `reference_links` for what is computed, `kernels` for who may call.
+See `reference_links` for what is computed, `kernels` for who may call. Long on purpose: the cache wants a kernel and
+its parts in one file (see `compile`), so `_product` stands in `kernels_links`, too.
 """
 
 from __future__ import annotations
@@ -187,6 +188,47 @@ def _authors(rows: Int32, author: Int32, who: Int32) -> int:
     return count
 
 
+@helper
+def _likeliest(p: Float64, top: Int64) -> int:
+    """The places of the likeliest, of equal ones the later first; how many they are."""
+    left, count = p.copy(), min(top.shape[0], p.shape[0])
+    for k in range(count):
+        best = 0
+        for j in range(p.shape[0]):
+            if left[j] >= left[best]:
+                best = j
+        top[k] = best
+        left[best] = -1.0
+    return count
+
+
+@helper
+def _answers(
+    rows: Int32, n_extra: int, author: Int32, me: int, link_rows: Int32, link_p: Float64, band_from: int,
+    answered: Float64, answered_by_me: Float64, answers_me: Float64,
+) -> None:  # fmt: skip
+    """How much each row is answered in the window, and by me, and how likely it answers me: added to what is there."""
+    m = rows.shape[0]
+    for j in range(n_extra, m):
+        at = rows[j] - band_from
+        if at < 0:
+            continue
+        mine = me >= 0 and author[rows[j]] == me
+        for k in range(TOP):
+            parent = link_rows[at, k]
+            if parent < 0:
+                continue
+            if me >= 0 and author[parent] == me:
+                answers_me[j] += link_p[at, k]
+            place = n_extra + parent - rows[n_extra]  # right where every row is a candidate
+            if place < 0 or place >= m or rows[place] != parent:
+                place = np.searchsorted(rows, parent)
+            if place < m and rows[place] == parent:
+                answered[place] += link_p[at, k]
+                if mine:
+                    answered_by_me[place] += link_p[at, k]
+
+
 @any_order_helper
 def _product(weights: Float64, values: Float64) -> float:
     """The sum of the columns, weighted."""
@@ -218,15 +260,7 @@ def conversation_columns(
     """
     m = rows.shape[0]
     top = np.empty(TOP, np.int64)
-    left = p.copy()
-    n_top = min(TOP, m)
-    for k in range(n_top):
-        best = 0
-        for j in range(m):
-            if left[j] >= left[best]:
-                best = j
-        top[k] = best
-        left[best] = -1.0
+    n_top = _likeliest(p, top)
     my_newest, mass_mine = -1, 0.0
     for j in range(m):
         if me >= 0 and author[rows[j]] == me:
@@ -246,24 +280,18 @@ def conversation_columns(
     _log_ranks(p, link_rank)
     _log_ranks(together, together_rank)
     answered, answered_by_me, answers_me = np.zeros(m), np.zeros(m), np.zeros(m)
-    for j in range(n_extra, m):  # what is answered, by whom
-        at = rows[j] - band_from
-        if at < 0:
-            continue
-        mine = me >= 0 and author[rows[j]] == me
-        for k in range(TOP):
-            parent = link_rows[at, k]
-            if parent < 0:
-                continue
-            if me >= 0 and author[parent] == me:
-                answers_me[j] += link_p[at, k]
-            place = n_extra + parent - rows[n_extra]  # right where every row is a candidate
-            if place < 0 or place >= m or rows[place] != parent:
-                place = np.searchsorted(rows, parent)
-            if place < m and rows[place] == parent:
-                answered[place] += link_p[at, k]
-                if mine:
-                    answered_by_me[place] += link_p[at, k]
+    _answers(
+        rows,
+        n_extra,
+        author,
+        me,
+        link_rows,
+        link_p,
+        band_from,
+        answered,
+        answered_by_me,
+        answers_me,
+    )
     n_window = m - n_extra
     if (
         n_window > 0

@@ -31,6 +31,7 @@ from .link_columns import (
     WINDOW,
 )
 from .link_model import FAMILIES_OF_COLUMNS, FAMILY_NAMES, Linear, LinkModel
+from .window_sizes import NO_SIZES, WindowSizes
 
 NOBODY = -1
 BLOCK = 128
@@ -122,19 +123,6 @@ class ReplyLinks:
     chances: Float64
     starts: Float64
     together: Float32
-
-
-class WindowSizes(NamedTuple):
-    """How large the conversations of the rows from `first` on are, counting no other rows but these.
-
-    `sizes` are float64[2, k]: log(1 + members, in the mean) of each row's conversation, and the same of those since.
-    """
-
-    first: int
-    sizes: Float64
-
-
-NO_SIZES = WindowSizes(0, np.empty((2, 0)))
 
 
 class Asked(NamedTuple):
@@ -318,14 +306,6 @@ def conversation_columns(
         links.rows, links.chances, links.starts, links.together, links.first, *NO_SIZES, out, *_NO_SUMS,
     )  # fmt: skip
     return out
-
-
-def window_sizes(links: ReplyLinks, end: int) -> WindowSizes:
-    """What a ranking at row ``end`` takes of the rows before it, where all of them are candidates, worked out ahead."""
-    first = max(links.first, end - WINDOW)
-    out = np.empty((2, max(0, end - first)), np.float64)
-    kernels_conversations.window_sizes(links.together, links.first, first, out)
-    return WindowSizes(first, out)
 
 
 def rank(

@@ -14,16 +14,7 @@ from .index import ScanIndex, VectorRows
 from .lately import newest_by
 from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
-from .links import (
-    LinkArrays,
-    LinkQuestion,
-    candidates,
-    extend_links,
-    new_links,
-    rank,
-    reply_order,
-    window_sizes,
-)
+from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
 from .reference_answers import FORMS, NUMBERS
 from .replies import ancestors, reply_tree
@@ -33,6 +24,7 @@ from .strings import Packed, StringTable
 from .texts import FeatureSets, shingle_sets
 from .top_k import look_at_rows, top_order
 from .weights import CLASSIC, ScoreParameters
+from .window_sizes import window_sizes
 
 
 def warm() -> None:

@@ -96,14 +96,10 @@ USUAL = Wanted(Pen(_TAGGED), ZoneInfo("UTC"), None)
 """What a bot in a group wants that leaves all to us."""
 
 
-def most_likely_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
-    """How the next question about a channel will want its lines: as its last one did.
-
-    Before its first one: as the last one about another channel, with speakers where two people or more speak (N-07).
+def first_wanted(view: ChannelView, elsewhere: Wanted) -> Wanted:
+    """How the first question about a channel will most likely want its lines: as one about another channel did, with
+    speakers where two people or more speak (N-07).
     """
-    last: Wanted | None = view.written.wanted
-    if last is not None:
-        return last
     newest = slice(max(0, view.count - WINDOW), view.count)
     people = np.unique(view.columns.author[newest][view.role[newest] == _USER])
     speaker = _TAGGED if len(people) > 1 else _ROLE
@@ -128,27 +124,21 @@ async def laid_out(
         wanted.dated_before_ms(asked_at_ms),
     )  # fmt: skip
     page, laid = _found(view, wanted, selected)
-    if not laid.totals[MISSING]:
-        return page, laid
-    rows = choice.rows[laid.places]
-    if view.token_count[rows].sum() > MOST_TOKENS:
-        return page, laid
     for time in range(MOST_TIMES):
-        style = wanted.style(asked_at_ms)
-        missing = draft(view, rows[laid.laid[SLOT] < 0], style, wanted.pen)
-        if not deadline.allows(INLINE_US) or (time == 0 and _are_too_many(missing)):
+        if not laid.totals[MISSING]:
+            break
+        rows = choice.rows[laid.places]
+        missing = draft(view, rows[laid.laid[SLOT] < 0], wanted.style(asked_at_ms), wanted.pen)
+        if time == 0 and (view.token_count[rows].sum() > MOST_TOKENS or _are_too_many(missing)):
             break
         few = _a_few(missing)
-        if not len(few.rows):
+        if not len(few.rows) or not deadline.allows(INLINE_US):
             break
         put_on_page(few, wanted, asked_at_ms, codec)
         page, laid = _found(view, wanted, selected)
-        if not laid.totals[MISSING]:
-            break
-        await asyncio.sleep(0)
-        page, laid = _found(view, wanted, selected)
-        if not laid.totals[MISSING]:
-            break
+        if laid.totals[MISSING]:
+            await asyncio.sleep(0)
+            page, laid = _found(view, wanted, selected)
     return page, laid
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from backscroll_scoring.link_columns import WINDOW
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.channels.written import MAX_BYTES
-from backscroll_sidecar.context import ahead
+from backscroll_sidecar.context import ahead, pages
 from backscroll_sidecar.context.ahead import LEAST_ROWS, Ahead
-from backscroll_sidecar.context.pages import AHEAD_BYTES, USUAL, missing_lately
+from backscroll_sidecar.context.model import BuildRequest, JoinedContext
+from backscroll_sidecar.context.pages import AHEAD_BYTES, NEW_MESSAGES, USUAL, missing_lately
 from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.replies import linked, missing_rows
 from backscroll_sidecar.context.writing import Drafts, Pen
@@ -22,14 +25,18 @@ from backscroll_sidecar.domain import (
     Author,
     ChannelKey,
     MessageState,
+    Role,
     SpeakerStyle,
     StoredMessage,
     TimeStyle,
 )
 from backscroll_sidecar.ports import Applied
 from backscroll_sidecar.rpc.translate_built import JoiningCodec
-from tests.kit.chats import ANN, BEN, PlainCodec, say, stored_in_order
+from tests.kit.chats import ANN, BEN, BOT, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
 from tests.kit.rooms import ShelfReader, broken_store
+from tests.property.test_joining import Talk, answer_of, encoded, same_anywhere
+
+ASKED = BuildRequest(KEY, "when?", ANN, asked_at_ms=NOON_MS, self_ids=("bot",), profile="room")
 
 NEW, OLD, LAST = (ChannelKey("default", name) for name in ("new", "old", "last"))
 
@@ -167,6 +174,32 @@ async def test_lines_are_written_before_anybody_asks():
         other = await place.channels.view(OLD)
         await place.ahead.make_ready(other)  # nobody asked there, so as asked elsewhere
         assert not len(missing_lately(other, later, now_ms))
+
+
+async def test_a_first_answer_is_joined_of_lines_written_ahead():
+    """Law 2: many lines that no question has shown, an edit and a rename in between: the answer of the long way."""
+    lines = [
+        say(f"m{n}", (BEN, CAT, BOT)[n % 3], f"line {n} /\n猫", 60_000 - n,
+            role=Role.ASSISTANT if n % 3 == 2 else Role.USER)
+        for n in range(3 * NEW_MESSAGES)
+    ]  # fmt: skip
+    for request in (ASKED, replace(ASKED, time_style=TimeStyle.ISO_DATE)):
+        talk = Talk.of(lines)
+        ahead = Ahead(talk.room.channels, JoiningCodec())
+        await talk.room.channels.view(KEY)
+        await answer_of(talk.room, request)
+        for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, "u2", "Bo")):
+            change()
+            await ahead.make_ready(talk.room.channels.hot(KEY).view())
+            with patch.object(pages, "put_on_page") as put:
+                first = await answer_of(talk.room, request)
+            put.assert_not_called()
+            assert isinstance(first, JoinedContext)
+            assert encoded(first) == encoded(await talk.room.builder.build(request))
+            anew = talk.fresh()
+            await anew.channels.view(KEY)
+            told = same_anywhere(encoded(await anew.builder.build(request)))
+            assert same_anywhere(encoded(first)) == told
 
 
 async def test_who_never_asks_takes_no_more_memory():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
@@ -15,7 +14,6 @@ import pytest
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.channels import written
 from backscroll_sidecar.context import builder, pages, select
-from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.compress import SimpleCompressor
 from backscroll_sidecar.context.layouts import StandardAssembler
 from backscroll_sidecar.context.model import (
@@ -33,7 +31,7 @@ from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from backscroll_sidecar.strategies import Messages
 from tests.kit.chats import ANN, BEN, BOT, CAT, DAY_MS, HOUR_MS, KEY, NOON_MS, say
 from tests.kit.rooms import Fixed, Room
-from tests.property.test_joining import CODEC, Talk, answer_of, encoded, same_anywhere
+from tests.property.test_joining import CODEC, Talk, answer_of, encoded
 
 LINES = [
     say("m1", BEN, "the train\nis late", 3_000),
@@ -87,32 +85,6 @@ async def test_a_near_answer():
     assert (tokens.system, tokens.framing, tokens.semantic) == (7, 3, 0)
     assert tokens.total == tokens.system + tokens.recent + tokens.question + tokens.framing
     assert response.stable_prefix_tokens == 7
-
-
-async def test_a_first_answer_is_joined_of_lines_written_ahead():
-    """Law 2: many lines that no question has shown, an edit and a rename in between: the answer of the long way."""
-    lines = [
-        say(f"m{n}", (BEN, CAT, BOT)[n % 3], f"line {n} /\n猫", 60_000 - n,
-            role=Role.ASSISTANT if n % 3 == 2 else Role.USER)
-        for n in range(3 * NEW_MESSAGES)
-    ]  # fmt: skip
-    for request in (asked(), asked(self_ids=("bot",), time_style=TimeStyle.ISO_DATE)):
-        talk = Talk.of(lines)
-        ahead = Ahead(talk.room.channels, CODEC)
-        await talk.room.channels.view(KEY)
-        await answer_of(talk.room, request)
-        for change in (dict, partial(talk.edit, "m40", "/other"), partial(talk.rename, "u2", "Bo")):
-            change()
-            await ahead.make_ready(talk.room.channels.hot(KEY).view())
-            with patch.object(pages, "put_on_page") as put:
-                first = await answer_of(talk.room, request)
-            put.assert_not_called()
-            assert isinstance(first, JoinedContext)
-            assert encoded(first) == encoded(await talk.room.builder.build(request))
-            anew = talk.fresh()
-            await anew.channels.view(KEY)
-            told = same_anywhere(encoded(await anew.builder.build(request)))
-            assert same_anywhere(encoded(first)) == told
 
 
 async def test_an_answer_with_references_and_dated_lines():
