@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
@@ -20,9 +20,8 @@ from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
-from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
+from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.meaning import MeaningSearch, Scope
@@ -37,6 +36,7 @@ from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.rpc.codec import WireCodec
+from backscroll_sidecar.rpc.rehearsal import rehearse
 from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import MemoryStore
@@ -50,7 +50,6 @@ from backscroll_sidecar.vectors.service import Vectors
 
 log = logging.getLogger(__name__)
 
-WARM_UP = ChannelKey("warm-up", "warm-up")
 WRITER_GRACE_S = 10.0
 """Seconds that queued messages get to become durable when the server stops."""
 
@@ -101,13 +100,7 @@ class App:
         async with AsyncExitStack() as stack:
             plain = self.settings.model_copy(update={"strategies": (), "embedder": "none"})
             app = await _assemble(plain, self.clock, MemoryStore(), stack, EchoModel())
-            await app.history.append(WARM_UP, _warm_up_messages())
-            for profile in PROFILES:
-                request = BuildRequest(
-                    WARM_UP, "warm line?", Author("u0"), asked_at_ms=10, profile=profile
-                )
-                await app.builder.build(replace(request, explain=True))
-                await app.builder.answer(request, JoiningCodec())
+            await rehearse(app.history, app.builder, app.chat, PROFILES)
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
         if self.embedding is not None:
@@ -150,16 +143,6 @@ async def open_app(
     async with AsyncExitStack() as stack:
         store = await _open_store(settings)
         yield await _assemble(settings, clock or SystemClock(), store, stack, model, embedder)
-
-
-def _warm_up_messages() -> list[Message]:
-    authors = (Author("u0", "Ann"), Author("u1", "Ben"))
-    return [
-        Message(
-            f"m{n}", WARM_UP.channel, authors[n % 2], (TextPart(f"line {n}, @Ann 预热"),), n + 1
-        )
-        for n in range(3)
-    ]
 
 
 async def _open_store(settings: Settings) -> HistoryStore:

@@ -28,6 +28,7 @@ from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.question import INLINE_US
+from backscroll_sidecar.context.replies import older_of_speakers
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Drafts, Pen, Written, draft
 from backscroll_sidecar.domain import MessageState, Role, SpeakerStyle, TimeStyle
 
@@ -167,9 +168,11 @@ def _a_few(drafts: Drafts) -> Drafts:
 
 
 def missing_lately(view: ChannelView, wanted: Wanted, asked_at_ms: int) -> NDArray[np.int32]:
-    """int32[k]: of the newest live rows, `WINDOW` at most, what can be put on their page ahead, the newest first."""
-    rows = np.arange(max(0, view.count - WINDOW), view.count, dtype=np.int32)
-    rows = rows[view.state[rows] == _LIVE]
+    """int32[k]: of the newest live rows, `WINDOW` at most, and of older ones of who may ask, what can be put on their
+    page ahead, the newest first.
+    """
+    newest = np.arange(max(0, view.count - WINDOW), view.count, dtype=np.int32)
+    rows = np.concatenate((older_of_speakers(view), newest[view.state[newest] == _LIVE]))
     count, dated_before_ms = len(rows), wanted.dated_before_ms(asked_at_ms)
     none = np.zeros(count, np.uint32)
     laid = view.written.page(wanted.page_style).lay_out(

@@ -13,12 +13,14 @@ from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
 from backscroll_sidecar.context.replies import (
     INLINE_ROWS,
+    LATELY_SPOKE,
     catch_up,
     linked,
     missing_rows,
+    older_of_speakers,
     rank_replies,
 )
-from backscroll_sidecar.domain import Analysis, Fate, MessageState
+from backscroll_sidecar.domain import Analysis, Author, Fate, MessageState
 from backscroll_sidecar.ports import Applied
 from tests.kit.chats import (
     ANN,
@@ -145,6 +147,32 @@ def test_a_question_about_the_past_ranks_as_it_did_then():
     )
     assert [hot.view().message_ids[row] for row in found.rows] == then[0]
     assert hot.view().replies.state is kept
+
+
+def test_older_rows_of_who_spoke_lately_are_those_they_would_be_ranked_with():
+    """What is written ahead (0013) of old lines: what a question by one of the last who spoke takes, and no other's."""
+    people = [Author(f"u{n}", f"Name{n}") for n in range(LATELY_SPOKE + 2)]
+    stored = stored_in_order([
+        say(f"m{n}", people[n % len(people) if n < 60 else n % 7], f"line {n}", 400 - n, mentions=(people[n % 3].id,))
+        for n in range(400)
+    ])  # fmt: skip
+    view = channel(stored).view()
+    assert not len(older_of_speakers(view))  # nothing is linked
+    linked(view, 400)
+    lately = {people[n % 7].id for n in range(7)} | {
+        people[9].id
+    }  # the last of the others who spoke
+    older: dict[str, set[int]] = {}
+    for person in people:
+        question = resolve_question(
+            BuildRequest(KEY, "and?", person, asked_at_ms=NOON_MS), view, Analyzer(), NOON_MS
+        )
+        state, nobody = linked(view, 400), np.empty(0, np.int32)
+        found = rank_replies(view, question, question.eligible(view, None), nobody, state)
+        older[person.id] = set(found.older.tolist())
+    expected = set().union(*(older[one] for one in lately))
+    assert older_of_speakers(view).tolist() == sorted(expected)
+    assert set().union(*older.values()) > expected > set()
 
 
 async def test_many_missing_rows_are_linked_by_a_thread_once():
