@@ -71,6 +71,8 @@ TYPE_QUESTION, TYPE_ANSWER, TYPE_CASUAL = 1, 2, 5
 
 NO = -1
 LOGS = np.log(np.arange(1.0, 2050.0))
+MANY = 64
+"""Rows far back that are looked at together for one that concerns the question."""
 
 
 @helper
@@ -121,6 +123,27 @@ def _names(row: int, user: int, author: Int32, parent: Int32, offsets: Int64, id
 
 
 @helper
+def _concerns(
+    first: int, end: int, author: Int32, parent: Int32, offsets: Int64, ids: Int32, asker: int, named: Int32,
+    want_naming: int,
+) -> bool:  # fmt: skip
+    """Whether one of these rows may be by who asks or is named or, if wanted, names who asks: told of many at once."""
+    found, authors = np.uint8(0), author[first:end]
+    for i in range(authors.shape[0]):
+        found |= np.uint8(authors[i] == asker)
+    for k in range(named.shape[0]):
+        for i in range(authors.shape[0] if named[k] >= 0 else 0):
+            found |= np.uint8(authors[i] == named[k])
+    if want_naming > 0:
+        parents, mentioned = parent[first:end], ids[offsets[first] : offsets[end]]
+        for i in range(parents.shape[0]):
+            found |= np.uint8(parents[i] >= 0)
+        for i in range(mentioned.shape[0]):
+            found |= np.uint8(mentioned[i] == asker)
+    return found != 0
+
+
+@helper
 def _candidates(
     end: int, author: Int32, parent: Int32, offsets: Int64, ids: Int32, allowed: UInt8, allowed_from: int,
     asker: int, named: Int32, out: Int32,
@@ -157,29 +180,34 @@ def _candidates(
     extra = 0
     lowest = max(allowed_from, end - WINDOW - REACH)
     while row >= lowest and extra < MAX_EXTRA and want_mine + want_naming + want_named > 0:
-        if allowed[row - allowed_from] != 0:
-            take = False
-            if want_mine > 0 and author[row] == asker:
-                want_mine -= 1
-                take = True
-            for k in range(named.shape[0]):
-                if of_named[k] > 0 and author[row] == named[k]:
-                    of_named[k] -= 1
-                    want_named -= 1
+        block = max(lowest, row - MANY + 1)
+        if not _concerns(block, row + 1, author, parent, offsets, ids, asker, named, want_naming):
+            row = block - 1
+            continue
+        while row >= block and extra < MAX_EXTRA and want_mine + want_naming + want_named > 0:
+            if allowed[row - allowed_from] != 0:
+                take = False
+                if want_mine > 0 and author[row] == asker:
+                    want_mine -= 1
                     take = True
-            speaks = offsets[row] < offsets[row + 1] or parent[row] >= 0
-            if (
-                want_naming > 0
-                and speaks
-                and not take
-                and _names(row, asker, author, parent, offsets, ids)
-            ):
-                want_naming -= 1
-                take = True
-            if take:
-                older[extra] = row
-                extra += 1
-        row -= 1
+                for k in range(named.shape[0]):
+                    if of_named[k] > 0 and author[row] == named[k]:
+                        of_named[k] -= 1
+                        want_named -= 1
+                        take = True
+                speaks = offsets[row] < offsets[row + 1] or parent[row] >= 0
+                if (
+                    want_naming > 0
+                    and speaks
+                    and not take
+                    and _names(row, asker, author, parent, offsets, ids)
+                ):
+                    want_naming -= 1
+                    take = True
+                if take:
+                    older[extra] = row
+                    extra += 1
+            row -= 1
     for j in range(extra):
         out[j] = older[extra - 1 - j]
     for j in range(count):
