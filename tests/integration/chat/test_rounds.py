@@ -365,7 +365,7 @@ async def test_a_deadline_in_a_continued_round() -> None:
     model = FakeModel([call("c1"), CALLS], ["sun", Wait()], ["sunny", STOP])
     async with talk(model) as bot:
         turn_id = (await bot.ask(turn(tools=True))).end.turn_id
-        request = chat_request(answers(turn_id, c1="25"), "default", 0.5)
+        request = chat_request(answers(turn_id, c1="25"), "default", 2.0)
         async with asyncio.timeout(60):
             events = [event async for event in bot.app.chat.run(request)]
         assert isinstance(events[0], Delta)
