@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import backscroll_scoring
 from backscroll_sidecar import analyze
@@ -97,9 +98,12 @@ class App:
         analyze.warm()
         backscroll_scoring.warm()
         await asyncio.to_thread(make_room)
-        async with AsyncExitStack() as stack:
-            plain = self.settings.model_copy(update={"strategies": (), "embedder": "none"})
-            app = await _assemble(plain, self.clock, MemoryStore(), stack, EchoModel())
+        usual = Settings.model_construct(  # nothing else of the operator's: its port is open to this machine
+            database=Path(":memory:"),
+            embedder="none",
+            default_profile=self.settings.default_profile,
+        )
+        async with open_app(usual, self.clock, EchoModel()) as app:
             await rehearse(app.history, app.builder, app.chat, PROFILES)
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()

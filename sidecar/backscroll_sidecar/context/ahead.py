@@ -28,7 +28,13 @@ from backscroll_sidecar.context.pages import (
     put_on_page,
 )
 from backscroll_sidecar.context.question import INLINE_US
-from backscroll_sidecar.context.replies import INLINE_ROWS, catch_up, missing_rows, names_before
+from backscroll_sidecar.context.replies import (
+    INLINE_ROWS,
+    catch_up,
+    missing_rows,
+    names_before,
+    older_of_speakers,
+)
 from backscroll_sidecar.context.writing import draft
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
@@ -158,7 +164,8 @@ class Ahead:
             log.exception("a channel could not be made ready; who asks does it")
 
     async def _write(self, view: ChannelView) -> None:
-        """Put the newest lines on the page that the next question will most likely want them on, the newest first.
+        """Put the newest lines on the page that the next question will most likely want them on, the newest first, and
+        behind them the older ones that it is ranked with if one of the last speakers asks.
 
         It is taken to be asked on the heels of the last line: then the same lines have their dates. Where nobody ever
         asked it is done once: who goes on not asking shall not take memory from those who do.
@@ -173,8 +180,10 @@ class Ahead:
             return
         if wanted is None:
             wanted = first_wanted(view, self._wanted.get(tenant, USUAL))
-        asked_at_ms = view.columns.time_ms.item(-1)
-        page, rows = written.page(wanted.page_style), missing_lately(view, wanted, asked_at_ms)
+        asked_at_ms, older = view.columns.time_ms.item(-1), older_of_speakers(view)
+        await asyncio.sleep(0)
+        page = written.page(wanted.page_style)
+        rows = missing_lately(view, wanted, asked_at_ms, older)
         while len(rows):
             await asyncio.sleep(0)
             some = np.sort(rows[:WRITTEN_AT_ONCE])

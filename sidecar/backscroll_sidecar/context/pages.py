@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import LaidOut, Page, Tails
 from backscroll_scoring.link_columns import WINDOW
+from backscroll_scoring.links import NO_ROWS
 from backscroll_scoring.reference_answers import MISSING, SLOT
 from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import token_counter
@@ -28,7 +29,6 @@ from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.lines import MS_PER_DAY, LineStyle
 from backscroll_sidecar.context.question import INLINE_US
-from backscroll_sidecar.context.replies import older_of_speakers
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS, Drafts, Pen, Written, draft
 from backscroll_sidecar.domain import MessageState, Role, SpeakerStyle, TimeStyle
 
@@ -167,12 +167,14 @@ def _a_few(drafts: Drafts) -> Drafts:
     return drafts.first(sum(so_far <= NEW_CHARS for so_far in chars))
 
 
-def missing_lately(view: ChannelView, wanted: Wanted, asked_at_ms: int) -> NDArray[np.int32]:
-    """int32[k]: of the newest live rows, `WINDOW` at most, and of older ones of who may ask, what can be put on their
+def missing_lately(
+    view: ChannelView, wanted: Wanted, asked_at_ms: int, older: NDArray[np.int32] = NO_ROWS
+) -> NDArray[np.int32]:
+    """int32[k]: of the newest live rows, `WINDOW` at most, and of `older` ones, ascending, what can be put on their
     page ahead, the newest first.
     """
     newest = np.arange(max(0, view.count - WINDOW), view.count, dtype=np.int32)
-    rows = np.concatenate((older_of_speakers(view), newest[view.state[newest] == _LIVE]))
+    rows = np.concatenate((older, newest[view.state[newest] == _LIVE]))
     count, dated_before_ms = len(rows), wanted.dated_before_ms(asked_at_ms)
     none = np.zeros(count, np.uint32)
     laid = view.written.page(wanted.page_style).lay_out(

@@ -136,7 +136,8 @@ class LocalEmbedder:
 class _GivingWay:
     """A tokenizer that lets other threads run after each text.
 
-    Not after a text alone: numpy's part follows, which does so by itself, and a question waits (76 us a `sleep(0)`).
+    Not after a text alone, such as a question, which waits for it (76 us a `sleep(0)`): numpy's part, which follows,
+    does so by itself.
     """
 
     def __init__(self) -> None:

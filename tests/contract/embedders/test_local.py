@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from backscroll_sidecar.models import local_embedder
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.ports import ModelError, ModelFault
 from tests.contract.embedders.embedder_contract import Breaking, EmbedderContract
@@ -53,6 +55,17 @@ class TestLocalEmbedder(EmbedderContract):
         assert (await made.embed(["cat"])).shape == (1, 512)
         assert (await made.embed(["cat"], is_query=True)).shape == (1, 512)
         await made.close()
+
+    async def test_it_gives_way_between_texts_and_not_behind_one_alone(
+        self, embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Giving way takes 76 us, for which a question waits; numpy's part gives way by itself."""
+        ways: list[float] = []
+        monkeypatch.setattr(local_embedder, "time", SimpleNamespace(sleep=ways.append))
+        await embedder.embed(["a question"], is_query=True)
+        assert ways == []
+        await embedder.embed(["one message", "another", "and a third"])
+        assert ways == [0, 0, 0]
 
     async def test_a_question_goes_before_messages(self, embedder: LocalEmbedder) -> None:
         backlog = asyncio.create_task(embedder.embed([f"message number {n}" for n in range(400)]))

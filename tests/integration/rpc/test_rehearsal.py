@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.context.model import JoinedContext
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.rpc import rehearsal
 from backscroll_sidecar.settings import Settings
@@ -16,27 +19,31 @@ pytestmark = pytest.mark.usefixtures("quiet_logs")
 
 
 @pytest.fixture
-async def app(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[App]:
+async def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[App]:
     """An app in a process that has rehearsed nothing."""
     monkeypatch.setattr(rehearsal, "_rehearsed", False)
-    async with open_app(Settings(database=":memory:", embedder="none")) as opened:
+    async with open_app(Settings(database=tmp_path / "b.db", embedder="none")) as opened:
         yield opened
 
 
 class Heard:
     """A builder that notes what it is asked for."""
 
-    def __init__(self, app: App, error: Exception | None = None) -> None:
-        self._builder, self._error = app.builder, error
+    def __init__(self, app: App, error: Exception | None = None, *, hangs: bool = False) -> None:
+        self._builder, self._error, self._hangs = app.builder, error, hangs
+        self.hanging = asyncio.Event()
         self.profiles: list[str] = []
         self.joined = 0
 
     async def answer(self, request, codec):
         if self._error is not None:
             raise self._error
+        if self._hangs:
+            self.hanging.set()
+            await asyncio.Event().wait()
         self.profiles.append(request.profile)
         built = await self._builder.answer(request, codec)
-        self.joined += not request.explain and not hasattr(built, "items")
+        self.joined += isinstance(built, JoinedContext)
         return built
 
 
@@ -44,7 +51,7 @@ async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app:
     heard = Heard(app)
     await rehearsal.rehearse(app.history, heard, app.chat, PROFILES)
     asked = {profile: heard.profiles.count(profile) for profile in heard.profiles}
-    usual = asked.pop("", 0) + asked.pop(None, 0)
+    usual = asked.pop("")
     assert asked == dict.fromkeys(PROFILES, 2)
     assert usual == rehearsal.TIMES * len(rehearsal.QUESTIONS)
     assert heard.joined >= rehearsal.TIMES  # by the way that most answers go
@@ -66,7 +73,7 @@ async def test_the_servers_own_app_hears_nothing_of_it(
     assert "rehearsed in" in caplog.text
     assert app.builder.build_count == 0
     assert app.builds.count == 0
-    assert len(app.channels) == 0
+    assert sum((await app.store.stats()).row_counts.values()) == len(app.channels) == 0
 
 
 @pytest.mark.parametrize("error", [RuntimeError("nothing works"), MemoryError()])
@@ -82,8 +89,40 @@ async def test_a_rehearsal_that_fails_is_told_and_nothing_else(
 async def test_a_proxy_of_the_web_is_not_asked(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     """The call stays on this machine, whatever the environment says of proxies."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    for name in ("no_proxy", "no_grpc_proxy"):
+        monkeypatch.delenv(name, raising=False)
     await rehearsal.rehearse(app.history, app.builder, app.chat, ())
     assert app.builder.build_count > rehearsal.TIMES
+
+
+async def test_what_the_operator_says_of_prompts_takes_no_part(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A prompt that leaves no room for a question is in nobody's way, and no other process is shown it."""
+    monkeypatch.setattr(rehearsal, "_rehearsed", False)
+    settings = Settings(database=":memory:", embedder="none", system_text="word " * 20_000)
+    async with open_app(settings) as opened:
+        with caplog.at_level(logging.INFO):
+            await opened.warm_up()
+    assert "rehearsed in" in caplog.text
+    assert "not rehearsed" not in caplog.text
+
+
+async def test_one_that_takes_too_long_ends(
+    app: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody waits for it long, whatever holds it up; and who stops the server meanwhile does not wait at all."""
+    heard = Heard(app, hangs=True)
+    stopped = asyncio.create_task(rehearsal.rehearse(app.history, heard, app.chat, PROFILES))
+    await asyncio.wait_for(heard.hanging.wait(), 60)
+    stopped.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopped
+    monkeypatch.setattr(rehearsal, "_rehearsed", False)
+    monkeypatch.setattr(rehearsal, "PATIENCE_S", 0.05)
+    with caplog.at_level(logging.WARNING):
+        await rehearsal.rehearse(app.history, heard, app.chat, PROFILES)
+    assert "TimeoutError" in caplog.text
 
 
 async def test_where_no_port_can_be_had_nothing_is_lost(

@@ -9,9 +9,11 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 from backscroll_scoring.link_columns import WINDOW
+from backscroll_scoring.reference_answers import SLOT
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.channels.written import MAX_BYTES
 from backscroll_sidecar.context import ahead, pages
@@ -254,6 +256,24 @@ async def test_lines_of_one_person_are_written_without_speakers():
     now_ms, by_role = int(view.columns.time_ms[-1]), USUAL._replace(pen=Pen(SpeakerStyle.ROLE))
     assert not len(missing_lately(view, by_role, now_ms))
     assert len(missing_lately(view, USUAL, now_ms)) == WINDOW - 1
+
+
+async def test_older_lines_of_who_spoke_lately_are_written_too():
+    """0014: a question of theirs is ranked with those, and who asks is mostly one of them."""
+    place = Place()
+    long = rows(NEW, 300)
+    for at in (30, 299):
+        long[at] = replace(long[at], message=replace(long[at].message, author=Author("u9", "Eve")))
+    place.reader.stored = long
+    view = await place.channels.view(NEW)
+    await place.ahead.make_ready(view)
+    lines, of_history = np.array([29, 30, 200], np.int32), np.zeros(3, np.bool_)
+    dated_before_ms = USUAL.dated_before_ms(view.columns.time_ms.item(-1))
+    laid = view.written.page(USUAL.page_style).lay_out(
+        np.arange(3), lines, of_history, of_history.astype(np.uint32), view.seq, view.columns.time_ms,
+        dated_before_ms,
+    )  # fmt: skip
+    assert (laid.laid[SLOT] >= 0).tolist() == [False, True, True]
 
 
 async def test_long_lines_do_not_fill_a_page(monkeypatch: pytest.MonkeyPatch):

@@ -102,6 +102,18 @@ def test_candidates_and_columns_are_those_of_the_twin(seed):
         assert start[START.index(name)] == pytest.approx(value, abs=1e-9), name
 
 
+@pytest.mark.parametrize("named", [0.0, 0.02, 0.3])
+@pytest.mark.parametrize("n", [400, 2_000])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_older_candidates_among_many_people_are_those_of_the_twin(seed, n, named):
+    """Most rows far back do not concern the question: they are passed over together, and none of the others."""
+    arrays, question = room(seed, n, people=150, named=named), asked(seed, people=150)
+    allowed = allowed_rows(seed, n)
+    rows, n_extra = candidates(arrays, n, allowed, 0, question)
+    expected = plain.candidates(arrays, n, lambda row: bool(allowed[row]), question)
+    assert (rows.tolist(), n_extra) == expected
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_links_and_conversations_are_those_of_the_twin(seed):
     """The recursion against the exact slow one; each row's links against columns, scores and softmax of the twins."""

@@ -7,6 +7,7 @@ import pytest
 
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
+from backscroll_sidecar.rpc import rehearsal
 from backscroll_sidecar.settings import MemorySettings, Settings
 from backscroll_sidecar.store.sqlite.examine import examine_database
 from backscroll_sidecar.wiring import open_app, own_strategies
@@ -72,7 +73,8 @@ async def test_profiles_of_server_channel_and_bot():
     assert used == ["room", "naive", "classic", "balanced"]
 
 
-async def test_warming_up_touches_no_history(tmp_path):
+async def test_warming_up_touches_no_history(tmp_path, monkeypatch):
+    monkeypatch.setattr(rehearsal, "_rehearsed", False)
     async with open_app(Settings(state_dir=tmp_path)) as app:
         await app.warm_up()
         assert sum((await app.store.stats()).row_counts.values()) == 0
