@@ -38,13 +38,13 @@ def csr(lists):
     return offsets, np.array([i for one in lists for i in one], np.int32)
 
 
-def room(seed, n=150, people=9, cues_from=0, named=0.3):
+def room(seed, n=150, people=9, cues_from=0, named=0.3, edges=0.1):
     """A chat with everything in it: names, edges, pauses, equal times, cues, words said often and once."""
     rng = np.random.default_rng(seed)
     some = lambda most, k: np.sort(rng.choice(most, rng.integers(0, k), replace=False)).tolist()  # noqa: E731
     mentions = [some(people, 4) if rng.random() < named else [] for _ in range(n)]
     words = [some(40, 8) for _ in range(n)]
-    parent = np.where(rng.random(n) < 0.1, np.arange(n) - rng.integers(1, 120, n), -1)
+    parent = np.where(rng.random(n) < edges, np.arange(n) - rng.integers(1, 120, n), -1)
     nobody = rng.random((2, n)) < 0.8
     users = np.where(nobody, -1, rng.integers(0, people, (2, n))).astype(np.int32)[:, cues_from:]
     return LinkArrays(
@@ -102,12 +102,13 @@ def test_candidates_and_columns_are_those_of_the_twin(seed):
         assert start[START.index(name)] == pytest.approx(value, abs=1e-9), name
 
 
+@pytest.mark.parametrize("edges", [0.0, 0.02])
 @pytest.mark.parametrize("named", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("n", [400, 2_000])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_older_candidates_among_many_people_are_those_of_the_twin(seed, n, named):
+def test_older_candidates_among_many_people_are_those_of_the_twin(seed, n, named, edges):
     """Most rows far back do not concern the question: they are passed over together, and none of the others."""
-    arrays, question = room(seed, n, people=150, named=named), asked(seed, people=150)
+    arrays, question = room(seed, n, 400, named=named, edges=edges), asked(seed, people=400)
     allowed = allowed_rows(seed, n)
     rows, n_extra = candidates(arrays, n, allowed, 0, question)
     expected = plain.candidates(arrays, n, lambda row: bool(allowed[row]), question)
