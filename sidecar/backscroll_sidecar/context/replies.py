@@ -151,7 +151,7 @@ def names_before(view: ChannelView, end: int) -> NamesLately:
 def older_of_speakers(view: ChannelView) -> NDArray[np.int32]:
     """int32[k]: rows before the window that a question of who spoke lately is ranked with, ascending.
 
-    Of each person no more than `candidates` takes; nothing while no rows are linked.
+    Of each person no more than `candidates` takes; nothing while no rows are linked. Some 100 us.
     """
     state, end = view.replies.state, view.count
     if state is None:
