@@ -179,35 +179,38 @@ def _candidates(
     older = np.empty(MAX_EXTRA, np.int32)
     extra = 0
     lowest = max(allowed_from, end - WINDOW - REACH)
+    block = row + 1  # the first row of those that were looked at together
     while row >= lowest and extra < MAX_EXTRA and want_mine + want_naming + want_named > 0:
-        block = max(lowest, row - MANY + 1)
-        if not _concerns(block, row + 1, author, parent, offsets, ids, asker, named, want_naming):
-            row = block - 1
-            continue
-        while row >= block and extra < MAX_EXTRA and want_mine + want_naming + want_named > 0:
-            if allowed[row - allowed_from] != 0:
-                take = False
-                if want_mine > 0 and author[row] == asker:
-                    want_mine -= 1
+        if row < block:
+            block = max(lowest, row - MANY + 1)
+            if not _concerns(
+                block, row + 1, author, parent, offsets, ids, asker, named, want_naming
+            ):
+                row = block - 1
+                continue
+        if allowed[row - allowed_from] != 0:
+            take = False
+            if want_mine > 0 and author[row] == asker:
+                want_mine -= 1
+                take = True
+            for k in range(named.shape[0]):
+                if of_named[k] > 0 and author[row] == named[k]:
+                    of_named[k] -= 1
+                    want_named -= 1
                     take = True
-                for k in range(named.shape[0]):
-                    if of_named[k] > 0 and author[row] == named[k]:
-                        of_named[k] -= 1
-                        want_named -= 1
-                        take = True
-                speaks = offsets[row] < offsets[row + 1] or parent[row] >= 0
-                if (
-                    want_naming > 0
-                    and speaks
-                    and not take
-                    and _names(row, asker, author, parent, offsets, ids)
-                ):
-                    want_naming -= 1
-                    take = True
-                if take:
-                    older[extra] = row
-                    extra += 1
-            row -= 1
+            speaks = offsets[row] < offsets[row + 1] or parent[row] >= 0
+            if (
+                want_naming > 0
+                and speaks
+                and not take
+                and _names(row, asker, author, parent, offsets, ids)
+            ):
+                want_naming -= 1
+                take = True
+            if take:
+                older[extra] = row
+                extra += 1
+        row -= 1
     for j in range(extra):
         out[j] = older[extra - 1 - j]
     for j in range(count):
