@@ -22,22 +22,12 @@ from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
 from backscroll_sidecar.context.lines import LineStyle
-from backscroll_sidecar.context.model import (
-    BuildRequest,
-    BuiltContext,
-    JoinedContext,
-    Payload,
-)
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
 from backscroll_sidecar.context.pages import AnswerCodec
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.querying import strategy_query
-from backscroll_sidecar.context.question import (
-    INLINE_US,
-    Question,
-    resolve_question,
-    resolve_us,
-)
+from backscroll_sidecar.context.question import INLINE_US, Question, resolve_question, resolve_us
 from backscroll_sidecar.context.result import (
     Opened,
     built_context,
@@ -50,11 +40,7 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
 from backscroll_sidecar.context.writing import Pen, draft
-from backscroll_sidecar.domain import (
-    ChannelKey,
-    Degradation,
-    Event,
-)
+from backscroll_sidecar.domain import ChannelKey, Degradation, Event
 from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
