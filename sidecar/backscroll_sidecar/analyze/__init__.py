@@ -20,6 +20,7 @@ from backscroll_sidecar.analyze.tokens import (
     TokenCounter,
     count_and_with_break,
     count_lines,
+    exact_tokens,
     repeated_tokens,
     token_counter,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "count_and_with_break",
     "count_lines",
     "date_spans",
+    "exact_tokens",
     "has_nul",
     "is_addressed",
     "is_stop_word",

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from backscroll_sidecar.analyze.keywords import keywords
+from backscroll_sidecar.analyze.memo import remembered
 
 
 class _Either:
@@ -85,6 +86,7 @@ def speaks_of_self(text: str) -> bool:
     return _FIRST_PERSON.is_in(text)
 
 
+@remembered
 def recall_signs(text: str) -> float:
     """How much its own words make of `text` a question about long ago, -.3 to .8. O(n).
 

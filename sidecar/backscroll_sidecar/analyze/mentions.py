@@ -13,6 +13,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
+from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -153,27 +154,33 @@ def _has_separator(text: str) -> bool:
 
 def _addressed(text: str, roster: Roster) -> Iterator[tuple[int, str]]:
     """Position and user of each line that begins ``name: ``, ``name, ``, ``name：`` or ``name，``."""
-    longest = min(roster.longest_name_chars, MAX_NAME_CHARS)
-    if not longest:
-        return
-    start = 0
-    lines = text.split("\n", MAX_PLACES)[:MAX_PLACES] if "\n" in text else (text,)
-    for line in lines:
-        user_id = _addressee(line.lstrip(), longest, roster)
+    for start, names in _addresses(text):
+        user_id: str | None = None
+        for name in names:  # the longest known one
+            user_id = roster.user_for_name(name) or user_id
         if user_id is not None:
             yield start, user_id
+
+
+@remembered
+def _addresses(text: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """Position of each line that may address somebody, and what stands before the separators near its start."""
+    start = 0
+    found: list[tuple[int, tuple[str, ...]]] = []
+    lines = text.split("\n", MAX_PLACES)[:MAX_PLACES] if "\n" in text else (text,)
+    for line in lines:
+        if names := tuple(_names_before(line.lstrip())):
+            found.append((start, names))
         start += len(line) + 1
+    return tuple(found)
 
 
-def _addressee(line: str, longest: int, roster: Roster) -> str | None:
-    """The user of the longest known name before one of the separators near the start of `line`."""
-    head = line[: longest + 2]  # the longest name, its separator, and what must follow that
-    best: str | None = None
+def _names_before(line: str) -> Iterator[str]:
+    """What may be names before the separators near the start of `line`, the shortest first."""
+    head = line[: MAX_NAME_CHARS + 2]  # the longest name, its separator, and what must follow that
     for end in _ADDRESS_END.finditer(head):
-        if end.start() > longest:
-            break
+        if end.start() > MAX_NAME_CHARS:
+            return
         name = head[: end.start()].rstrip()
-        if end.group() in ",\uff0c" and name.lower() in STOP_WORDS:
-            continue  # "no, …" and "ok, …" answer somebody; they do not call a user of that name
-        best = roster.user_for_name(name) or best
-    return best
+        if name and not (end.group() in ",\uff0c" and name.lower() in STOP_WORDS):
+            yield name  # "no, …" and "ok, …" answer somebody; they do not call a user of that name

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import quicktok
 
+from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.sanitise import clean_text
 from backscroll_sidecar.domain import TokenizerName
 
@@ -122,6 +123,12 @@ def count_and_with_break(counter: TokenCounter, text: str) -> tuple[int, int]:
     if counter.name is TokenizerName.O200K and _ENDS_IN_A_WORD(text, max(0, len(text) - 1)):
         return count, count + 1
     return count, counter.count(text + "\n")
+
+
+@remembered
+def exact_tokens(text: str) -> int:
+    """Tokens of a text by o200k_base, of one that may come again: a question is asked anew when its answer is lost."""
+    return token_counter().count(text)
 
 
 def repeated_tokens(text: str, name: TokenizerName) -> int:

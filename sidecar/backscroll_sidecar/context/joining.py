@@ -27,7 +27,7 @@ from backscroll_scoring.reference_answers import (
     TURNS,
 )
 from backscroll_sidecar.adapters import openai_chat
-from backscroll_sidecar.analyze import repeated_tokens, token_counter
+from backscroll_sidecar.analyze import exact_tokens, repeated_tokens
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
 from backscroll_sidecar.context.choice import Choice
@@ -134,7 +134,7 @@ def _fitting(
     totals: Sequence[int],
 ) -> TokenCounts | None:
     """Where the tokens go; None where `budget.fit` would have to cut something, or to count lines together."""
-    asked = token_counter().count(question) + MESSAGE_TOKENS
+    asked = exact_tokens(question) + MESSAGE_TOKENS
     semantic, framing, titles = 0, PRIMING_TOKENS, 0
     if totals[TURNS] < count:
         semantic = repeated_tokens(SEMANTIC_TITLE + "\n", _O200K) + totals[SEMANTIC]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from backscroll_sidecar.analyze.asking import lowered_words
+from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS, is_stop_word
 from backscroll_sidecar.channels.people import NameParts
 from backscroll_sidecar.scripts import HAN, UNSPACED
@@ -19,8 +20,6 @@ _TOKEN = re.compile(
 )
 _ASCII_TOKEN = re.compile(r"\w+(?:[-.|\[\]^`]\w+)*", re.ASCII)
 """What `_TOKEN` finds in ASCII."""
-_INSIDE = re.compile(r"\w[-.|\[\]^`]\w|_", re.ASCII)
-"""Where it is not found a token of ASCII is a word."""
 _UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
 _CLOSING = " \t\n.!?~\u3002\uff01\uff1f\u2026)"
 _ADDRESSED = tuple(":\uff1a,\uff0c")
@@ -48,32 +47,21 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
 
     A name that is a stop word ("Will") counts only with a capital letter inside the text. O(length of the text).
     """
-    is_ascii = text.isascii()
-    if (
-        is_ascii
-        and by_name_part.keys().isdisjoint(lowered_words(text))
-        and _INSIDE.search(text) is None
-    ):
-        return Named(_NOBODY, text)  # most texts
-    pattern = _ASCII_TOKEN if is_ascii else _TOKEN
-    words = pattern.findall(text)
-    tokens = "\n".join(words).casefold().split("\n")
-    known = by_name_part.keys() & tokens
-    if not "".join(tokens).isalnum():  # signs inside
-        known |= {token for token in tokens if not token.isalnum() and _stem(token) in by_name_part}
+    read = _read(text)
+    known = by_name_part.keys() & read.tokens
+    for token, stem in read.stems:
+        if stem in by_name_part:
+            known.add(token)
     if not known.isdisjoint(STOP_WORDS):
-        capital = {token for word, token in zip(words, tokens, strict=False) if word[0].isupper()}
-        known = {token for token in known if token in capital or token not in STOP_WORDS}
-    if not known and (is_ascii or by_name_part.lengths.keys().isdisjoint(text)):
+        known = {token for token in known if token in read.capital or token not in STOP_WORDS}
+    if not known and (text.isascii() or by_name_part.lengths.keys().isdisjoint(text)):
         return Named(_NOBODY, text)  # most texts
     users: set[int] = set()
     kept: list[str] = []
-    end = behind = 0
+    end = 0
     speaks_of = False
     last = len(text.rstrip(_CLOSING))
-    for word, folded in zip(words, tokens, strict=False):
-        at = text.index(word, behind)
-        behind = at + len(word)
+    for at, word, folded in zip(_starts(text), read.words, read.folded, strict=True):
         if folded not in known and folded.isascii():
             continue
         for start, stop, who in _spans(word, at > 0, by_name_part):
@@ -86,6 +74,43 @@ def named_in(text: str, by_name_part: NameParts) -> Named:
         return Named(_NOBODY, text)
     rest = " ".join([*kept, text[end:]])
     return Named(frozenset(users), _POSSESSIVE.sub(" ", rest), speaks_of)
+
+
+class _Read(NamedTuple):
+    """A text as whoever looks for names reads it.
+
+    Attributes
+    ----------
+    words, folded : its tokens in their order, and these case-folded
+    tokens : these, each once
+    stems : those with a sign inside, and what stands before it
+    capital : those that begin with a capital letter somewhere
+    """
+
+    words: tuple[str, ...]
+    folded: tuple[str, ...]
+    tokens: frozenset[str]
+    stems: tuple[tuple[str, str], ...]
+    capital: frozenset[str]
+
+
+@remembered
+def _read(text: str) -> _Read:
+    words = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    folded = "\n".join(words).casefold().split("\n") if words else []
+    stems: tuple[tuple[str, str], ...] = ()
+    if not "".join(folded).isalnum():  # signs inside
+        stems = tuple((token, _stem(token)) for token in folded if not token.isalnum())
+    both = zip(words, folded, strict=True)
+    capital = frozenset(token for word, token in both if word[0].isupper())
+    return _Read(tuple(words), tuple(folded), frozenset(folded), stems, capital)
+
+
+@remembered
+def _starts(text: str) -> tuple[int, ...]:
+    """Where each of its tokens begins."""
+    pattern = _ASCII_TOKEN if text.isascii() else _TOKEN
+    return tuple(match.start() for match in pattern.finditer(text))
 
 
 def _stem(token: str) -> str:
