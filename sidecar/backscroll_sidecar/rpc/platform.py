@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc.guard import Context
+from backscroll_sidecar.rpc.registration import Registry
 from backscroll_sidecar.rpc.status import status_for
 
 HEALTH_SERVICE = health.SERVICE_NAME
@@ -37,7 +38,7 @@ class Health:
         await self.servicer.enter_graceful_shutdown()
 
 
-def add_platform(server: grpc.aio.Server, health_servicer: Health, services: Iterable[str]) -> None:
+def add_platform(server: Registry, health_servicer: Health, services: Iterable[str]) -> None:
     """Register health and, for these services and its own, reflection."""
     recorder = _Recorder()
     add: Any = health_pb2_grpc.add_HealthServicer_to_server

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -30,7 +30,14 @@ class Servicer(Protocol):
     PARSERS: Mapping[str, Callable[[bytes], Any]]
 
 
-def add_servicer(server: grpc.aio.Server, servicer: Servicer, guard: Guard) -> str:
+class Registry(Protocol):
+    """What answers calls by handlers: `Listeners`, or a server of gRPC's."""
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler], /) -> object:
+        """Answer calls of these services."""
+
+
+def add_servicer(server: Registry, servicer: Servicer, guard: Guard) -> str:
     """Register all RPCs of a service; return its full name."""
     service = servicer.SERVICE
     handlers = {method.name: guard.handler(_method(method, servicer)) for method in service.methods}

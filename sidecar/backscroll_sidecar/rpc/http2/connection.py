@@ -1,0 +1,411 @@
+"""One connection of a client: frames in, frames out, and what either side may send (RFC 9113)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import structlog
+
+from backscroll_sidecar.rpc.http2.frames import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    DEFAULT_WINDOW_BYTES,
+    END_HEADERS,
+    END_STREAM,
+    GOAWAY,
+    HEAD,
+    HEAD_BYTES,
+    HEADERS,
+    INITIAL_WINDOW_SIZE,
+    LEAST_FRAME_BYTES,
+    MAX_FRAME_SIZE,
+    MOST_FRAME_BYTES,
+    MOST_STREAM_ID,
+    MOST_WINDOW_BYTES,
+    PING,
+    PREFACE,
+    PRIORITY,
+    PUSH_PROMISE,
+    RST_STREAM,
+    SETTING,
+    SETTINGS,
+    U32,
+    WINDOW_UPDATE,
+    Code,
+    ConnectionFault,
+    frame,
+    goaway,
+    reset,
+    settings,
+    sized,
+    unpadded,
+    window_update,
+    without_priority,
+)
+from backscroll_sidecar.rpc.http2.headers import (
+    MAX_BLOCK_BYTES,
+    MAX_METADATA_BYTES,
+    HeaderReader,
+    status_block,
+)
+from backscroll_sidecar.rpc.http2.stream import STREAM_WINDOW_BYTES, Stream
+
+log = structlog.get_logger("backscroll.rpc")
+
+CONNECTION_WINDOW_BYTES = 64 * 2**20
+"""What all streams together may send before more is allowed; each stream is bounded by its own window."""
+MOST_STREAMS = 20_000
+"""Open at once, a connection; more are refused."""
+MOST_UNREAD_REPLIES = 1_000
+"""Pings, settings and resets of a client that does not read what it is sent; then it is cut off."""
+HIGH_WATER_BYTES = 2**20
+
+FindHandler = Callable[[str, Any], Any]
+
+
+class Connection(asyncio.Protocol):
+    """A client's connection.
+
+    Parameters
+    ----------
+    find : the handler of a path, None where there is none.
+    max_bytes : of a message.
+    opened, closed : told of the connection.
+
+    Attributes
+    ----------
+    window : bytes the client has room for, all streams together.
+    initial_window : of its new streams.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        find: FindHandler,
+        max_bytes: int,
+        opened: Callable[[Connection], None],
+        closed: Callable[[Connection], None],
+    ) -> None:
+        self.loop = loop
+        self._find = find
+        self._max_bytes = max_bytes
+        self._opened, self._closed = opened, closed
+        self._transport: Any = None
+        self.write: Callable[[bytes], None] = lambda _: None
+        self._rest = b""
+        self._is_greeted = False
+        self._headers = HeaderReader()
+        self._block: tuple[int, bool, bytearray] | None = None  # headers that go on in the next frame
+        self._streams: dict[int, Stream] = {}
+        self._last_id = 0
+        self._is_leaving = False
+        self._is_paused = False
+        self._unread_replies = 0
+        # what comes
+        self._left = CONNECTION_WINDOW_BYTES
+        # what goes
+        self.window = self.initial_window = DEFAULT_WINDOW_BYTES
+        self._max_frame = LEAST_FRAME_BYTES
+        self._blocked: dict[int, Stream] = {}
+        self._on_frame: dict[int, Callable[[int, int, bytes], None]] = {
+            DATA: self._data,
+            HEADERS: self._header_block,
+            PRIORITY: self._priority,
+            RST_STREAM: self._reset,
+            SETTINGS: self._settings,
+            PUSH_PROMISE: self._push_promise,
+            PING: self._ping,
+            GOAWAY: self._goaway,
+            WINDOW_UPDATE: self._window_update,
+            CONTINUATION: self._continuation,
+        }
+
+    # --- asyncio.Protocol ---------------------------------------------------------------------------
+
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401
+        """Say what we take."""
+        self._transport, self.write = transport, transport.write
+        transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+        self._opened(self)
+        self.write(
+            settings(
+                max_concurrent_streams=MOST_STREAMS,
+                initial_window_size=STREAM_WINDOW_BYTES,
+                max_header_list_size=MAX_METADATA_BYTES,
+            )
+            + window_update(0, CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES)
+        )
+
+    def data_received(self, data: bytes) -> None:
+        """Take the frames that are whole; what is wrong with one ends the connection, and says why."""
+        data = self._rest + data if self._rest else data
+        try:
+            self._rest = data[self._frames(data) :]
+        except ConnectionFault as fault:
+            self._cut_off(fault)
+        except Exception:
+            log.exception("rpc.connection_failed")
+            self._cut_off(ConnectionFault(Code.INTERNAL_ERROR, "the server failed"))
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        """All of its calls are over."""
+        self.write = lambda _: None
+        streams, self._streams = list(self._streams.values()), {}
+        for stream in streams:
+            stream.leave()
+        self._blocked.clear()
+        self._closed(self)
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as it is sent."""
+        self._is_paused = True
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        self._is_paused = False
+        self._unread_replies = 0
+        self._send_on()
+
+    # --- frames ---------------------------------------------------------------------------------------
+
+    def _frames(self, data: bytes) -> int:
+        """Take all whole frames; return where they end."""
+        at, end = 0, len(data)
+        if not self._is_greeted:
+            if not data.startswith(PREFACE[:end]):
+                raise ConnectionFault(Code.PROTOCOL_ERROR, "this is no HTTP/2")
+            if end < len(PREFACE):
+                return 0
+            self._is_greeted, at = True, len(PREFACE)
+        unpack, on_frame = HEAD.unpack_from, self._on_frame
+        while end - at >= HEAD_BYTES and not self._transport.is_closing():
+            high, low, kind, flags, stream_id = unpack(data, at)
+            size = high << 8 | low
+            if size > LEAST_FRAME_BYTES:
+                raise ConnectionFault(Code.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
+            behind = at + HEAD_BYTES + size
+            if behind > end:
+                break
+            if self._block is not None and kind != CONTINUATION:
+                raise ConnectionFault(Code.PROTOCOL_ERROR, "headers do not go on")
+            take = on_frame.get(kind)
+            if take is not None:  # of a kind that nobody knows: passed over (section 4.1)
+                take(flags, stream_id & MOST_STREAM_ID, data[at + HEAD_BYTES : behind])
+            at = behind
+        return at
+
+    def _data(self, flags: int, stream_id: int, body: bytes) -> None:
+        size = len(body)
+        self._left -= size
+        if self._left < 0:
+            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than there was room for")
+        if self._left < CONNECTION_WINDOW_BYTES // 2:
+            self.allow(0, CONNECTION_WINDOW_BYTES - self._left)
+            self._left = CONNECTION_WINDOW_BYTES
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            self._must_have_been(stream_id, "DATA")
+            return  # sent before the client knew that it is over
+        stream.left -= size
+        if stream.left < 0:
+            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than there was room for")
+        stream.take(unpadded(flags, body), size, ended=bool(flags & END_STREAM))
+
+    def _header_block(self, flags: int, stream_id: int, body: bytes) -> None:
+        if not stream_id & 1:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, "no stream of a client's")
+        body = without_priority(flags, unpadded(flags, body))
+        ends_stream = bool(flags & END_STREAM)
+        if flags & END_HEADERS:
+            self._headers_of(stream_id, body, ends_stream=ends_stream)
+        else:
+            self._block = stream_id, ends_stream, bytearray(body)
+
+    def _continuation(self, flags: int, stream_id: int, body: bytes) -> None:
+        if self._block is None or self._block[0] != stream_id:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, "nothing goes on")
+        _, ends_stream, block = self._block
+        block += body
+        if len(block) > MAX_BLOCK_BYTES or not body:
+            raise ConnectionFault(Code.ENHANCE_YOUR_CALM, "headers without an end")
+        if flags & END_HEADERS:
+            self._block = None
+            self._headers_of(stream_id, bytes(block), ends_stream=ends_stream)
+
+    def _headers_of(self, stream_id: int, block: bytes, *, ends_stream: bool) -> None:
+        asked = self._headers.read(block)  # always: the next block may hang on it
+        if stream_id <= self._last_id:
+            stream = self._streams.get(stream_id)
+            if stream is not None:  # what a caller may say behind its requests
+                if not ends_stream:
+                    raise ConnectionFault(Code.PROTOCOL_ERROR, "headers again")
+                stream.end_requests()
+            return
+        if self._is_leaving:
+            return  # the client was told that it is not taken
+        self._last_id = stream_id
+        if len(self._streams) >= MOST_STREAMS:
+            self._reply(reset(stream_id, Code.REFUSED_STREAM))
+            return
+        if asked.refusal:
+            self._refuse(stream_id, asked.refusal, ended=ends_stream)
+            return
+        handler = self._find(asked.path, asked.metadata)
+        if handler is None:
+            self._refuse(stream_id, status_block(12, "Method not found!"), ended=ends_stream)
+            return
+        stream = Stream(self, stream_id, asked, handler, self._max_bytes)
+        self._streams[stream_id] = stream
+        stream.open(ended=ends_stream)
+
+    def _refuse(self, stream_id: int, block: bytes, *, ended: bool) -> None:
+        """Answer what no handler is asked about."""
+        self._reply(frame(HEADERS, END_HEADERS | END_STREAM, stream_id, block))
+        if not ended:
+            self._reply(reset(stream_id, Code.NO_ERROR))
+
+    def _reset(self, _: int, stream_id: int, body: bytes) -> None:
+        sized(body, 4, "RST_STREAM")
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            self._must_have_been(stream_id, "RST_STREAM")
+            return
+        del self._streams[stream_id]
+        stream.leave()
+
+    def _must_have_been(self, stream_id: int, name: str) -> None:
+        if not 0 < stream_id <= self._last_id and not self._is_leaving:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, f"{name} on a stream that never was")
+
+    def _settings(self, flags: int, stream_id: int, body: bytes) -> None:
+        if stream_id:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, "settings of one stream")
+        if flags & ACK:
+            sized(body, 0, "the acknowledgement of settings")
+            return
+        if len(body) % SETTING.size:
+            raise ConnectionFault(Code.FRAME_SIZE_ERROR, "settings are cut off")
+        for name, value in SETTING.iter_unpack(body):
+            if name == INITIAL_WINDOW_SIZE:
+                self._resize_windows(value)
+            elif name == MAX_FRAME_SIZE:
+                if not LEAST_FRAME_BYTES <= value <= MOST_FRAME_BYTES:
+                    raise ConnectionFault(Code.PROTOCOL_ERROR, f"frames of {value} bytes")
+                self._max_frame = value
+        self._reply(frame(SETTINGS, ACK, 0))
+        self._send_on()
+
+    def _resize_windows(self, value: int) -> None:
+        """The windows of open streams move by as much (section 6.9.2)."""
+        if value > MOST_WINDOW_BYTES:
+            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, f"a window of {value} bytes")
+        for stream in self._streams.values():
+            stream.window += value - self.initial_window
+        self.initial_window = value
+
+    def _ping(self, flags: int, stream_id: int, body: bytes) -> None:
+        sized(body, 8, "PING")
+        if stream_id:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, "a ping of one stream")
+        if not flags & ACK:
+            self._reply(frame(PING, ACK, 0, body))
+
+    def _goaway(self, *_: object) -> None:
+        """The client makes no more streams; it closes when those that run are over."""
+
+    def _priority(self, _: int, __: int, body: bytes) -> None:
+        sized(body, 5, "PRIORITY")
+
+    def _push_promise(self, *_: object) -> None:
+        raise ConnectionFault(Code.PROTOCOL_ERROR, "a client pushes nothing")
+
+    def _window_update(self, _: int, stream_id: int, body: bytes) -> None:
+        count = U32.unpack(sized(body, 4, "WINDOW_UPDATE"))[0] & MOST_STREAM_ID
+        if count == 0:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, "room for nothing")
+        if stream_id:
+            stream = self._streams.get(stream_id)
+            if stream is None:
+                self._must_have_been(stream_id, "WINDOW_UPDATE")
+                return
+            stream.window += count
+            if stream.window > MOST_WINDOW_BYTES:
+                raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window")
+            if stream_id in self._blocked:
+                stream.flush()
+            return
+        self.window += count
+        if self.window > MOST_WINDOW_BYTES:
+            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window")
+        self._send_on()
+
+    def _reply(self, raw: bytes) -> None:
+        """What the protocol makes us send; a client that asks for it without reading it is cut off."""
+        if self._is_paused:
+            self._unread_replies += 1
+            if self._unread_replies > MOST_UNREAD_REPLIES:
+                raise ConnectionFault(Code.ENHANCE_YOUR_CALM, "replies are not read")
+        self.write(raw)
+
+    # --- for its streams --------------------------------------------------------------------------------
+
+    def allow(self, stream_id: int, count: int) -> None:
+        """Let the client send so many bytes more; 0: on all streams together."""
+        self.write(window_update(stream_id, count))
+
+    def has_room(self, size: int) -> bool:
+        """Whether so much may be sent at once, in one frame."""
+        return size <= self.window and size <= self._max_frame and not self._is_paused
+
+    def room(self) -> int:
+        """Bytes that one frame may have now."""
+        return 0 if self._is_paused else min(self.window, self._max_frame)
+
+    def wait_for_room(self, stream: Stream) -> None:
+        """Have it flushed once there is some."""
+        self._blocked[stream.stream_id] = stream
+
+    def _send_on(self) -> None:
+        """Flush who waited, the longest first; who gets nothing keeps its place."""
+        waited, self._blocked = self._blocked, {}
+        for stream in waited.values():
+            if not stream.is_over:
+                stream.flush()
+
+    def forget(self, stream_id: int, *, is_cut: bool) -> None:
+        """A stream is over; one whose caller may still be sending is told so."""
+        self._blocked.pop(stream_id, None)
+        if self._streams.pop(stream_id, None) is not None and is_cut:
+            self.write(reset(stream_id, Code.NO_ERROR))
+        if self._is_leaving and not self._streams and self._transport is not None:
+            self._transport.close()
+
+    # --- the end -------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Take no new streams, and close when the open ones are over."""
+        if self._is_leaving:
+            return
+        self._is_leaving = True
+        self.write(goaway(self._last_id, Code.NO_ERROR))
+        if not self._streams:
+            self._transport.close()
+
+    def break_off(self) -> None:
+        """End all calls."""
+        for stream in list(self._streams.values()):
+            stream.cancel(grpc.StatusCode.UNAVAILABLE, "the server has stopped")
+
+    def abort(self) -> None:
+        """Close without a word."""
+        self._transport.abort()
+
+    def _cut_off(self, fault: ConnectionFault) -> None:
+        log.info("rpc.connection_refused", code=fault.code.name, text=fault.text)
+        self._rest = b""
+        self.write(goaway(self._last_id, fault.code, fault.text))
+        self._transport.close()

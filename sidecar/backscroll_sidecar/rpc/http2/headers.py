@@ -1,0 +1,178 @@
+"""Header blocks: what a call asks for, and how it is answered (gRPC over HTTP/2, HPACK by the library `hpack`)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import hpack
+
+from backscroll_sidecar.rpc.http2.frames import Code, ConnectionFault
+
+MAX_BLOCK_BYTES = 64 * 1024
+"""Of the headers of one call, packed or not; more ends the connection, since nobody may skip any of it."""
+MAX_METADATA_BYTES = 16 * 1024
+"""Of the headers of one call, as HTTP counts them; more is refused."""
+KNOWN_BLOCKS = 256
+"""Blocks whose meaning is remembered, a connection."""
+LONGEST_TIMEOUT_S = 10 * 365 * 86_400.0
+
+Metadata = tuple[tuple[str, str | bytes], ...]
+Field = tuple[bytes, bytes]
+
+_UNITS_S: Mapping[str, float] = {
+    "H": 3_600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9,
+}  # fmt: skip
+_TIMEOUT = re.compile(r"(\d{1,8})([HMSmun])")
+_OURS = frozenset((b"te", b"content-type", b"grpc-timeout", b"grpc-encoding"))
+"""Headers of the protocol, which no handler is told."""
+_INDEXED, _LONG_INDEX = 0x80, 0xFF
+
+
+class Asked(NamedTuple):
+    """What the headers of a call say.
+
+    Attributes
+    ----------
+    encoding : of compressed messages; "" or "identity": there are none.
+    refusal : a whole header block that says why this is no call; empty when it is one.
+    """
+
+    path: str
+    metadata: Metadata
+    timeout_s: float | None
+    encoding: str
+    refusal: bytes = b""
+
+
+class HeaderReader:
+    """Reads the header blocks of one connection, in order: they share a table.
+
+    A client's calls mostly send the same block again, nothing but places in that table; what such a block says is
+    remembered until another block may have changed the table.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = hpack.Decoder(max_header_list_size=MAX_BLOCK_BYTES)
+        self._known: dict[bytes, Asked] = {}
+
+    def read(self, block: bytes) -> Asked:
+        """What a block says. Raises `ConnectionFault`."""
+        known = self._known.get(block)
+        if known is not None:
+            return known
+        # Fields by one-byte places only: nothing is added to the table (RFC 7541, section 6).
+        changes_nothing = bool(block) and min(block) >= _INDEXED and _LONG_INDEX not in block
+        if not changes_nothing:
+            self._known.clear()
+        try:
+            asked = _asked([(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)])  # fmt: skip
+        except hpack.HPACKError as error:
+            raise ConnectionFault(Code.COMPRESSION_ERROR, type(error).__name__) from None
+        if changes_nothing and len(self._known) < KNOWN_BLOCKS:
+            self._known[block] = asked
+        return asked
+
+
+def _asked(fields: Sequence[Field]) -> Asked:
+    given = dict(fields)  # of the protocol's own headers there is one each
+    refusal = _refusal(given, sum(len(name) + len(value) + 32 for name, value in fields))
+    try:
+        metadata = tuple(
+            _metadatum(name, value)
+            for name, value in fields
+            if not name.startswith(b":") and name not in _OURS
+        )
+        path = given.get(b":path", b"").decode("ascii")
+        timeout_s = _timeout_s(given.get(b"grpc-timeout"))
+        encoding = given.get(b"grpc-encoding", b"").decode("ascii")
+    except (UnicodeDecodeError, binascii.Error, ValueError):
+        return Asked("", (), None, "", refusal or status_block(13, "a header cannot be read"))
+    return Asked(path, metadata, timeout_s, encoding, refusal)
+
+
+def _refusal(given: Mapping[bytes, bytes], size: int) -> bytes:
+    """The block that answers what is no call of gRPC; empty when it is one."""
+    if given.get(b":method") != b"POST":
+        return literal(":status", "405")
+    if not given.get(b"content-type", b"").startswith(b"application/grpc"):
+        return literal(":status", "415")
+    if size > MAX_METADATA_BYTES:
+        return status_block(8, f"the headers have more than {MAX_METADATA_BYTES:,} bytes")
+    return b""
+
+
+def _metadatum(name: bytes, value: bytes) -> tuple[str, str | bytes]:
+    if name.endswith(b"-bin"):
+        padded = value + b"=" * (-len(value) % 4)
+        return name.decode("ascii"), base64.b64decode(padded, validate=True)
+    return name.decode("ascii"), value.decode("ascii")
+
+
+def _timeout_s(value: bytes | None) -> float | None:
+    if value is None:
+        return None
+    found = _TIMEOUT.fullmatch(value.decode("ascii"))
+    if found is None:
+        raise ValueError("no timeout")
+    return min(int(found[1]) * _UNITS_S[found[2]], LONGEST_TIMEOUT_S)
+
+
+# --- what is sent ---------------------------------------------------------------------------------
+
+
+def literal(name: str, value: str | bytes) -> bytes:
+    """A field that nobody need remember (RFC 7541, section 6.2.2), without Huffman's code."""
+    raw = value.encode("ascii") if isinstance(value, str) else value
+    return b"\x00" + _counted(name.encode("ascii")) + _counted(raw)
+
+
+def _counted(text: bytes) -> bytes:
+    size = len(text)
+    if size < 0x7F:
+        return bytes((size,)) + text
+    size -= 0x7F
+    count = bytearray((0x7F,))
+    while size >= 0x80:
+        count.append(size & 0x7F | 0x80)
+        size >>= 7
+    count.append(size)
+    return bytes(count) + text
+
+
+OK_BLOCK = (
+    b"\x88"  # :status 200, by its place
+    + literal("content-type", "application/grpc")
+    + literal("grpc-accept-encoding", "identity,deflate,gzip")
+)
+"""Before the first message of an answer."""
+OK_TRAILERS = literal("grpc-status", "0")
+
+
+def trailers(code: int, text: str, metadata: Iterable[tuple[str, str | bytes]] = ()) -> bytes:
+    """Behind the last message: the status, what to tell of it, and metadata."""
+    out = [literal("grpc-status", str(code))]
+    if text:
+        out.append(literal("grpc-message", _escaped(text)))
+    for name, value in metadata:
+        raw = base64.b64encode(value).rstrip(b"=") if isinstance(value, bytes) else value
+        out.append(literal(name, raw))
+    return b"".join(out)
+
+
+def status_block(
+    code: int, text: str, metadata: Iterable[tuple[str, str | bytes]] = ()
+) -> bytes:
+    """The whole answer where there is no message."""
+    return OK_BLOCK + trailers(code, text, metadata)
+
+
+def _escaped(text: str) -> bytes:
+    """Percent-encoded, but for what is printable in ASCII (gRPC over HTTP/2, Status-Message)."""
+    raw = text.encode(errors="replace")
+    return b"".join(
+        b"%c" % one if 0x20 <= one <= 0x7E and one != 0x25 else b"%%%02X" % one for one in raw
+    )

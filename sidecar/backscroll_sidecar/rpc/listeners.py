@@ -1,0 +1,211 @@
+"""Where the server listens, and what answers there.
+
+Addresses that only this machine can reach, without TLS, are served on the event loop itself (`http2`, decision 0015), all
+others by gRPC's own server. Handlers are the same ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import grpc
+
+from backscroll_sidecar.rpc.exposure import Address, Reach
+from backscroll_sidecar.rpc.http2.server import BACKLOG, LocalServer
+from backscroll_sidecar.rpc.limits import MAX_RECEIVE_BYTES
+from backscroll_sidecar.rpc.start_errors import StartRefused
+
+EdgeName = Literal["auto", "grpc"]
+"""What answers on this machine's own addresses: our edge where it can, or gRPC's server as everywhere else."""
+
+OPTIONS = (
+    ("grpc.so_reuseport", 0),  # else a second server on the port binds, silently
+    ("grpc.max_receive_message_length", MAX_RECEIVE_BYTES),
+    ("grpc.server.max_pending_requests", 20_000),  # else bursts of streams are refused unseen
+    ("grpc.server.max_pending_requests_hard_limit", 40_000),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 30_000),
+)
+"""NOTES, gRPC: each was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files. With `client_ca`, clients need a certificate that one of these authorities signed."""
+
+    cert: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+class Listeners:
+    """All addresses of one server. Belongs to the running event loop.
+
+    Parameters
+    ----------
+    tls : for all addresses but unix sockets.
+
+    Raises
+    ------
+    StartRefused
+        A file of `tls` cannot be used.
+    """
+
+    def __init__(self, tls: TlsFiles | None = None, edge: EdgeName = "auto") -> None:
+        self._credentials = None if tls is None else _credentials(tls)
+        self._is_ours = edge == "auto"
+        self._local = LocalServer(MAX_RECEIVE_BYTES)
+        self._grpc: grpc.aio.Server | None = None
+        self._handlers: list[grpc.GenericRpcHandler] = []
+        self._paths: list[Path] = []
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Answer calls of these services everywhere; before the first `bind`."""
+        self._handlers.extend(handlers)
+        self._local.add_generic_rpc_handlers(handlers)
+
+    def bind(self, address: Address) -> str:
+        """Take an address; return it with its port.
+
+        Raises
+        ------
+        StartRefused
+            It is taken or not ours.
+        """
+        try:
+            if address.reach is Reach.SOCKET:
+                return self._bind_path(address)
+            is_ours = self._is_ours and address.reach is Reach.LOOPBACK
+            bind = self._bind_local if is_ours and self._credentials is None else self._bind_grpc
+            return Address(address.host, bind(address), address.reach).target
+        except (OSError, RuntimeError):
+            raise StartRefused(
+                "listen", f"cannot be served: {address.target} is taken or not ours"
+            ) from None
+
+    async def start(self) -> None:
+        """Take calls."""
+        await self._local.start()
+        if self._grpc is not None:
+            await self._grpc.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""
+        stopping = [self._local.stop(grace_s)]
+        if self._grpc is not None:
+            stopping.append(self._grpc.stop(grace_s))
+        await asyncio.gather(*stopping)
+        for path in self._paths:
+            path.unlink(missing_ok=True)
+        self._paths.clear()
+
+    async def wait(self) -> None:
+        """Return when all have stopped."""
+        await self._local.wait_for_termination()
+        if self._grpc is not None:
+            await self._grpc.wait_for_termination()
+
+    # --- binding ------------------------------------------------------------------------------------
+
+    def _bind_local(self, address: Address) -> int:
+        """Bind all that the host stands for to one port; of several, those that this machine has."""
+        port, found = address.port, socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)
+        refused = OSError()
+        has_bound = False
+        for family, _, _, _, where in found:
+            try:
+                bound = _listening(family, (where[0], port))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    raise
+                refused = error
+                continue
+            port, has_bound = bound.getsockname()[1], True
+            self._local.add_socket(bound)
+        if not has_bound:
+            raise refused
+        return port
+
+    def _bind_grpc(self, address: Address) -> int:
+        server = self._grpc_server()
+        if self._credentials is None or address.reach is Reach.SOCKET:
+            return server.add_insecure_port(address.target)
+        return server.add_secure_port(address.target, self._credentials)
+
+    def _bind_path(self, address: Address) -> str:
+        """Bind a unix socket that only this user can open; one that a dead server left behind is replaced."""
+        path = Path(address.host)
+        if path.exists():
+            if not path.is_socket():
+                raise StartRefused("listen", f"cannot be served: {path} is no socket")
+            if _answers(path):
+                raise StartRefused("listen", f"cannot be served: {path} is taken")
+        before = os.umask(0o077)
+        try:
+            if self._is_ours:
+                path.unlink(missing_ok=True)
+                self._local.add_socket(_listening(socket.AF_UNIX, str(path)))
+                self._paths.append(path)
+            else:
+                self._bind_grpc(address)
+        finally:
+            os.umask(before)
+        return address.target
+
+    def _grpc_server(self) -> grpc.aio.Server:
+        if self._grpc is None:
+            self._grpc = grpc.aio.server(options=OPTIONS)
+            self._grpc.add_generic_rpc_handlers(tuple(self._handlers))
+        return self._grpc
+
+
+def _listening(family: int, where: tuple[str, int] | str) -> socket.socket:
+    """A socket that nobody else can bind from now on; who connects waits until the server starts."""
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # elsewhere it would let others steal the port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(where)
+        bound.listen(BACKLOG)
+        bound.setblocking(False)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(0.5)
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    """Read and check the files; gRPC itself would not say what is wrong with them."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.cert, tls.key, password="")
+        pair = (tls.key.read_bytes(), tls.cert.read_bytes())
+    except OSError as error:  # ssl.SSLError is one
+        raise StartRefused("tls_cert", f"or tls_key cannot be used: {error}") from None
+    if tls.client_ca is None:
+        return grpc.ssl_server_credentials([pair])
+    try:
+        authorities = tls.client_ca.read_bytes()
+        ssl.create_default_context(cadata=authorities.decode())
+    except (OSError, ValueError) as error:
+        raise StartRefused("tls_client_ca", f"cannot be used: {error}") from None
+    return grpc.ssl_server_credentials([pair], authorities, require_client_auth=True)
