@@ -27,6 +27,7 @@ from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, M
 
 log = structlog.get_logger("backscroll.server")
 
+
 class App(Protocol):
     """What the services are made of; `wiring` builds it."""
 

@@ -104,7 +104,8 @@ class App:
             default_profile=self.settings.default_profile,
         )
         async with open_app(usual, self.clock, EchoModel()) as app:
-            await rehearse(app.history, app.builder, app.chat, PROFILES)
+            edge = "grpc" if self.settings.tls_cert else self.settings.edge  # what will answer
+            await rehearse(app.history, app.builder, app.chat, PROFILES, edge)
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
         if self.embedding is not None:

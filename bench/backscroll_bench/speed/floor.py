@@ -1,8 +1,8 @@
 """The rows' floor: what a row of BuildContext would be if a build cost nothing.
 
 The server of a row answers each of its questions once, and these answers are recorded. A server with the edge of
-Backscroll's own (gRPC's options, the guard before every handler) in a process of its own then gives them back: the same
-requests, the same bytes, nothing parsed, nothing built. What is left of the ratio to R0 is transport, and what a gate
+Backscroll's own (HTTP/2 on the loop, the guard before every handler) in a process of its own then gives them back: the
+same requests, the same bytes, nothing parsed, nothing built. What is left of the ratio to R0 is transport, and what a gate
 allows beyond it is what a build may take.
 """
 
@@ -25,9 +25,10 @@ from backscroll_bench.speed.load import open_channel, unary
 from backscroll_bench.speed.loops import run
 from backscroll_bench.speed.reading import Readings, latencies, rates
 from backscroll_bench.speed.rows import find_rows
+from backscroll_sidecar.rpc.exposure import parse_address
 from backscroll_sidecar.rpc.guard import Call, Guard, Method
+from backscroll_sidecar.rpc.listeners import Listeners
 from backscroll_sidecar.rpc.tenants import OneTenant
-from backscroll_sidecar.server import OPTIONS
 from backscroll_sidecar.telemetry import logs
 
 MODULE = "backscroll_bench.speed.floor"
@@ -101,15 +102,15 @@ async def _serve(replies: Mapping[bytes, bytes]) -> None:
 
     service, _, name = BUILD[1:].partition("/")
     handler = guard.handler(Method(BUILD[1:], name, parse=bytes, answer=answer))
-    server = grpc.aio.server(options=OPTIONS)
-    server.add_generic_rpc_handlers(
+    listeners = Listeners()
+    listeners.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(service, {name: handler}),)
     )
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
+    target = listeners.bind(parse_address("127.0.0.1:0"))
+    await listeners.start()
     keep_loop()
-    await until_input_ends(port)
-    await server.stop(0)
+    await until_input_ends(int(target.rpartition(":")[2]))
+    await listeners.stop(0)
 
 
 if __name__ == "__main__":

@@ -213,8 +213,9 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(settings: Settings, as_json: bool) -> None:
     """Open, start, say so, wait for a signal, stop. The store closes last."""
+    from backscroll_sidecar.rpc.listeners import TlsFiles
     from backscroll_sidecar.rpc.tenants import read_tokens
-    from backscroll_sidecar.server import TlsFiles, start_server
+    from backscroll_sidecar.server import start_server
     from backscroll_sidecar.wiring import open_app
 
     cert, key = settings.tls_cert, settings.tls_key
@@ -224,7 +225,14 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     asyncio.get_running_loop().set_default_executor(pool("backscroll-work"))
     async with open_app(settings) as app:
         starting = asyncio.create_task(
-            start_server(app, listen=settings.listen, tls=tls, tokens=tokens, warmed_up=_freeze)
+            start_server(
+                app,
+                listen=settings.listen,
+                tls=tls,
+                tokens=tokens,
+                edge=settings.edge,
+                warmed_up=_freeze,
+            )
         )
         if not await _before(starting, stopping):
             log.info("stopped before it served")

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Never, cast
+from typing import Any, Never, Protocol, cast
 
 import grpc
 import structlog
@@ -33,11 +33,23 @@ log = structlog.get_logger("backscroll.rpc")
 _is_logged = logging.getLogger("backscroll.rpc").isEnabledFor
 """Asked first: it remembers its answer."""
 
-Context = grpc.aio.ServicerContext[Any, Any]
 Incoming = bytes | AsyncIterator[bytes]
 
 DEADLINE_TOLERANCE_S = 0.001
 """An answer ready this late does not reach the caller in time any more."""
+
+
+class Context(Protocol):
+    """What is asked of a call by its handlers, whichever edge it came through."""
+
+    def invocation_metadata(self) -> Any:  # noqa: ANN401 - pairs of a name and a value, or None
+        """What the caller sent beside the request."""
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the caller's deadline; None, or infinity, without one."""
+
+    async def abort(self, code: grpc.StatusCode, details: str, trailing_metadata: Any) -> Never:  # noqa: ANN401
+        """End the call with a status. Raises, always."""
 
 
 @quick
@@ -202,8 +214,7 @@ class Guard:
         watch.tenant = tenant = self._tenants.resolve(context)
         if not self.ready:
             raise StoreUnavailable("the server is starting")
-        # The stubs promise a number; there is none without a deadline.
-        left: float | None = context.time_remaining()
+        left = context.time_remaining()
         if left is None or left == math.inf:
             return Call(tenant, None)
         watch.deadline_s = time.monotonic() + left

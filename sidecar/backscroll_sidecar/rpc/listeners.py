@@ -1,7 +1,7 @@
 """Where the server listens, and what answers there.
 
-Addresses that only this machine can reach, without TLS, are served on the event loop itself (`http2`, decision 0015), all
-others by gRPC's own server. Handlers are the same ones.
+Addresses that only this machine can reach, without TLS, are served on the event loop itself (`http2`, decision 0015),
+all others by gRPC's own server. Handlers are the same ones.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Listeners:
         has_bound = False
         for family, _, _, _, where in found:
             try:
-                bound = _listening(family, (where[0], port))
+                bound = _listening(family, (str(where[0]), port))
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     raise

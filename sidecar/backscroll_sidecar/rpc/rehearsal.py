@@ -24,8 +24,10 @@ from backscroll.v1 import (
 )
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.context import Builder, Chat, ContextServicer
+from backscroll_sidecar.rpc.exposure import parse_address
 from backscroll_sidecar.rpc.guard import CallRecord, Guard
 from backscroll_sidecar.rpc.history import HistoryServicer
+from backscroll_sidecar.rpc.listeners import EdgeName, Listeners
 from backscroll_sidecar.rpc.registration import Servicer, add_servicer
 from backscroll_sidecar.rpc.tenants import OneTenant
 
@@ -47,7 +49,11 @@ _rehearsed = False
 
 
 async def rehearse(
-    history: HistoryService, builder: Builder, chat: Chat, profiles: Iterable[str]
+    history: HistoryService,
+    builder: Builder,
+    chat: Chat,
+    profiles: Iterable[str],
+    edge: EdgeName = "auto",
 ) -> None:
     """Serve these on a port of this machine's own, and append, build and chat there; once a process. Raises nothing.
 
@@ -57,6 +63,8 @@ async def rehearse(
         Of an app of its own, whose history is kept in memory and whose model needs no network.
     profiles
         Each is asked for twice, with an account of what was chosen and without; the default more often.
+    edge
+        What will answer.
     """
     global _rehearsed  # noqa: PLW0603 - of the process, as what it does
     if _rehearsed:
@@ -66,7 +74,7 @@ async def rehearse(
     try:
         async with (
             asyncio.timeout(PATIENCE_S),
-            _served(ContextServicer(builder, chat, ""), HistoryServicer(history)) as channel,
+            _served(edge, ContextServicer(builder, chat, ""), HistoryServicer(history)) as channel,
         ):
             await _call(channel, profiles)
         log.info("rehearsed in %.2f s", time.perf_counter() - started)
@@ -75,19 +83,19 @@ async def rehearse(
 
 
 @asynccontextmanager
-async def _served(*servicers: Servicer) -> AsyncIterator[grpc.aio.Channel]:
+async def _served(edge: EdgeName, *servicers: Servicer) -> AsyncIterator[grpc.aio.Channel]:
     guard = Guard(OneTenant(), _tell_nobody)
     guard.ready = True
-    server = grpc.aio.server()
+    listeners = Listeners(edge=edge)
     for servicer in servicers:
-        add_servicer(server, servicer, guard)
+        add_servicer(listeners, servicer, guard)
     try:
-        port = server.add_insecure_port(ADDRESS)
-        await server.start()
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", OPTIONS) as channel:
+        target = listeners.bind(parse_address(ADDRESS))
+        await listeners.start()
+        async with grpc.aio.insecure_channel(target, OPTIONS) as channel:
             yield channel
     finally:
-        await server.stop(0)
+        await listeners.stop(0)
 
 
 async def _call(channel: grpc.aio.Channel, profiles: Iterable[str]) -> None:

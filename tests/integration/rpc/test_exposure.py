@@ -14,8 +14,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc, history_pb2
+from backscroll_sidecar.rpc.listeners import TlsFiles
 from backscroll_sidecar.rpc.start_errors import StartRefused
-from backscroll_sidecar.server import TlsFiles, start_server
+from backscroll_sidecar.server import start_server
 from tests.integration.rpc.conftest import EdgeApp, refused, serving, text
 
 QUESTION = pb.BuildContextRequest(question="x", channel="g")

@@ -99,7 +99,9 @@ class Connection(asyncio.Protocol):
         self._rest = b""
         self._is_greeted = False
         self._headers = HeaderReader()
-        self._block: tuple[int, bool, bytearray] | None = None  # headers that go on in the next frame
+        self._block: tuple[int, bool, bytearray] | None = (
+            None  # headers that go on in the next frame
+        )
         self._streams: dict[int, Stream] = {}
         self._last_id = 0
         self._is_leaving = False

@@ -69,9 +69,12 @@ class HeaderReader:
         if not changes_nothing:
             self._known.clear()
         try:
-            asked = _asked([(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)])  # fmt: skip
+            fields = [
+                (bytes(one[0]), bytes(one[1])) for one in self._decoder.decode(block, raw=True)
+            ]
         except hpack.HPACKError as error:
             raise ConnectionFault(Code.COMPRESSION_ERROR, type(error).__name__) from None
+        asked = _asked(fields)
         if changes_nothing and len(self._known) < KNOWN_BLOCKS:
             self._known[block] = asked
         return asked
@@ -163,9 +166,7 @@ def trailers(code: int, text: str, metadata: Iterable[tuple[str, str | bytes]] =
     return b"".join(out)
 
 
-def status_block(
-    code: int, text: str, metadata: Iterable[tuple[str, str | bytes]] = ()
-) -> bytes:
+def status_block(code: int, text: str, metadata: Iterable[tuple[str, str | bytes]] = ()) -> bytes:
     """The whole answer where there is no message."""
     return OK_BLOCK + trailers(code, text, metadata)
 

@@ -56,9 +56,7 @@ class LocalServer:
         loop = asyncio.get_running_loop()
 
         def connection() -> Connection:
-            return Connection(
-                loop, self._find, self._max_receive_bytes, self._opened, self._closed
-            )
+            return Connection(loop, self._find, self._max_receive_bytes, self._opened, self._closed)
 
         for one in self._sockets:
             is_path = one.family == getattr(socket, "AF_UNIX", None)
@@ -67,8 +65,10 @@ class LocalServer:
 
     async def stop(self, grace_s: float | None) -> None:
         """Take no new calls, let running ones end for `grace_s`, then end them as UNAVAILABLE. Idempotent."""
-        for one in (*self._listening, *self._sockets):
-            one.close()
+        for server in self._listening:
+            server.close()
+        for bound in self._sockets:
+            bound.close()
         self._sockets.clear()
         for connection in list(self._connections):
             connection.leave()

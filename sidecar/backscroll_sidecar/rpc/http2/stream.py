@@ -59,12 +59,17 @@ class Stream:
 
     __slots__ = (
         "_asked", "_connection", "_deadline_s", "_drained", "_ended", "_ending", "_handler", "_has_begun",
-        "_messages", "_owed", "_reader", "_status", "_task", "_timer", "_unsent", "_waiting", "_waiting_bytes", "_why", "is_over",
-        "left", "stream_id", "window",
+        "_messages", "_owed", "_reader", "_status", "_task", "_timer", "_unsent", "_waiting",
+        "_waiting_bytes", "_why", "is_over", "left", "stream_id", "window",
     )  # fmt: skip
 
     def __init__(
-        self, connection: Connection, stream_id: int, asked: Asked, handler: Any, max_bytes: int  # noqa: ANN401
+        self,
+        connection: Connection,
+        stream_id: int,
+        asked: Asked,
+        handler: Any,  # noqa: ANN401
+        max_bytes: int,
     ) -> None:
         self._connection = connection
         self.stream_id = stream_id
