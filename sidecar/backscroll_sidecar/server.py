@@ -7,7 +7,9 @@ It opens no store and closes none: `wiring` hands it an `App` and closes that af
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Protocol
 
@@ -55,6 +57,10 @@ class App(Protocol):
         """Compile, load and check what the first request must not wait for."""
 
 
+LEAVE_S = 1.0
+"""What it may take to tell all who watch that the server stops."""
+
+
 class RunningServer:
     """A server that answers.
 
@@ -80,7 +86,10 @@ class RunningServer:
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Say NOT_SERVING, take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""
-        await self._health.leave()
+        with suppress(
+            TimeoutError
+        ):  # whoever watches and does not read must not keep it from stopping
+            await asyncio.wait_for(self._health.leave(), LEAVE_S)
         await self._listeners.stop(grace_s)
 
 

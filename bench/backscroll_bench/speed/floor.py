@@ -2,8 +2,8 @@
 
 The server of a row answers each of its questions once, and these answers are recorded. A server with the edge of
 Backscroll's own (HTTP/2 on the loop, the guard before every handler) in a process of its own then gives them back: the
-same requests, the same bytes, nothing parsed, nothing built. What is left of the ratio to R0 is transport, and what a gate
-allows beyond it is what a build may take.
+same requests, the same bytes, nothing parsed, nothing built. What is left of the ratio to R0 is transport, and what a
+gate allows beyond it is what a build may take.
 """
 
 from __future__ import annotations

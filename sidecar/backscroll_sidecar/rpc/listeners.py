@@ -101,13 +101,13 @@ class Listeners:
 
     async def stop(self, grace_s: float) -> None:
         """Take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""
+        for path in self._paths:  # at once: while calls end, another server may take its place
+            path.unlink(missing_ok=True)
+        self._paths.clear()
         stopping = [self._local.stop(grace_s)]
         if self._grpc is not None:
             stopping.append(self._grpc.stop(grace_s))
         await asyncio.gather(*stopping)
-        for path in self._paths:
-            path.unlink(missing_ok=True)
-        self._paths.clear()
 
     async def wait(self) -> None:
         """Return when all have stopped."""
@@ -119,12 +119,11 @@ class Listeners:
 
     def _bind_local(self, address: Address) -> int:
         """Bind all that the host stands for to one port; of several, those that this machine has."""
-        port, found = address.port, socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)
-        refused = OSError()
-        has_bound = False
-        for family, _, _, _, where in found:
+        port, refused, has_bound = address.port, OSError(), False
+        found = socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)
+        for family, host in dict.fromkeys((one[0], str(one[4][0])) for one in found):
             try:
-                bound = _listening(family, (str(where[0]), port))
+                bound = _listening(family, (host, port))
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     raise
@@ -145,7 +144,7 @@ class Listeners:
     def _bind_path(self, address: Address) -> str:
         """Bind a unix socket that only this user can open; one that a dead server left behind is replaced."""
         path = Path(address.host)
-        if path.exists():
+        if path.exists() or path.is_symlink():
             if not path.is_socket():
                 raise StartRefused("listen", f"cannot be served: {path} is no socket")
             if _answers(path):
@@ -171,7 +170,9 @@ class Listeners:
 
 def _listening(family: int, where: tuple[str, int] | str) -> socket.socket:
     """A socket that nobody else can bind from now on; who connects waits until the server starts."""
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # Named, the protocol makes asyncio send small writes at once (TCP_NODELAY).
+    protocol = socket.IPPROTO_TCP if isinstance(where, tuple) else 0
+    bound = socket.socket(family, socket.SOCK_STREAM, protocol)
     try:
         if os.name == "posix":  # elsewhere it would let others steal the port
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

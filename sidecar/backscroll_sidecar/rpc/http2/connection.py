@@ -52,6 +52,7 @@ from backscroll_sidecar.rpc.http2.headers import (
     HeaderReader,
     status_block,
 )
+from backscroll_sidecar.rpc.http2.sending import Sending
 from backscroll_sidecar.rpc.http2.stream import STREAM_WINDOW_BYTES, Stream
 
 log = structlog.get_logger("backscroll.rpc")
@@ -60,9 +61,17 @@ CONNECTION_WINDOW_BYTES = 64 * 2**20
 """What all streams together may send before more is allowed; each stream is bounded by its own window."""
 MOST_STREAMS = 20_000
 """Open at once, a connection; more are refused."""
-MOST_UNREAD_REPLIES = 1_000
-"""Pings, settings and resets of a client that does not read what it is sent; then it is cut off."""
 HIGH_WATER_BYTES = 2**20
+"""A client that leaves so much unread is not read from either, until it has caught up."""
+GREETING_S = 20.0
+"""What a client has to say that it speaks HTTP/2."""
+LAST_WORDS_S = 1.0
+"""What a client that is cut off has to read why."""
+
+
+def _drop(_: bytes) -> None:
+    """Where nobody hears it any more."""
+
 
 FindHandler = Callable[[str, Any], Any]
 
@@ -75,6 +84,7 @@ class Connection(asyncio.Protocol):
     find : the handler of a path, None where there is none.
     max_bytes : of a message.
     opened, closed : told of the connection.
+    hold : told of bytes that lie here half received or unread, and of their end; False: too many.
 
     Attributes
     ----------
@@ -89,13 +99,15 @@ class Connection(asyncio.Protocol):
         max_bytes: int,
         opened: Callable[[Connection], None],
         closed: Callable[[Connection], None],
+        hold: Callable[[int], bool],
     ) -> None:
         self.loop = loop
         self._find = find
         self._max_bytes = max_bytes
         self._opened, self._closed = opened, closed
+        self.hold = hold
         self._transport: Any = None
-        self.write: Callable[[bytes], None] = lambda _: None
+        self.write: Callable[[bytes], None] = _drop
         self._rest = b""
         self._is_greeted = False
         self._headers = HeaderReader()
@@ -104,15 +116,15 @@ class Connection(asyncio.Protocol):
         )
         self._streams: dict[int, Stream] = {}
         self._last_id = 0
-        self._is_leaving = False
+        self._is_leaving = self._is_widening = False
         self._is_paused = False
-        self._unread_replies = 0
+        self._last_call: asyncio.TimerHandle | None = None
         # what comes
         self._left = CONNECTION_WINDOW_BYTES
         # what goes
         self.window = self.initial_window = DEFAULT_WINDOW_BYTES
         self._max_frame = LEAST_FRAME_BYTES
-        self._blocked: dict[int, Stream] = {}
+        self._blocked: dict[int, Sending] = {}
         self._on_frame: dict[int, Callable[[int, int, bytes], None]] = {
             DATA: self._data,
             HEADERS: self._header_block,
@@ -132,7 +144,7 @@ class Connection(asyncio.Protocol):
         """Say what we take."""
         self._transport, self.write = transport, transport.write
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
-        self._opened(self)
+        self._last_call = self.loop.call_later(GREETING_S, transport.abort)
         self.write(
             settings(
                 max_concurrent_streams=MOST_STREAMS,
@@ -141,6 +153,7 @@ class Connection(asyncio.Protocol):
             )
             + window_update(0, CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES)
         )
+        self._opened(self)
 
     def data_received(self, data: bytes) -> None:
         """Take the frames that are whole; what is wrong with one ends the connection, and says why."""
@@ -155,21 +168,22 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """All of its calls are over."""
-        self.write = lambda _: None
-        streams, self._streams = list(self._streams.values()), {}
-        for stream in streams:
-            stream.leave()
-        self._blocked.clear()
+        self._forget_all()
+        if self._last_call is not None:
+            self._last_call.cancel()
         self._closed(self)
 
     def pause_writing(self) -> None:
-        """The client does not read as fast as it is sent."""
+        """The client does not read as fast as it is sent: what it asks for next waits."""
         self._is_paused = True
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         """It has caught up."""
         self._is_paused = False
-        self._unread_replies = 0
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
         self._send_on()
 
     # --- frames ---------------------------------------------------------------------------------------
@@ -183,6 +197,8 @@ class Connection(asyncio.Protocol):
             if end < len(PREFACE):
                 return 0
             self._is_greeted, at = True, len(PREFACE)
+            if self._last_call is not None:
+                self._last_call.cancel()
         unpack, on_frame = HEAD.unpack_from, self._on_frame
         while end - at >= HEAD_BYTES and not self._transport.is_closing():
             high, low, kind, flags, stream_id = unpack(data, at)
@@ -232,9 +248,10 @@ class Connection(asyncio.Protocol):
             raise ConnectionFault(Code.PROTOCOL_ERROR, "nothing goes on")
         _, ends_stream, block = self._block
         block += body
-        if len(block) > MAX_BLOCK_BYTES or not body:
+        is_last = bool(flags & END_HEADERS)
+        if len(block) > MAX_BLOCK_BYTES or not (body or is_last):
             raise ConnectionFault(Code.ENHANCE_YOUR_CALM, "headers without an end")
-        if flags & END_HEADERS:
+        if is_last:
             self._block = None
             self._headers_of(stream_id, bytes(block), ends_stream=ends_stream)
 
@@ -251,7 +268,7 @@ class Connection(asyncio.Protocol):
             return  # the client was told that it is not taken
         self._last_id = stream_id
         if len(self._streams) >= MOST_STREAMS:
-            self._reply(reset(stream_id, Code.REFUSED_STREAM))
+            self.write(reset(stream_id, Code.REFUSED_STREAM))
             return
         if asked.refusal:
             self._refuse(stream_id, asked.refusal, ended=ends_stream)
@@ -266,9 +283,9 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, stream_id: int, block: bytes, *, ended: bool) -> None:
         """Answer what no handler is asked about."""
-        self._reply(frame(HEADERS, END_HEADERS | END_STREAM, stream_id, block))
+        self.write(frame(HEADERS, END_HEADERS | END_STREAM, stream_id, block))
         if not ended:
-            self._reply(reset(stream_id, Code.NO_ERROR))
+            self.write(reset(stream_id, Code.NO_ERROR))
 
     def _reset(self, _: int, stream_id: int, body: bytes) -> None:
         sized(body, 4, "RST_STREAM")
@@ -291,30 +308,33 @@ class Connection(asyncio.Protocol):
             return
         if len(body) % SETTING.size:
             raise ConnectionFault(Code.FRAME_SIZE_ERROR, "settings are cut off")
+        before = self.initial_window
         for name, value in SETTING.iter_unpack(body):
             if name == INITIAL_WINDOW_SIZE:
-                self._resize_windows(value)
+                if value > MOST_WINDOW_BYTES:
+                    raise ConnectionFault(Code.FLOW_CONTROL_ERROR, f"a window of {value} bytes")
+                self.initial_window = value  # those of open streams move along (section 6.9.2)
             elif name == MAX_FRAME_SIZE:
                 if not LEAST_FRAME_BYTES <= value <= MOST_FRAME_BYTES:
                     raise ConnectionFault(Code.PROTOCOL_ERROR, f"frames of {value} bytes")
                 self._max_frame = value
-        self._reply(frame(SETTINGS, ACK, 0))
-        self._send_on()
+        self.write(frame(SETTINGS, ACK, 0))
+        if self.initial_window > before and not self._is_widening:
+            self._is_widening = True  # once for all settings of one read: there may be many of both
+            self.loop.call_soon(self._widen)
 
-    def _resize_windows(self, value: int) -> None:
-        """The windows of open streams move by as much (section 6.9.2)."""
-        if value > MOST_WINDOW_BYTES:
-            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, f"a window of {value} bytes")
-        for stream in self._streams.values():
-            stream.window += value - self.initial_window
-        self.initial_window = value
+    def _widen(self) -> None:
+        """The initial window has grown: send what waits for that."""
+        self._is_widening = False
+        for stream in list(self._streams.values()):
+            stream.flush()
 
     def _ping(self, flags: int, stream_id: int, body: bytes) -> None:
         sized(body, 8, "PING")
         if stream_id:
             raise ConnectionFault(Code.PROTOCOL_ERROR, "a ping of one stream")
         if not flags & ACK:
-            self._reply(frame(PING, ACK, 0, body))
+            self.write(frame(PING, ACK, 0, body))
 
     def _goaway(self, *_: object) -> None:
         """The client makes no more streams; it closes when those that run are over."""
@@ -327,31 +347,26 @@ class Connection(asyncio.Protocol):
 
     def _window_update(self, _: int, stream_id: int, body: bytes) -> None:
         count = U32.unpack(sized(body, 4, "WINDOW_UPDATE"))[0] & MOST_STREAM_ID
+        if stream_id:
+            self._widen_stream(stream_id, count)
+            return
         if count == 0:
             raise ConnectionFault(Code.PROTOCOL_ERROR, "room for nothing")
-        if stream_id:
-            stream = self._streams.get(stream_id)
-            if stream is None:
-                self._must_have_been(stream_id, "WINDOW_UPDATE")
-                return
-            stream.window += count
-            if stream.window > MOST_WINDOW_BYTES:
-                raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window")
-            if stream_id in self._blocked:
-                stream.flush()
-            return
         self.window += count
         if self.window > MOST_WINDOW_BYTES:
             raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window")
         self._send_on()
 
-    def _reply(self, raw: bytes) -> None:
-        """What the protocol makes us send; a client that asks for it without reading it is cut off."""
-        if self._is_paused:
-            self._unread_replies += 1
-            if self._unread_replies > MOST_UNREAD_REPLIES:
-                raise ConnectionFault(Code.ENHANCE_YOUR_CALM, "replies are not read")
-        self.write(raw)
+    def _widen_stream(self, stream_id: int, count: int) -> None:
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            self._must_have_been(stream_id, "WINDOW_UPDATE")
+            return
+        stream.credit += count
+        if count == 0 or stream.window > MOST_WINDOW_BYTES:  # costs the stream only (section 6.9)
+            stream.leave(Code.FLOW_CONTROL_ERROR if count else Code.PROTOCOL_ERROR)
+            return
+        stream.flush()
 
     # --- for its streams --------------------------------------------------------------------------------
 
@@ -359,30 +374,24 @@ class Connection(asyncio.Protocol):
         """Let the client send so many bytes more; 0: on all streams together."""
         self.write(window_update(stream_id, count))
 
-    def has_room(self, size: int) -> bool:
-        """Whether so much may be sent at once, in one frame."""
-        return size <= self.window and size <= self._max_frame and not self._is_paused
-
     def room(self) -> int:
         """Bytes that one frame may have now."""
         return 0 if self._is_paused else min(self.window, self._max_frame)
 
-    def wait_for_room(self, stream: Stream) -> None:
+    def wait_for_room(self, stream: Sending) -> None:
         """Have it flushed once there is some."""
-        self._blocked[stream.stream_id] = stream
+        self._blocked.setdefault(stream.stream_id, stream)
 
     def _send_on(self) -> None:
-        """Flush who waited, the longest first; who gets nothing keeps its place."""
-        waited, self._blocked = self._blocked, {}
-        for stream in waited.values():
-            if not stream.is_over:
-                stream.flush()
+        """Flush who waited, the longest first, while there is room."""
+        while self._blocked and self.room() > 0:
+            self._blocked.pop(next(iter(self._blocked))).flush()
 
-    def forget(self, stream_id: int, *, is_cut: bool) -> None:
-        """A stream is over; one whose caller may still be sending is told so."""
+    def forget(self, stream_id: int, told: Code | None) -> None:
+        """A stream is over; the client is told so, with that word, unless it knows."""
         self._blocked.pop(stream_id, None)
-        if self._streams.pop(stream_id, None) is not None and is_cut:
-            self.write(reset(stream_id, Code.NO_ERROR))
+        if self._streams.pop(stream_id, None) is not None and told is not None:
+            self.write(reset(stream_id, told))
         if self._is_leaving and not self._streams and self._transport is not None:
             self._transport.close()
 
@@ -410,4 +419,15 @@ class Connection(asyncio.Protocol):
         log.info("rpc.connection_refused", code=fault.code.name, text=fault.text)
         self._rest = b""
         self.write(goaway(self._last_id, fault.code, fault.text))
+        self._forget_all()
         self._transport.close()
+        # A client that does not read would keep it open, and what it holds.
+        self._last_call = self.loop.call_later(LAST_WORDS_S, self._transport.abort)
+
+    def _forget_all(self) -> None:
+        """Nothing is sent any more; all calls are over."""
+        self.write = _drop
+        streams, self._streams = list(self._streams.values()), {}
+        for stream in streams:
+            stream.leave()
+        self._blocked.clear()

@@ -75,7 +75,7 @@ class HeaderReader:
         except hpack.HPACKError as error:
             raise ConnectionFault(Code.COMPRESSION_ERROR, type(error).__name__) from None
         asked = _asked(fields)
-        if changes_nothing and len(self._known) < KNOWN_BLOCKS:
+        if changes_nothing and not asked.refusal and len(self._known) < KNOWN_BLOCKS:
             self._known[block] = asked
         return asked
 
@@ -85,9 +85,10 @@ def _asked(fields: Sequence[Field]) -> Asked:
     refusal = _refusal(given, sum(len(name) + len(value) + 32 for name, value in fields))
     try:
         metadata = tuple(
-            _metadatum(name, value)
+            one
             for name, value in fields
             if not name.startswith(b":") and name not in _OURS
+            for one in _metadata(name, value)
         )
         path = given.get(b":path", b"").decode("ascii")
         timeout_s = _timeout_s(given.get(b"grpc-timeout"))
@@ -108,11 +109,20 @@ def _refusal(given: Mapping[bytes, bytes], size: int) -> bytes:
     return b""
 
 
-def _metadatum(name: bytes, value: bytes) -> tuple[str, str | bytes]:
+def _metadata(name: bytes, value: bytes) -> Metadata:
+    """What a header says; bytes may come several in one, joined by commas."""
+    key = name.decode("ascii")
     if name.endswith(b"-bin"):
-        padded = value + b"=" * (-len(value) % 4)
-        return name.decode("ascii"), base64.b64decode(padded, validate=True)
-    return name.decode("ascii"), value.decode("ascii")
+        return tuple((key, _from_base64(one)) for one in value.split(b","))
+    try:
+        return ((key, value.decode()),)
+    except UnicodeDecodeError:
+        return ((key, value.decode("latin-1")),)
+
+
+def _from_base64(text: bytes) -> bytes:
+    text = text.strip().rstrip(b"=")
+    return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
 
 
 def _timeout_s(value: bytes | None) -> float | None:

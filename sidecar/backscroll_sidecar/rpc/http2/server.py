@@ -13,6 +13,8 @@ from backscroll_sidecar.rpc.http2.connection import Connection
 from backscroll_sidecar.rpc.http2.headers import Metadata
 
 BACKLOG = 1_024
+MOST_HELD_BYTES = 512 * 2**20
+"""Of messages half received or not read yet, all connections together; then calls that bring more are refused."""
 BREAK_OFF_S = 1.0
 """What calls get to end by themselves once they are cancelled, and their answers to leave."""
 
@@ -41,6 +43,8 @@ class LocalServer:
         self._connections: set[Connection] = set()
         self._is_empty = asyncio.Event()
         self._is_empty.set()
+        self._held_bytes = 0
+        self._is_stopping = False
         self._has_stopped = asyncio.Event()
 
     def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
@@ -56,7 +60,9 @@ class LocalServer:
         loop = asyncio.get_running_loop()
 
         def connection() -> Connection:
-            return Connection(loop, self._find, self._max_receive_bytes, self._opened, self._closed)
+            return Connection(
+                loop, self._find, self._max_receive_bytes, self._opened, self._closed, self._hold
+            )
 
         for one in self._sockets:
             is_path = one.family == getattr(socket, "AF_UNIX", None)
@@ -65,6 +71,7 @@ class LocalServer:
 
     async def stop(self, grace_s: float | None) -> None:
         """Take no new calls, let running ones end for `grace_s`, then end them as UNAVAILABLE. Idempotent."""
+        self._is_stopping = True
         for server in self._listening:
             server.close()
         for bound in self._sockets:
@@ -95,11 +102,17 @@ class LocalServer:
     def _opened(self, connection: Connection) -> None:
         self._connections.add(connection)
         self._is_empty.clear()
+        if self._is_stopping:  # it was accepted just before
+            connection.leave()
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
         if not self._connections:
             self._is_empty.set()
+
+    def _hold(self, more: int) -> bool:
+        self._held_bytes += more
+        return self._held_bytes <= MOST_HELD_BYTES
 
     def _find(self, path: str, metadata: Metadata) -> Any:  # noqa: ANN401
         known = self._known.get(path)
