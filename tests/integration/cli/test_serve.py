@@ -61,7 +61,7 @@ def test_only_the_event_loop_keeps_to_its_core(shell):
         tasks = Path(f"/proc/{process.popen.pid}/task")
         kept_to = {int(one.name): os.sched_getaffinity(int(one.name)) for one in tasks.iterdir()}
     assert kept_to.pop(process.popen.pid) == {core}
-    assert len(kept_to) > 3
+    assert len(kept_to) >= 3
     assert all(cores == CORES for cores in kept_to.values())
 
 
