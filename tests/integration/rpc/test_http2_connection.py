@@ -24,8 +24,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backscroll_sidecar.rpc.exposure import Address, Reach
 from backscroll_sidecar.rpc.http2 import connection as connection_module
 from backscroll_sidecar.rpc.http2 import frames
+from backscroll_sidecar.rpc.http2 import server as server_module
 from backscroll_sidecar.rpc.http2.connection import (
     CONNECTION_WINDOW_BYTES,
     Connection,
@@ -58,6 +60,7 @@ from backscroll_sidecar.rpc.http2.frames import (
 from backscroll_sidecar.rpc.http2.headers import MAX_METADATA_BYTES
 from backscroll_sidecar.rpc.http2.server import LocalServer
 from backscroll_sidecar.rpc.http2.stream import STREAM_WINDOW_BYTES
+from backscroll_sidecar.rpc.listeners import Listeners
 
 PATIENCE_S = 4.0
 MAX_BYTES = 5 * 2**20
@@ -160,7 +163,7 @@ class Gate:
         return b"+".join([one async for one in requests])
 
 
-SHAPES = {
+SHAPES: dict[str, Any] = {
     "Echo": grpc.unary_unary_rpc_method_handler(echo),
     "Big": grpc.unary_unary_rpc_method_handler(big),
     "Split": grpc.unary_stream_rpc_method_handler(split),
@@ -196,7 +199,7 @@ class Served:
     @asynccontextmanager
     async def peer(self, hello: bytes = HELLO, **options: Any) -> AsyncIterator[Peer]:
         """A client; it has said hello unless told otherwise."""
-        raw = socket.socket()
+        raw = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # so: no delay
         if "receive_bytes" in options:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options.pop("receive_bytes"))
         raw.setblocking(False)
@@ -242,6 +245,7 @@ async def serving(**handlers: Any) -> AsyncIterator[Served]:
     finally:
         await server.stop(0.0)
     await until(server.is_clean, "no stream is left")
+    assert server._held_bytes == 0
     await until(lambda: no_task_but(before), "no task is left")
     assert not failures, failures
 
@@ -597,10 +601,9 @@ def wired(max_bytes: int = MAX_BYTES, **handlers: Any) -> Wire:
 
 def wire_of(server: LocalServer, max_bytes: int = MAX_BYTES) -> Wire:
     """A connection as the server makes them for its sockets."""
-    made_of: list[Any] = [server._find, max_bytes, server._opened, server._closed]
-    if hasattr(server, "_hold"):
-        made_of.append(server._hold)
-    wire = Wire(Connection(asyncio.get_running_loop(), *made_of))
+    loop = asyncio.get_running_loop()
+    told = server._opened, server._closed, server._hold
+    wire = Wire(Connection(loop, server._find, max_bytes, *told))
     wire.connection.connection_made(wire)
     return wire
 
@@ -1140,7 +1143,7 @@ async def test_settings_that_make_a_window_too_wide_are_an_error(served: Served)
         peer.send(peer.headers(1, "/t/Join"), window_update(1, 2**30))
         peer.send(settings_frame((frames.INITIAL_WINDOW_SIZE, 2**31 - 1)))
         peer.send(frame(PING, 0, 0, bytes(8)))
-        await peer.until(lambda: peer.farewell or peer.frames[-1].kind == PING)
+        await peer.until(lambda: peer.farewell or any(one.kind == PING for one in peer.frames))
         assert peer.farewell
         assert peer.farewell[1] is Code.FLOW_CONTROL_ERROR
 
@@ -1254,13 +1257,36 @@ async def test_packed_messages_that_nobody_reads_take_no_more_memory_than_a_few(
         assert held < 2 * MAX_BYTES + 4 * 2**20
 
 
+async def test_what_lies_unread_on_all_calls_together_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, "MOST_HELD_BYTES", 100_000)
+    gate = Gate()
+    async with (
+        serving(Late=grpc.stream_unary_rpc_method_handler(gate.stream)) as served,
+        served.peer() as peer,
+    ):
+        for stream_id in (1, 3):
+            peer.send(peer.headers(stream_id, "/t/Late"))
+            peer.send(in_frames(stream_id, message(bytes(60_000)), end=False))
+        assert (await peer.over(3)).status is Status.RESOURCE_EXHAUSTED
+        peer.send(peer.headers(5, "/t/Echo"), data(5, message(bytes(60_000))[:10_000]))
+        await peer.ping()
+        assert not peer.answer(5).is_over
+        gate.open.set()
+        peer.send(data(1, b"", end=True))
+        assert (await peer.over(1)).messages == [bytes(60_000)]
+        peer.send(in_frames(5, message(bytes(60_000))[10_000:], end=True))
+        assert (await peer.over(5)).messages == [bytes(60_000)]
+
+
 # --- pings, settings, floods ----------------------------------------------------------------------
 
 
 async def test_pings_are_answered_with_what_they_say(peer: Peer) -> None:
     for token in (bytes(8), b"abcdefgh", b"\xff" * 8):
         peer.send(frame(PING, 0, 0, token))
-        await peer.until(lambda token=token: (PING, ACK, 0, token) in peer.frames)
+        await peer.until(lambda: (PING, ACK, 0, token) in peer.frames)  # noqa: B023
     peer.send(frame(PING, ACK, 0, b"no reply"))
     await peer.ping()
     assert (PING, ACK, 0, b"no reply") not in peer.frames
@@ -1505,6 +1531,24 @@ async def test_a_deadline_ends_a_call_whose_answer_nobody_has_room_for(path: str
         assert served.connection._streams == {}
 
 
+async def flow(_: bytes, __: Any) -> AsyncIterator[bytes]:
+    while True:
+        yield bytes(50_000)
+
+
+async def test_a_deadline_ends_a_call_whose_handler_waits_for_room() -> None:
+    async with (
+        serving(Flow=grpc.unary_stream_rpc_method_handler(flow)) as served,
+        served.peer(gives_room=False) as peer,
+    ):
+        peer.set((frames.INITIAL_WINDOW_SIZE, 4))
+        peer.call(1, "/t/Flow", b"", ("grpc-timeout", "30m"))
+        await peer.until(lambda: len(peer.answer(1).body) == 4)
+        answer = await peer.over()
+        assert answer.reset == Code.CANCEL or answer.status is Status.DEADLINE_EXCEEDED
+        assert served.connection._streams == {}
+
+
 async def test_a_deadline_that_passes_before_the_handler_runs_ends_the_call() -> None:
     """The request has just come, its handler is to run next, and now the time is over."""
     before = asyncio.all_tasks()
@@ -1690,7 +1734,7 @@ async def test_a_handler_that_raises_fails_its_call_alone_and_tells_nobody_why()
             Fail=grpc.unary_unary_rpc_method_handler(fail),
             Later=grpc.unary_stream_rpc_method_handler(fail_later),
             Reads=grpc.unary_unary_rpc_method_handler(echo, request_deserializer=int),
-            Writes=grpc.unary_unary_rpc_method_handler(echo, response_serializer=int),
+            Writes=grpc.unary_unary_rpc_method_handler(echo, response_serializer=bytes.fromhex),
             NotOurs=grpc.unary_unary_rpc_method_handler(lambda request, _: request),
         ) as served,
         served.peer() as peer,
@@ -1907,7 +1951,7 @@ async def test_answers_come_while_requests_still_do(peer: Peer) -> None:
     peer.send(peer.headers(1, "/t/Chat"))
     for number in range(5):
         peer.send(data(1, message(b"m%d" % number)))
-        await peer.until(lambda number=number: len(peer.answer(1).messages) == number + 1)
+        await peer.until(lambda: len(peer.answer(1).messages) == number + 1)  # noqa: B023
     peer.send(data(1, b"", end=True))
     answer = await peer.over()
     assert answer.messages == [b"M%d" % number for number in range(5)]
@@ -1994,11 +2038,15 @@ async def test_calls_that_outlive_the_grace_are_unavailable(grace_s: float | Non
         assert gate.cancelled == 1
 
 
-async def test_an_answer_that_nobody_has_room_for_is_broken_off_with_a_word() -> None:
-    """Its handler is done, its client gives no room: UNAVAILABLE or a reset, not just a closed connection."""
-    async with serving() as served, served.peer(gives_room=False) as peer:
+@pytest.mark.parametrize("path", ["/t/Echo", "/t/Flow"])
+async def test_an_answer_that_nobody_has_room_for_is_broken_off_with_a_word(path: str) -> None:
+    """Its handler is done, or waits for room: UNAVAILABLE or a reset, not just a closed connection."""
+    async with (
+        serving(Flow=grpc.unary_stream_rpc_method_handler(flow)) as served,
+        served.peer(gives_room=False) as peer,
+    ):
         peer.set((frames.INITIAL_WINDOW_SIZE, 4))
-        peer.call(1, "/t/Echo", b"text")
+        peer.call(1, path, b"text")
         await peer.until(lambda: len(peer.answer(1).body) == 4)
         stopping = asyncio.create_task(served.server.stop(0.01))
         while await peer.next() is not None:
@@ -2007,7 +2055,10 @@ async def test_an_answer_that_nobody_has_room_for_is_broken_off_with_a_word() ->
         assert peer.answer(1).is_over
 
 
-async def test_a_handler_that_goes_on_though_cancelled_holds_up_no_stop() -> None:
+async def test_a_handler_that_goes_on_though_cancelled_holds_up_no_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, "BREAK_OFF_S", 0.05)
     gate = asyncio.Event()
 
     async def deaf(request: bytes, _: Any) -> bytes:
@@ -2058,7 +2109,10 @@ async def test_who_connects_while_the_server_stops_is_closed_too() -> None:
     await hung_up(wire, before)
 
 
-async def test_a_stop_is_not_held_up_by_a_client_that_does_not_read() -> None:
+async def test_a_stop_is_not_held_up_by_a_client_that_does_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, "BREAK_OFF_S", 0.05)
     async with serving() as served, served.peer(receive_bytes=4_096, gives_room=False) as peer:
         peer.set((frames.INITIAL_WINDOW_SIZE, 2**30))
         peer.give_room(0, 2**30)
@@ -2148,11 +2202,26 @@ async def test_a_good_conversation_without_faults_is_answered_whole() -> None:
     await survived([GOOD])
 
 
+async def test_what_is_small_is_sent_at_once() -> None:
+    """TCP_NODELAY, whatever the loop: asyncio sets it only on sockets that say they are TCP's."""
+    listeners = Listeners()
+    listeners.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("t", SHAPES)])
+    target = listeners.bind(Address("127.0.0.1", 0, Reach.LOOPBACK))
+    await listeners.start()
+    _, writer = await asyncio.open_connection("127.0.0.1", int(target.rsplit(":", 1)[1]))
+    known = listeners._local._connections
+    await until(lambda: known, "it is connected")
+    accepted = next(iter(known))._transport.get_extra_info("socket")
+    assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    writer.close()
+    await listeners.stop(0.0)
+
+
 # --- gRPC's own client ----------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def channel(port: int, **options: Any) -> AsyncIterator[grpc.aio.Channel]:
+async def channel(port: int, **options: Any) -> AsyncIterator[Any]:
     sizes = [(f"grpc.max_{name}_message_length", 2 * MAX_BYTES) for name in ("send", "receive")]
     more = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.use_local_subchannel_pool", 1)]
     async with grpc.aio.insecure_channel(
@@ -2267,7 +2336,7 @@ async def test_a_handler_is_told_the_same_metadata_as_by_grpc() -> None:
         told.append(tuple((name, value) for name, value in context.invocation_metadata()))
         return request
 
-    handlers = {"Hear": grpc.unary_unary_rpc_method_handler(hear)}
+    handlers: dict[str, Any] = {"Hear": grpc.unary_unary_rpc_method_handler(hear)}
     async with serving(**handlers) as served:
         theirs = grpc.aio.server()
         theirs.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("t", handlers),))
