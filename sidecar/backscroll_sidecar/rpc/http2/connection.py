@@ -39,6 +39,7 @@ from backscroll_sidecar.rpc.http2.frames import (
     ConnectionFault,
     frame,
     goaway,
+    headers,
     reset,
     settings,
     sized,
@@ -49,6 +50,7 @@ from backscroll_sidecar.rpc.http2.frames import (
 from backscroll_sidecar.rpc.http2.headers import (
     MAX_BLOCK_BYTES,
     MAX_METADATA_BYTES,
+    Asked,
     HeaderReader,
     status_block,
 )
@@ -63,6 +65,8 @@ MOST_STREAMS = 20_000
 """Open at once, a connection; more are refused."""
 HIGH_WATER_BYTES = 2**20
 """A client that leaves so much unread is not read from either, until it has caught up."""
+GOAWAY_BYTES = 8
+"""At least."""
 GREETING_S = 20.0
 """What a client has to say that it speaks HTTP/2."""
 LAST_WORDS_S = 1.0
@@ -109,7 +113,7 @@ class Connection(asyncio.Protocol):
         self._transport: Any = None
         self.write: Callable[[bytes], None] = _drop
         self._rest = b""
-        self._is_greeted = False
+        self._has_preface = self._is_greeted = False
         self._headers = HeaderReader()
         self._block: tuple[int, bool, bytearray] | None = (
             None  # headers that go on in the next frame
@@ -191,14 +195,12 @@ class Connection(asyncio.Protocol):
     def _frames(self, data: bytes) -> int:
         """Take all whole frames; return where they end."""
         at, end = 0, len(data)
-        if not self._is_greeted:
+        if not self._has_preface:
             if not data.startswith(PREFACE[:end]):
                 raise ConnectionFault(Code.PROTOCOL_ERROR, "this is no HTTP/2")
             if end < len(PREFACE):
                 return 0
-            self._is_greeted, at = True, len(PREFACE)
-            if self._last_call is not None:
-                self._last_call.cancel()
+            self._has_preface, at = True, len(PREFACE)
         unpack, on_frame = HEAD.unpack_from, self._on_frame
         while end - at >= HEAD_BYTES and not self._transport.is_closing():
             high, low, kind, flags, stream_id = unpack(data, at)
@@ -210,6 +212,8 @@ class Connection(asyncio.Protocol):
                 break
             if self._block is not None and kind != CONTINUATION:
                 raise ConnectionFault(Code.PROTOCOL_ERROR, "headers do not go on")
+            if not self._is_greeted and kind != SETTINGS:
+                raise ConnectionFault(Code.PROTOCOL_ERROR, "settings come first")
             take = on_frame.get(kind)
             if take is not None:  # of a kind that nobody knows: passed over (section 4.1)
                 take(flags, stream_id & MOST_STREAM_ID, data[at + HEAD_BYTES : behind])
@@ -228,6 +232,9 @@ class Connection(asyncio.Protocol):
         if stream is None:
             self._must_have_been(stream_id, "DATA")
             return  # sent before the client knew that it is over
+        if stream.has_ended:
+            stream.leave(Code.STREAM_CLOSED)
+            return
         stream.left -= size
         if stream.left < 0:
             raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than there was room for")
@@ -258,11 +265,7 @@ class Connection(asyncio.Protocol):
     def _headers_of(self, stream_id: int, block: bytes, *, ends_stream: bool) -> None:
         asked = self._headers.read(block)  # always: the next block may hang on it
         if stream_id <= self._last_id:
-            stream = self._streams.get(stream_id)
-            if stream is not None:  # what a caller may say behind its requests
-                if not ends_stream:
-                    raise ConnectionFault(Code.PROTOCOL_ERROR, "headers again")
-                stream.end_requests()
+            self._headers_again(stream_id, asked, ends_stream=ends_stream)
             return
         if self._is_leaving:
             return  # the client was told that it is not taken
@@ -281,9 +284,19 @@ class Connection(asyncio.Protocol):
         self._streams[stream_id] = stream
         stream.open(ended=ends_stream)
 
+    def _headers_again(self, stream_id: int, asked: Asked, *, ends_stream: bool) -> None:
+        """What a caller may say behind its requests, of a call that goes on or is over."""
+        stream = self._streams.get(stream_id)
+        if asked.path or not ends_stream:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, "headers again")
+        if stream is not None and stream.has_ended:
+            raise ConnectionFault(Code.STREAM_CLOSED, "headers behind the end")
+        if stream is not None:
+            stream.end_requests()
+
     def _refuse(self, stream_id: int, block: bytes, *, ended: bool) -> None:
         """Answer what no handler is asked about."""
-        self.write(frame(HEADERS, END_HEADERS | END_STREAM, stream_id, block))
+        self.write(headers(stream_id, block, END_STREAM))
         if not ended:
             self.write(reset(stream_id, Code.NO_ERROR))
 
@@ -297,12 +310,17 @@ class Connection(asyncio.Protocol):
         stream.leave()
 
     def _must_have_been(self, stream_id: int, name: str) -> None:
-        if not 0 < stream_id <= self._last_id and not self._is_leaving:
+        is_known = 0 < stream_id <= self._last_id or self._is_leaving
+        if not (is_known and stream_id & 1):
             raise ConnectionFault(Code.PROTOCOL_ERROR, f"{name} on a stream that never was")
 
     def _settings(self, flags: int, stream_id: int, body: bytes) -> None:
         if stream_id:
             raise ConnectionFault(Code.PROTOCOL_ERROR, "settings of one stream")
+        if not self._is_greeted:
+            self._is_greeted = True
+            if self._last_call is not None:
+                self._last_call.cancel()
         if flags & ACK:
             sized(body, 0, "the acknowledgement of settings")
             return
@@ -327,6 +345,9 @@ class Connection(asyncio.Protocol):
         """The initial window has grown: send what waits for that."""
         self._is_widening = False
         for stream in list(self._streams.values()):
+            if stream.window > MOST_WINDOW_BYTES:
+                self._cut_off(ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window"))
+                return
             stream.flush()
 
     def _ping(self, flags: int, stream_id: int, body: bytes) -> None:
@@ -336,11 +357,15 @@ class Connection(asyncio.Protocol):
         if not flags & ACK:
             self.write(frame(PING, ACK, 0, body))
 
-    def _goaway(self, *_: object) -> None:
+    def _goaway(self, _: int, stream_id: int, body: bytes) -> None:
         """The client makes no more streams; it closes when those that run are over."""
+        if stream_id or len(body) < GOAWAY_BYTES:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, "a farewell that is none")
 
-    def _priority(self, _: int, __: int, body: bytes) -> None:
+    def _priority(self, _: int, stream_id: int, body: bytes) -> None:
         sized(body, 5, "PRIORITY")
+        if not stream_id:
+            raise ConnectionFault(Code.PROTOCOL_ERROR, "a priority of no stream")
 
     def _push_promise(self, *_: object) -> None:
         raise ConnectionFault(Code.PROTOCOL_ERROR, "a client pushes nothing")

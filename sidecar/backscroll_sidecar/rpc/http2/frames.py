@@ -54,6 +54,17 @@ def frame(kind: int, flags: int, stream_id: int, body: bytes = b"") -> bytes:
     return HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id) + body
 
 
+def headers(stream_id: int, block: bytes, flags: int = 0) -> bytes:
+    """A header block: HEADERS, and for what no frame need take CONTINUATION."""
+    out, rest = [], block
+    kind = HEADERS
+    while len(rest) > LEAST_FRAME_BYTES:
+        out.append(frame(kind, flags, stream_id, rest[:LEAST_FRAME_BYTES]))
+        rest, kind, flags = rest[LEAST_FRAME_BYTES:], CONTINUATION, 0
+    out.append(frame(kind, flags | END_HEADERS, stream_id, rest))
+    return b"".join(out)
+
+
 def settings(**values: int) -> bytes:
     """A SETTINGS frame of values by the names above."""
     names = {name: globals()[name.upper()] for name in values}

@@ -16,6 +16,8 @@ MAX_BLOCK_BYTES = 64 * 1024
 """Of the headers of one call, packed or not; more ends the connection, since nobody may skip any of it."""
 MAX_METADATA_BYTES = 16 * 1024
 """Of the headers of one call, as HTTP counts them; more is refused."""
+MAX_STATUS_BYTES = 4 * 1024
+"""Of a status' text; more is cut off."""
 KNOWN_BLOCKS = 256
 """Blocks whose meaning is remembered, a connection."""
 LONGEST_TIMEOUT_S = 10 * 365 * 86_400.0
@@ -27,8 +29,11 @@ _UNITS_S: Mapping[str, float] = {
     "H": 3_600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9,
 }  # fmt: skip
 _TIMEOUT = re.compile(r"(\d{1,8})([HMSmun])")
-_OURS = frozenset((b"te", b"content-type", b"grpc-timeout", b"grpc-encoding"))
+_OURS = frozenset(
+    (b"te", b"content-type", b"grpc-timeout", b"grpc-encoding", b"grpc-accept-encoding")
+)
 """Headers of the protocol, which no handler is told."""
+_CONTENT_TYPE = re.compile(rb"application/grpc(?:[+;]|$)")
 _INDEXED, _LONG_INDEX = 0x80, 0xFF
 
 
@@ -101,9 +106,9 @@ def _asked(fields: Sequence[Field]) -> Asked:
 def _refusal(given: Mapping[bytes, bytes], size: int) -> bytes:
     """The block that answers what is no call of gRPC; empty when it is one."""
     if given.get(b":method") != b"POST":
-        return literal(":status", "405")
-    if not given.get(b"content-type", b"").startswith(b"application/grpc"):
-        return literal(":status", "415")
+        return NO_TABLE + literal(":status", "405")
+    if not _CONTENT_TYPE.match(given.get(b"content-type", b"")):
+        return NO_TABLE + literal(":status", "415")
     if size > MAX_METADATA_BYTES:
         return status_block(8, f"the headers have more than {MAX_METADATA_BYTES:,} bytes")
     return b""
@@ -156,8 +161,11 @@ def _counted(text: bytes) -> bytes:
     return bytes(count) + text
 
 
+NO_TABLE = b"\x20"
+"""Nothing is to be remembered, however little room the client gives for that (RFC 7541, section 4.2)."""
 OK_BLOCK = (
-    b"\x88"  # :status 200, by its place
+    NO_TABLE
+    + b"\x88"  # :status 200, by its place
     + literal("content-type", "application/grpc")
     + literal("grpc-accept-encoding", "identity,deflate,gzip")
 )
@@ -183,7 +191,7 @@ def status_block(code: int, text: str, metadata: Iterable[tuple[str, str | bytes
 
 def _escaped(text: str) -> bytes:
     """Percent-encoded, but for what is printable in ASCII (gRPC over HTTP/2, Status-Message)."""
-    raw = text.encode(errors="replace")
+    raw = text.encode(errors="replace")[:MAX_STATUS_BYTES].decode(errors="ignore").encode()
     return b"".join(
         b"%c" % one if 0x20 <= one <= 0x7E and one != 0x25 else b"%%%02X" % one for one in raw
     )

@@ -78,8 +78,10 @@ class MessageReader:
         if not sent.is_packed:
             return sent.body
         bits = _WINDOW_BITS.get(self._encoding)
+        if self._encoding in {"", "identity"}:
+            raise BadMessage(StatusCode.INTERNAL, "a message is packed, and nobody said how")
         if bits is None:
-            text = f"messages packed by {self._encoding[:40] or 'nothing named'} are not read"
+            text = f"messages packed by {self._encoding[:40]} are not read"
             raise BadMessage(StatusCode.UNIMPLEMENTED, text)
         unpacking = zlib.decompressobj(bits)
         try:

@@ -18,6 +18,7 @@ from backscroll_sidecar.rpc.http2.frames import (
     HEADERS,
     Code,
     frame,
+    headers,
 )
 from backscroll_sidecar.rpc.http2.headers import OK_BLOCK, OK_TRAILERS, status_block, trailers
 from backscroll_sidecar.rpc.http2.messages import PREFIX_BYTES
@@ -44,15 +45,15 @@ class Sending:
     """
 
     __slots__ = (
-        "_connection", "_drained", "_ending", "_has_begun", "_unsent", "_unsent_bytes", "credit", "is_over",
-        "stream_id",
+        "_connection", "_drained", "_ending", "_has_begun", "_is_cut", "_is_dropping", "_is_torn", "_unsent",
+        "_unsent_bytes", "credit", "is_over", "stream_id",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, stream_id: int) -> None:
         self._connection = connection
         self.stream_id = stream_id
         self.credit = 0
-        self._has_begun = False
+        self._has_begun = self._is_cut = self._is_dropping = self._is_torn = False
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
         self._ending: bytes | None = None
@@ -82,11 +83,11 @@ class Sending:
 
     def put(self, body: bytes) -> None:
         """Send a message; what there is no room for is kept."""
-        if self.is_over or self._ending is not None:
+        if self.is_over or self._is_dropping or self._ending is not None:
             return
         if not self._has_begun:
             self._has_begun = True
-            self._connection.write(frame(HEADERS, END_HEADERS, self.stream_id, OK_BLOCK))
+            self._connection.write(headers(self.stream_id, OK_BLOCK))
         self._unsent.append(memoryview(_PREFIX.pack(0, len(body)) + body))
         self._unsent_bytes += len(body) + PREFIX_BYTES
         self.flush()
@@ -107,12 +108,23 @@ class Sending:
         """Send the status, behind what is kept; only the first one counts."""
         if self.is_over or self._ending is not None:
             return
+        if self._is_torn:
+            self.close(Code.CANCEL)
+            return
         number: int = code.value[0]
         if not self._has_begun:
             self._ending = status_block(number, text, metadata or ())
         else:
             self._ending = trailers(number, text, metadata or ())
         self.flush()
+
+    def drop(self) -> None:
+        """Send nothing any more but the end; where half of a message was sent, that cannot be told but by a reset."""
+        self._is_dropping = True
+        self._is_torn = self._is_torn or self._is_cut
+        self._unsent.clear()
+        self._unsent_bytes = 0
+        self._wake_writer()
 
     def flush(self) -> None:
         """Send what there is room for."""
@@ -128,14 +140,15 @@ class Sending:
             self._unsent_bytes -= size
             connection.window -= size
             connection.write(frame(DATA, 0, self.stream_id, bytes(piece[:size])))
-            if size == len(piece):
-                unsent.popleft()
-            else:
+            self._is_cut = size < len(piece)
+            if self._is_cut:
                 unsent[0] = piece[size:]
+            else:
+                unsent.popleft()
             if self._unsent_bytes <= MOST_UNSENT_BYTES:
                 self._wake_writer()
         if self._ending is not None and not self.is_over:
-            connection.write(frame(HEADERS, END_HEADERS | END_STREAM, self.stream_id, self._ending))
+            connection.write(headers(self.stream_id, self._ending, END_STREAM))
             self.close()
 
     def close(self, told: Code | None = None) -> None:

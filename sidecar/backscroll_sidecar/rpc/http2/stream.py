@@ -36,11 +36,12 @@ class Stream(Sending):
     Attributes
     ----------
     left : bytes the caller may still send.
+    has_ended : the caller sends no more.
     """
 
     __slots__ = (
-        "_asked", "_deadline_s", "_ended", "_handler", "_has_run", "_held_bytes", "_is_cancelled", "_messages", "_owed",
-        "_reader", "_status", "_task", "_timer", "_waiting", "_waiting_bytes", "_why", "left",
+        "_asked", "_deadline_s", "_handler", "_has_run", "_held_bytes", "_is_cancelled", "_messages", "_owed",
+        "_reader", "_status", "_task", "_timer", "_waiting", "_waiting_bytes", "_why", "has_ended", "left",
     )  # fmt: skip
 
     def __init__(
@@ -58,7 +59,7 @@ class Stream(Sending):
         self._status = _OK, ""
         # what comes
         self.left = STREAM_WINDOW_BYTES
-        self._ended = False
+        self.has_ended = False
         self._owed = self._held_bytes = self._waiting_bytes = 0
         self._messages: deque[Sent] = deque()
         self._waiting: asyncio.Future[None] | None = None
@@ -145,7 +146,7 @@ class Stream(Sending):
 
     def end_requests(self) -> None:
         """Nothing more comes."""
-        self._ended = True
+        self.has_ended = True
         if self._reader.held_bytes and (self._task is None or self._handler.request_streaming):
             self.refuse(grpc.StatusCode.INTERNAL, "what is sent ends inside a message")
         elif self._task is None:
@@ -156,7 +157,9 @@ class Stream(Sending):
     async def next_request(self) -> bytes | None:
         """The next message of a stream of requests; None behind the last."""
         while not self._messages:
-            if self._ended or self.is_over:
+            if self.is_over:
+                raise asyncio.CancelledError  # what came is not all
+            if self.has_ended:
                 return None
             if self._waiting is None:
                 self._waiting = self._connection.loop.create_future()
@@ -178,7 +181,7 @@ class Stream(Sending):
     def _pay(self) -> None:
         """Let the caller send on, unless messages lie here that nobody took."""
         enough = self._owed >= STREAM_WINDOW_BYTES // 4
-        if enough and self._waiting_bytes <= STREAM_WINDOW_BYTES // 2 and not self._ended:
+        if enough and self._waiting_bytes <= STREAM_WINDOW_BYTES // 2 and not self.has_ended:
             self._connection.allow(self.stream_id, self._owed)
             self.left += self._owed
             self._owed = 0
@@ -247,7 +250,8 @@ class Stream(Sending):
         self._why = code, text
         if self._ending is not None:
             self.close(Code.CANCEL)
-        elif not self._has_run:
+        self.drop()
+        if not self._has_run:
             self.end(code, text)
         self._stop_handler()
 
@@ -267,7 +271,7 @@ class Stream(Sending):
             return
         if self._timer is not None:
             self._timer.cancel()
-        super().close(told if told is not None or self._ended else Code.NO_ERROR)
+        super().close(told if told is not None or self.has_ended else Code.NO_ERROR)
         self._messages.clear()
         self._wake_reader()
         if self._held_bytes:
