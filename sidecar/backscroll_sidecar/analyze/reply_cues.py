@@ -155,19 +155,29 @@ def _in_signs(body: str) -> int:
 class NamesLately:
     """The names of those who wrote lately, to be looked for in one text after another.
 
+    Belongs to one place in a channel: what was said before it is read once, by the first text that shortens a name.
+
     Attributes
     ----------
     users : case-folded name to user.
     by_head : beginning of a name's core to the names and their places in `users`
     """
 
-    __slots__ = ("by_head", "users")
+    __slots__ = ("_recent", "by_head", "users")
 
     def __init__(self, users: Mapping[str, int]) -> None:
         self.users = users
+        self._recent: list[str] | None = None
         self.by_head: dict[str, list[tuple[int, str]]] = {}
         for place, name in enumerate(users):
             self.by_head.setdefault(_head(name), []).append((place, name))
+
+    def is_rare(self, token: str, recent_texts: Iterable[str]) -> bool:
+        """Whether at most `MOST_RARE` of the texts have a word in their first `RARE_CHARS`. O(characters)."""
+        if self._recent is None:
+            self._recent = [text[:RARE_CHARS].casefold() for text in recent_texts]
+        having = (1 for text in self._recent if token in text)
+        return sum(islice(having, MOST_RARE + 1)) <= MOST_RARE
 
 
 def names_called(
@@ -178,21 +188,21 @@ def names_called(
     Parameters
     ----------
     author : who writes; nobody calls himself.
-    recent_texts : the texts a shortened name must be rare in, read if there is one: a word that is said often is just a
-        word.
+    recent_texts : the texts a shortened name must be rare in, those before the place that `names` belong to; read if
+        there is one: a word that is said often is just a word.
     """
     word, words, count = _words_of(text)
     addressee = _who(word, names, author) if word else NOBODY
     by_head = names.by_head
     tokens = {word for word in (words[count:] if addressee >= 0 else words) if word[:3] in by_head}
     if tokens:
-        recent, heads = _Recent(recent_texts), {token[:3] for token in tokens}
+        heads = {token[:3] for token in tokens}
         for _, name in sorted(both for head in heads for both in by_head[head]):
             user = names.users[name]
             if user in {addressee, author}:
                 continue
             for token in tokens & _prefixes(name):
-                if recent.is_rare(token):
+                if names.is_rare(token, recent_texts):
                     return addressee, user
                 tokens.discard(token)  # a common word shortens no other name either
     return addressee, NOBODY
@@ -229,23 +239,6 @@ def _who(word: str, names: NamesLately, author: int) -> int:
             if users[name] != author and _is_one_edit(core, _core(name)):
                 return users[name]
     return NOBODY
-
-
-class _Recent:
-    """The beginnings of texts, `RARE_CHARS` each, case-folded when first asked for: few lines shorten a name."""
-
-    __slots__ = ("_folded", "_texts")
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = texts
-        self._folded: list[str] | None = None
-
-    def is_rare(self, token: str) -> bool:
-        """Whether at most `MOST_RARE` of the texts have it. O(characters kept)."""
-        if self._folded is None:
-            self._folded = [text[:RARE_CHARS].casefold() for text in self._texts]
-        having = (1 for text in self._folded if token in text)
-        return sum(islice(having, MOST_RARE + 1)) <= MOST_RARE
 
 
 @lru_cache(maxsize=4096)
