@@ -59,9 +59,11 @@ async def by_one_caller(bench: Bench, call: Call, asked: Questions) -> Readings:
     return found
 
 
-async def throughput(bench: Bench, profile: str, count: int, concurrency: int) -> Readings:
+async def throughput(
+    bench: Bench, profile: str, count: int, concurrency: int, kind: str | None = None
+) -> Readings:
     """The same by many callers at once: calls a second against R0's. Reading: rate."""
-    kind = KINDS[profile]
+    kind = kind or KINDS[profile]
     asked = await bench.questions(kind, profile, count)
     call = (await bench.served(kind)).call(BUILD)
     return {

@@ -135,9 +135,9 @@ class Bench:
         return self.serve(flags, self.directory)
 
     async def served(self, kind: str = "plain") -> Served:
-        """The server of that kind: plain, normal (durability), full_classic, meaning (the bundled embedder), or moved.
+        """The server of that kind: plain, normal (durability), full_classic, meaning (bundled embedder), moved, grpc.
 
-        An event loop that is `moved` keeps to no core, as by default.
+        An event loop that is `moved` keeps to no core, as by default; `grpc` is served by gRPC's own server.
         """
         if kind not in self._served:
             durability = "normal" if kind == "normal" else "full"
@@ -146,6 +146,7 @@ class Bench:
                 durability=durability,
                 full_classic=kind == "full_classic",
                 embedder="local" if kind == "meaning" else "none",
+                settings='edge = "grpc"\n' if kind == "grpc" else "",
                 is_kept=kind != "moved",
             )
             running = self.stack.enter_context(self.start(flags))

@@ -28,6 +28,10 @@ Part = Callable[[Bench], Awaitable[Readings]]
 PARTS: Mapping[str, Part] = {
     "balanced-10k": partial(builds.build, profile="balanced", count=10_000),
     "balanced-10k-moved": partial(builds.build, profile="balanced", count=10_000, kind="moved"),
+    "balanced-10k-grpc": partial(builds.build, profile="balanced", count=10_000, kind="grpc"),
+    "balanced-c64-grpc": partial(
+        builds.throughput, profile="balanced", count=10_000, concurrency=64, kind="grpc"
+    ),
     "balanced-1k": partial(builds.build, profile="balanced", count=1_000),
     "balanced-100k": partial(builds.build, profile="balanced", count=100_000),
     "balanced-c64": partial(builds.throughput, profile="balanced", count=10_000, concurrency=64),

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import grpc
 import structlog
 
 from backscroll_sidecar.rpc.http2.frames import (
     ACK,
-    CONTINUATION,
     DATA,
     DEFAULT_WINDOW_BYTES,
-    END_HEADERS,
     END_STREAM,
     GOAWAY,
-    HEAD,
-    HEAD_BYTES,
     HEADERS,
     INITIAL_WINDOW_SIZE,
     LEAST_FRAME_BYTES,
@@ -27,7 +23,6 @@ from backscroll_sidecar.rpc.http2.frames import (
     MOST_STREAM_ID,
     MOST_WINDOW_BYTES,
     PING,
-    PREFACE,
     PRIORITY,
     PUSH_PROMISE,
     RST_STREAM,
@@ -45,15 +40,14 @@ from backscroll_sidecar.rpc.http2.frames import (
     sized,
     unpadded,
     window_update,
-    without_priority,
 )
 from backscroll_sidecar.rpc.http2.headers import (
-    MAX_BLOCK_BYTES,
     MAX_METADATA_BYTES,
     Asked,
     HeaderReader,
     status_block,
 )
+from backscroll_sidecar.rpc.http2.reading import FrameReader
 from backscroll_sidecar.rpc.http2.sending import Sending
 from backscroll_sidecar.rpc.http2.stream import STREAM_WINDOW_BYTES, Stream
 
@@ -112,12 +106,8 @@ class Connection(asyncio.Protocol):
         self.hold = hold
         self._transport: Any = None
         self.write: Callable[[bytes], None] = _drop
-        self._rest = b""
-        self._has_preface = self._is_greeted = False
+        self._reader = FrameReader()
         self._headers = HeaderReader()
-        self._block: tuple[int, bool, bytearray] | None = (
-            None  # headers that go on in the next frame
-        )
         self._streams: dict[int, Stream] = {}
         self._last_id = 0
         self._is_leaving = self._is_widening = False
@@ -129,18 +119,6 @@ class Connection(asyncio.Protocol):
         self.window = self.initial_window = DEFAULT_WINDOW_BYTES
         self._max_frame = LEAST_FRAME_BYTES
         self._blocked: dict[int, Sending] = {}
-        self._on_frame: dict[int, Callable[[int, int, bytes], None]] = {
-            DATA: self._data,
-            HEADERS: self._header_block,
-            PRIORITY: self._priority,
-            RST_STREAM: self._reset,
-            SETTINGS: self._settings,
-            PUSH_PROMISE: self._push_promise,
-            PING: self._ping,
-            GOAWAY: self._goaway,
-            WINDOW_UPDATE: self._window_update,
-            CONTINUATION: self._continuation,
-        }
 
     # --- asyncio.Protocol ---------------------------------------------------------------------------
 
@@ -161,9 +139,13 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take the frames that are whole; what is wrong with one ends the connection, and says why."""
-        data = self._rest + data if self._rest else data
         try:
-            self._rest = data[self._frames(data) :]
+            for kind, flags, stream_id, body in self._reader.read(data):
+                take = self._TAKES.get(kind)
+                if take is not None:  # of a kind that nobody knows: passed over (section 4.1)
+                    take(self, flags, stream_id, body)
+                if self._transport.is_closing():
+                    break
         except ConnectionFault as fault:
             self._cut_off(fault)
         except Exception:
@@ -192,34 +174,6 @@ class Connection(asyncio.Protocol):
 
     # --- frames ---------------------------------------------------------------------------------------
 
-    def _frames(self, data: bytes) -> int:
-        """Take all whole frames; return where they end."""
-        at, end = 0, len(data)
-        if not self._has_preface:
-            if not data.startswith(PREFACE[:end]):
-                raise ConnectionFault(Code.PROTOCOL_ERROR, "this is no HTTP/2")
-            if end < len(PREFACE):
-                return 0
-            self._has_preface, at = True, len(PREFACE)
-        unpack, on_frame = HEAD.unpack_from, self._on_frame
-        while end - at >= HEAD_BYTES and not self._transport.is_closing():
-            high, low, kind, flags, stream_id = unpack(data, at)
-            size = high << 8 | low
-            if size > LEAST_FRAME_BYTES:
-                raise ConnectionFault(Code.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
-            behind = at + HEAD_BYTES + size
-            if behind > end:
-                break
-            if self._block is not None and kind != CONTINUATION:
-                raise ConnectionFault(Code.PROTOCOL_ERROR, "headers do not go on")
-            if not self._is_greeted and kind != SETTINGS:
-                raise ConnectionFault(Code.PROTOCOL_ERROR, "settings come first")
-            take = on_frame.get(kind)
-            if take is not None:  # of a kind that nobody knows: passed over (section 4.1)
-                take(flags, stream_id & MOST_STREAM_ID, data[at + HEAD_BYTES : behind])
-            at = behind
-        return at
-
     def _data(self, flags: int, stream_id: int, body: bytes) -> None:
         size = len(body)
         self._left -= size
@@ -240,29 +194,10 @@ class Connection(asyncio.Protocol):
             raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than there was room for")
         stream.take(unpadded(flags, body), size, ended=bool(flags & END_STREAM))
 
-    def _header_block(self, flags: int, stream_id: int, body: bytes) -> None:
+    def _headers_of(self, flags: int, stream_id: int, block: bytes) -> None:
         if not stream_id & 1:
             raise ConnectionFault(Code.PROTOCOL_ERROR, "no stream of a client's")
-        body = without_priority(flags, unpadded(flags, body))
         ends_stream = bool(flags & END_STREAM)
-        if flags & END_HEADERS:
-            self._headers_of(stream_id, body, ends_stream=ends_stream)
-        else:
-            self._block = stream_id, ends_stream, bytearray(body)
-
-    def _continuation(self, flags: int, stream_id: int, body: bytes) -> None:
-        if self._block is None or self._block[0] != stream_id:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "nothing goes on")
-        _, ends_stream, block = self._block
-        block += body
-        is_last = bool(flags & END_HEADERS)
-        if len(block) > MAX_BLOCK_BYTES or not (body or is_last):
-            raise ConnectionFault(Code.ENHANCE_YOUR_CALM, "headers without an end")
-        if is_last:
-            self._block = None
-            self._headers_of(stream_id, bytes(block), ends_stream=ends_stream)
-
-    def _headers_of(self, stream_id: int, block: bytes, *, ends_stream: bool) -> None:
         asked = self._headers.read(block)  # always: the next block may hang on it
         if stream_id <= self._last_id:
             self._headers_again(stream_id, asked, ends_stream=ends_stream)
@@ -317,10 +252,8 @@ class Connection(asyncio.Protocol):
     def _settings(self, flags: int, stream_id: int, body: bytes) -> None:
         if stream_id:
             raise ConnectionFault(Code.PROTOCOL_ERROR, "settings of one stream")
-        if not self._is_greeted:
-            self._is_greeted = True
-            if self._last_call is not None:
-                self._last_call.cancel()
+        if self._last_call is not None:
+            self._last_call.cancel()
         if flags & ACK:
             sized(body, 0, "the acknowledgement of settings")
             return
@@ -442,7 +375,6 @@ class Connection(asyncio.Protocol):
 
     def _cut_off(self, fault: ConnectionFault) -> None:
         log.info("rpc.connection_refused", code=fault.code.name, text=fault.text)
-        self._rest = b""
         self.write(goaway(self._last_id, fault.code, fault.text))
         self._forget_all()
         self._transport.close()
@@ -456,3 +388,15 @@ class Connection(asyncio.Protocol):
         for stream in streams:
             stream.leave()
         self._blocked.clear()
+
+    _TAKES: ClassVar[Mapping[int, Callable[[Connection, int, int, bytes], None]]] = {
+        DATA: _data,
+        HEADERS: _headers_of,
+        PRIORITY: _priority,
+        RST_STREAM: _reset,
+        SETTINGS: _settings,
+        PUSH_PROMISE: _push_promise,
+        PING: _ping,
+        GOAWAY: _goaway,
+        WINDOW_UPDATE: _window_update,
+    }
