@@ -2402,3 +2402,29 @@ async def test_the_loop_of_the_server_serves_as_well() -> None:
             runner.run(talk())
 
     await asyncio.to_thread(run)
+
+
+async def test_what_one_read_brought_is_taken_in_pieces() -> None:
+    """Law 9: no read makes the loop begin more than some hundred calls at once, and all are answered."""
+    before = asyncio.all_tasks()
+    wire = wired()
+    encoder = hpack.Encoder()
+    fields = [(name, "/t/Echo" if name == ":path" else value) for name, value in CALL]
+    calls = [
+        frame(HEADERS, END_HEADERS, stream_id, bytes(encoder.encode(fields)))
+        + data(stream_id, message(bytes(100)), end=True)
+        for stream_id in range(1, 4_001, 2)
+    ]
+    wire.connection.data_received(
+        PREFACE + settings_frame() + window_update(0, 2**30) + b"".join(calls)
+    )
+    assert 0 < len(wire.connection._streams) < 200
+    wire.connection.data_received(frame(PING, 0, 0, bytes(8)))  # behind them
+    answered = 0
+    while answered < len(calls):
+        await asyncio.sleep(0)
+        assert len(wire.connection._streams) < 400
+        answered = len(said(wire))
+    await settle(wire)
+    assert any(kind == PING for kind, *_ in wire.frames())
+    await hung_up(wire, before)

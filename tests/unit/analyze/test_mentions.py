@@ -177,3 +177,11 @@ def test_a_flood_of_marks_takes_bounded_time(unit):
     start = time.process_time()
     mention_ids(unit * (65_536 // len(unit.encode())), (), roster)
     assert time.process_time() - start < 0.5
+
+
+def test_a_name_learnt_later_is_found_in_a_text_that_was_read_before():
+    """What follows from a text alone is remembered; whom its names mean is not."""
+    roster, text = StaticRoster(), "marlowe: did it help?"
+    assert mention_ids(text, (), roster) == ()
+    roster.note_author(Author("u7", "Marlowe"), "m1")
+    assert mention_ids(text, (), roster) == ("u7",)
