@@ -2428,3 +2428,48 @@ async def test_what_one_read_brought_is_taken_in_pieces() -> None:
     await settle(wire)
     assert any(kind == PING for kind, *_ in wire.frames())
     await hung_up(wire, before)
+
+
+async def test_a_handler_is_cancelled_once_and_may_clean_up() -> None:
+    """The deadline cancels it; that its caller then leaves must not interrupt what it does about that."""
+    done: list[str] = []
+
+    async def slow(_: bytes, __: Any) -> bytes:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            done.append("begun")
+            await asyncio.sleep(0.05)
+            done.append("cleaned up")
+        return b""
+
+    async with (
+        serving(Slow=grpc.unary_unary_rpc_method_handler(slow)) as served,
+        served.peer() as peer,
+    ):
+        peer.call(1, "/t/Slow", b"", ("grpc-timeout", "10m"))
+        await until(lambda: done, "the deadline has passed")
+        peer.send(reset(1, Code.CANCEL))
+        await peer.ping()
+        await until(lambda: done == ["begun", "cleaned up"], "it cleans up")
+
+
+async def test_who_writes_a_little_need_not_wait_for_a_reader() -> None:
+    """A handler may hold a lock while it writes, as that of a watch of health does: others would wait for a reader."""
+    written = asyncio.Event()
+
+    async def watch(_: bytes, context: Any) -> None:
+        for _n in range(3):
+            await context.write(b"news")
+        written.set()
+        await asyncio.Event().wait()
+
+    async with (
+        serving(Watch=grpc.unary_stream_rpc_method_handler(watch)) as served,
+        served.peer(gives_room=False) as peer,
+    ):
+        peer.set((frames.INITIAL_WINDOW_SIZE, 0))
+        peer.call(1, "/t/Watch", b"")
+        await until(written.is_set, "it has written")
+        peer.send(reset(1, Code.CANCEL))
+        await peer.ping()

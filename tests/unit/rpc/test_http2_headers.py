@@ -316,3 +316,22 @@ def test_blocks_that_are_sent_change_no_table() -> None:
     for raw in (headers.OK_BLOCK, headers.status_block(3, "x", (("a-bin", b"1"),))):
         decoder.decode(raw)
     assert not decoder.header_table.dynamic_entries
+
+
+def test_the_same_block_is_read_anew_once_another_has_changed_the_table() -> None:
+    encoder, decoder, reader = hpack.Encoder(), hpack.Decoder(), HeaderReader()
+
+    def both(raw: bytes) -> tuple[Asked, Any]:
+        fields = [(bytes(name), bytes(value)) for name, value in decoder.decode(raw, raw=True)]
+        return reader.read(raw), fields
+
+    fields: Any = [*CALL, ("a", "1"), ("b", "2")]
+    for _ in range(3):
+        raw = bytes(encoder.encode(fields))
+        asked, _known = both(raw)
+        assert asked.metadata == (("a", "1"), ("b", "2"))
+    assert min(raw) >= 0x80  # places alone
+    both(bytes(encoder.encode([("c", "3")])))
+    asked, fields = both(raw)  # each place is now what was one before
+    assert asked == headers._asked(fields)
+    assert asked.metadata != (("a", "1"), ("b", "2"))
