@@ -7,9 +7,7 @@ all others by gRPC's own server. Handlers are the same ones.
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
-import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +17,9 @@ from typing import Literal
 import grpc
 
 from backscroll_sidecar.rpc.exposure import Address, Reach
-from backscroll_sidecar.rpc.http2.server import BACKLOG, LocalServer
+from backscroll_sidecar.rpc.http2.server import LocalServer
 from backscroll_sidecar.rpc.limits import MAX_RECEIVE_BYTES
+from backscroll_sidecar.rpc.sockets import has_listener, listening_at, listening_path
 from backscroll_sidecar.rpc.start_errors import StartRefused
 
 EdgeName = Literal["auto", "grpc"]
@@ -67,7 +66,8 @@ class Listeners:
         self._local = LocalServer(MAX_RECEIVE_BYTES)
         self._grpc: grpc.aio.Server | None = None
         self._handlers: list[grpc.GenericRpcHandler] = []
-        self._paths: list[Path] = []
+        self._paths: dict[Path, tuple[int, int] | None] = {}
+        self._has_started = False
 
     def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
         """Answer calls of these services everywhere; before the first `bind`."""
@@ -95,17 +95,22 @@ class Listeners:
 
     async def start(self) -> None:
         """Take calls."""
+        self._has_started = True
         await self._local.start()
         if self._grpc is not None:
             await self._grpc.start()
 
     async def stop(self, grace_s: float) -> None:
         """Take no new calls, let running ones end for `grace_s`, then break them off. Idempotent."""
-        for path in self._paths:  # at once: while calls end, another server may take its place
-            path.unlink(missing_ok=True)
+        for path, identity in self._paths.items():
+            # At once, for another server may take its place while calls end; and not what took it already.
+            if _identity(path) == identity:
+                path.unlink(missing_ok=True)
         self._paths.clear()
         stopping = [self._local.stop(grace_s)]
         if self._grpc is not None:
+            if not self._has_started:  # gRPC lets go of its ports only when it has
+                await self._grpc.start()
             stopping.append(self._grpc.stop(grace_s))
         await asyncio.gather(*stopping)
 
@@ -118,21 +123,10 @@ class Listeners:
     # --- binding ------------------------------------------------------------------------------------
 
     def _bind_local(self, address: Address) -> int:
-        """Bind all that the host stands for to one port; of several, those that this machine has."""
-        port, refused, has_bound = address.port, OSError(), False
-        found = socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)
-        for family, host in dict.fromkeys((one[0], str(one[4][0])) for one in found):
-            try:
-                bound = _listening(family, (host, port))
-            except OSError as error:
-                if error.errno == errno.EADDRINUSE:
-                    raise
-                refused = error
-                continue
-            port, has_bound = bound.getsockname()[1], True
-            self._local.add_socket(bound)
-        if not has_bound:
-            raise refused
+        bound = listening_at(address.host, address.port)
+        for one in bound:
+            self._local.add_socket(one)
+        port: int = bound[0].getsockname()[1]
         return port
 
     def _bind_grpc(self, address: Address) -> int:
@@ -147,14 +141,13 @@ class Listeners:
         if path.exists() or path.is_symlink():
             if not path.is_socket():
                 raise StartRefused("listen", f"cannot be served: {path} is no socket")
-            if _answers(path):
+            if has_listener(path):
                 raise StartRefused("listen", f"cannot be served: {path} is taken")
         before = os.umask(0o077)
         try:
             if self._is_ours:
-                path.unlink(missing_ok=True)
-                self._local.add_socket(_listening(socket.AF_UNIX, str(path)))
-                self._paths.append(path)
+                self._local.add_socket(listening_path(path))
+                self._paths[path] = _identity(path)
             else:
                 self._bind_grpc(address)
         finally:
@@ -168,31 +161,13 @@ class Listeners:
         return self._grpc
 
 
-def _listening(family: int, where: tuple[str, int] | str) -> socket.socket:
-    """A socket that nobody else can bind from now on; who connects waits until the server starts."""
-    # Named, the protocol makes asyncio send small writes at once (TCP_NODELAY).
-    protocol = socket.IPPROTO_TCP if isinstance(where, tuple) else 0
-    bound = socket.socket(family, socket.SOCK_STREAM, protocol)
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file a path is now; None: none."""
     try:
-        if os.name == "posix":  # elsewhere it would let others steal the port
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(where)
-        bound.listen(BACKLOG)
-        bound.setblocking(False)
-    except BaseException:
-        bound.close()
-        raise
-    return bound
-
-
-def _answers(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(0.5)
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-    return True
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _credentials(tls: TlsFiles) -> grpc.ServerCredentials:

@@ -1199,16 +1199,16 @@ async def test_a_handler_that_does_not_read_stops_its_client_until_it_does() -> 
         assert await send_while_allowed(stuck, 1_000) == stuck
         gate.open.set()
         sent = stuck
-        while sent < 400:
-            sent = await send_while_allowed(sent, 400)
+        while sent < 1_000:
+            sent = await send_while_allowed(sent, 1_000)
             await peer.ping()
         peer.send(data(1, b"", end=True))
         (answer,) = (await peer.over()).messages
-        assert answer == b"+".join([pattern(10_000)] * 400)
+        assert answer == b"+".join([pattern(10_000)] * 1_000)
 
 
 async def test_a_message_larger_than_the_window_is_taken(peer: Peer) -> None:
-    body = pattern(3 * STREAM_WINDOW_BYTES)
+    body = pattern(MAX_BYTES - 100)  # more than one window
     for stream_id, path in ((1, "/t/Echo"), (3, "/t/Join")):
         peer.send(peer.headers(stream_id, path))
         raw = message(body)

@@ -8,14 +8,14 @@ import socket
 import stat
 import subprocess
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
-from backscroll_sidecar.rpc import listeners as module
+from backscroll_sidecar.rpc import sockets as module
 from backscroll_sidecar.rpc.exposure import parse_address
 from backscroll_sidecar.rpc.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.rpc.start_errors import StartRefused
@@ -427,11 +427,11 @@ async def test_a_link_to_a_stale_socket_gives_its_place(edge: EdgeName, tmp_path
 async def test_a_server_with_a_full_queue_is_alive(edge: EdgeName, tmp_path: Path) -> None:
     """Who cannot take a caller at once is not dead, and its socket is not stolen."""
     path = tmp_path / "b.sock"
-    with socket.socket(socket.AF_UNIX) as busy:
+    with socket.socket(socket.AF_UNIX) as busy, ExitStack() as stack:
         busy.bind(str(path))
         busy.listen(0)
-        callers = [socket.socket(socket.AF_UNIX) for _ in range(4)]
-        for one in callers:
+        for _ in range(4):
+            one = stack.enter_context(socket.socket(socket.AF_UNIX))
             one.setblocking(False)
             one.connect_ex(str(path))
         inode, server = path.stat().st_ino, listening(edge)
@@ -439,8 +439,6 @@ async def test_a_server_with_a_full_queue_is_alive(edge: EdgeName, tmp_path: Pat
             with pytest.raises(StartRefused, match="is taken"):
                 take(server, f"unix:{path}")
         assert path.stat().st_ino == inode
-        for one in callers:
-            one.close()
 
 
 async def test_a_server_that_has_not_started_yet_keeps_its_socket(

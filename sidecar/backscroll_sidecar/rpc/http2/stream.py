@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("backscroll.rpc")
 
-STREAM_WINDOW_BYTES = 2**20
-"""What a caller may send ahead of who reads it."""
+STREAM_WINDOW_BYTES = 4 * 2**20
+"""What a caller may send ahead of who reads it: the largest batch, so that one refused is told why. (`grpc.aio` forgets
+the status of a call that ends while it waits for room.)"""
 _OK = grpc.StatusCode.OK
 
 
