@@ -142,12 +142,12 @@ async def start_server(
     await health.say(serving=False)
     try:
         bound = [listeners.bind(address) for address in addresses]
-    except StartRefused:
+    except BaseException:
         await listeners.stop(0)
         raise
     running = RunningServer(listeners, health, guard, bound)
-    await listeners.start()
     try:
+        await listeners.start()
         await app.warm_up()
         warmed_up()
     except BaseException:

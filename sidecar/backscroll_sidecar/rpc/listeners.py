@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,15 +89,16 @@ class Listeners:
             is_ours = self._is_ours and address.reach is Reach.LOOPBACK
             bind = self._bind_local if is_ours and self._credentials is None else self._bind_grpc
             return Address(address.host, bind(address), address.reach).target
-        except (OSError, RuntimeError):
+        except (OSError, RuntimeError) as error:
+            said = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
             raise StartRefused(
-                "listen", f"cannot be served: {address.target} is taken or not ours"
+                "listen", f"cannot be served: {address.target} is taken or not ours{said}"
             ) from None
 
     async def start(self) -> None:
         """Take calls."""
-        self._has_started = True
         await self._local.start()
+        self._has_started = True
         if self._grpc is not None:
             await self._grpc.start()
 
@@ -137,6 +139,8 @@ class Listeners:
 
     def _bind_path(self, address: Address) -> str:
         """Bind a unix socket that only this user can open; one that a dead server left behind is replaced."""
+        if self._is_ours and not hasattr(socket, "AF_UNIX"):
+            raise StartRefused("listen", "names a unix socket, which this system has not")
         path = Path(address.host)
         if path.exists() or path.is_symlink():
             if not path.is_socket():

@@ -2473,3 +2473,71 @@ async def test_who_writes_a_little_need_not_wait_for_a_reader() -> None:
         await until(written.is_set, "it has written")
         peer.send(reset(1, Code.CANCEL))
         await peer.ping()
+
+
+async def test_messages_without_content_are_not_free() -> None:
+    """Whoever does not read them makes the client stop, however small they are."""
+    gate = Gate()
+    async with (
+        serving(Late=grpc.stream_unary_rpc_method_handler(gate.stream)) as served,
+        served.peer() as peer,
+    ):
+        peer.send(peer.headers(1, "/t/Late"))
+        for _ in range(STREAM_WINDOW_BYTES // LEAST_FRAME_BYTES - 1):
+            peer.send(data(1, message(b"") * (LEAST_FRAME_BYTES // 5)))
+        await peer.ping()
+        stream = served.connection._streams[1]
+        assert stream._held_bytes >= 64 * len(stream._messages) > 0
+        assert peer.allowed.get(1, 0) <= STREAM_WINDOW_BYTES // 2
+        peer.send(reset(1, Code.CANCEL))
+        await peer.ping()
+
+
+async def test_a_refused_call_that_nobody_reads_keeps_nothing() -> None:
+    """Its answer waits for room; what still comes is not kept meanwhile."""
+
+    async def talk(requests: AsyncIterator[bytes], context: Any) -> None:
+        await context.write(bytes(200_000))
+        async for _ in requests:
+            pass
+
+    async with (
+        serving(Talk=grpc.stream_stream_rpc_method_handler(talk)) as served,
+        served.peer(gives_room=False) as peer,
+    ):
+        peer.set((frames.INITIAL_WINDOW_SIZE, 0))
+        peer.send(peer.headers(1, "/t/Talk"))
+        await peer.ping()
+        for _ in range(20):
+            peer.send(data(1, b"\x07" * LEAST_FRAME_BYTES))  # no message begins so
+        await peer.ping()
+        stream = served.connection._streams[1]
+        assert stream._reader.held_bytes == stream._held_bytes == 0
+        assert not stream._messages
+
+
+async def test_a_call_that_is_broken_off_is_never_well() -> None:
+    """Not even where its handler swallows that it was cancelled, and goes on."""
+
+    async def stubborn(_: bytes, context: Any) -> AsyncIterator[bytes]:
+        yield b"1"
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        yield b"2"
+
+    async with (
+        serving(Stubborn=grpc.unary_stream_rpc_method_handler(stubborn)) as served,
+        served.peer() as peer,
+    ):
+        peer.call(1, "/t/Stubborn", b"", ("grpc-timeout", "20m"))
+        answer = await peer.over()
+        assert answer.messages == [b"1"]
+        assert answer.status is Status.DEADLINE_EXCEEDED
+
+
+async def test_who_speaks_no_http2_leaves_no_timer_behind() -> None:
+    wire = wired()
+    greeting = wire.connection._last_call
+    assert greeting is not None
+    wire.connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
+    assert greeting.cancelled()

@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
     find : the handler of a path, None where there is none.
     max_bytes : of a message.
     opened, closed : told of the connection.
-    hold : told of bytes that lie here half received or unread, and of their end; False: too many.
+    hold : told of bytes of messages that lie here half received or unread, and of their end; False: too many.
 
     Attributes
     ----------
@@ -415,6 +415,8 @@ class Connection(asyncio.Protocol):
         self.write(goaway(self._last_id, fault.code, fault.text))
         self._forget_all()
         self._transport.close()
+        if self._last_call is not None:
+            self._last_call.cancel()
         # A client that does not read would keep it open, and what it holds.
         self._last_call = self.loop.call_later(LAST_WORDS_S, self._transport.abort)
 

@@ -19,11 +19,20 @@ class BadMessage(Exception):
         self.code, self.text = code, text
 
 
+MESSAGE_BYTES = 64
+"""Of memory beside a message's own bytes: empty ones are not free."""
+
+
 class Sent(NamedTuple):
     """A message as it was sent."""
 
     is_packed: bool
     body: bytes
+
+    @property
+    def cost_bytes(self) -> int:
+        """What it holds while nobody takes it."""
+        return len(self.body) + MESSAGE_BYTES
 
 
 class MessageReader:
@@ -69,6 +78,10 @@ class MessageReader:
             at = end
         del held[:at]
         return found
+
+    def clear(self) -> None:
+        """Forget what is not whole."""
+        self._held.clear()
 
     def plain(self, sent: Sent) -> bytes:
         """A message, unpacked. Raises `BadMessage`.

@@ -26,21 +26,19 @@ Frame = tuple[int, int, int, bytes]
 
 
 class FrameReader:
-    """Cuts what comes on one connection into frames. Header blocks are whole, however many frames they came in.
-
-    Attributes
-    ----------
-    is_greeted : whether the client has said that it speaks HTTP/2, and its settings.
-    """
+    """Cuts what comes on one connection into frames. Header blocks are whole, however many frames they came in."""
 
     def __init__(self) -> None:
-        self.is_greeted = False
+        self._is_greeted = False
         self._rest = b""
         self._has_preface = False
         self._block: tuple[int, int, bytearray] | None = None
 
     def read(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are whole now; all must be taken. Raises `ConnectionFault` behind the last good one."""
+        """The frames that are whole now; all must be taken, unless the connection ends.
+
+        Raises `ConnectionFault` behind the last good one.
+        """
         data = self._rest + data if self._rest else data
         at, end, self._rest = 0, len(data), data
         if not self._has_preface:
@@ -93,7 +91,7 @@ class FrameReader:
         return HEADERS, begun_flags, stream_id, bytes(block)
 
     def _check_greeting(self, kind: int) -> None:
-        if not self.is_greeted:
+        if not self._is_greeted:
             if kind != SETTINGS:
                 raise ConnectionFault(Code.PROTOCOL_ERROR, "settings come first")
-            self.is_greeted = True
+            self._is_greeted = True

@@ -123,6 +123,9 @@ class Stream(Sending):
 
     def take(self, body: bytes, size: int, *, ended: bool) -> None:
         """Content of the stream, in a frame of that size; `ended`: behind it nothing more comes."""
+        self.has_ended = self.has_ended or ended
+        if self._ending is not None:  # it is answered, and the caller does not read that
+            return
         try:
             if self._handler.request_streaming:
                 self._queue(self._reader.read(body))
@@ -142,7 +145,7 @@ class Stream(Sending):
 
     def _queue(self, messages: list[Sent]) -> None:
         self._messages.extend(messages)
-        self._waiting_bytes += sum(len(one.body) for one in messages)
+        self._waiting_bytes += sum(one.cost_bytes for one in messages)
         self._wake_reader()
 
     def end_requests(self) -> None:
@@ -166,7 +169,7 @@ class Stream(Sending):
                 self._waiting = self._connection.loop.create_future()
             await asyncio.shield(self._waiting)
         sent = self._messages.popleft()
-        self._waiting_bytes -= len(sent.body)
+        self._waiting_bytes -= sent.cost_bytes
         self._pay()
         self._hold()
         try:
@@ -189,7 +192,7 @@ class Stream(Sending):
 
     def _hold(self) -> None:
         """Tell the server how much lies here; where all calls together hold too much, this one is refused."""
-        held = 0 if self.is_over else self._waiting_bytes + self._reader.held_bytes
+        held = self._waiting_bytes + self._reader.held_bytes
         if held != self._held_bytes:
             more, self._held_bytes = held - self._held_bytes, held
             if not self._connection.hold(more) and more > 0:
@@ -223,10 +226,13 @@ class Stream(Sending):
         if handler.response_streaming:
             behaviour = handler.stream_stream if takes_many else handler.unary_stream
             await self._answer_all(behaviour(request, self))
-            self.end(*self._status)
+            self.end(*(self._why if self._is_dropping else self._status))
             return
         behaviour = handler.stream_unary if takes_many else handler.unary_unary
         answer = await behaviour(request, self)
+        if self._is_dropping:  # cancelled, and it went on
+            self.end(*self._why)
+            return
         if self._status[0] is not _OK:
             self.end(*self._status)
             return
@@ -257,8 +263,9 @@ class Stream(Sending):
         self._stop_handler()
 
     def refuse(self, code: grpc.StatusCode, text: str) -> None:
-        """End it for what the caller sent."""
+        """End it for what the caller sent, of which nothing is kept."""
         self.end(code, text)
+        self._forget_requests()
         self._stop_handler()
 
     def leave(self, told: Code | None = None) -> None:
@@ -273,10 +280,14 @@ class Stream(Sending):
         if self._timer is not None:
             self._timer.cancel()
         super().close(told if told is not None or self.has_ended else Code.NO_ERROR)
-        self._messages.clear()
+        self._forget_requests()
         self._wake_reader()
-        if self._held_bytes:
-            self._hold()
+
+    def _forget_requests(self) -> None:
+        self._messages.clear()
+        self._waiting_bytes = 0
+        self._reader.clear()
+        self._hold()
 
     def _stop_handler(self) -> None:
         """Cancel it, once: it may be cleaning up already."""
