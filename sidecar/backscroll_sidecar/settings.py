@@ -288,7 +288,7 @@ class Settings(_Section):
     edge: Literal["auto", "grpc"] = Field(
         default="auto",
         description="What answers on loopback addresses without TLS and on unix sockets. auto: HTTP/2 on the event "
-        "loop itself, in half the time of an empty call; grpc: gRPC's own server, as on all other addresses.",
+        "loop itself, an empty call in two thirds of the time; grpc: gRPC's own server, as on all other addresses.",
     )
     tls_cert: UserPath | None = Field(
         default=None, description="PEM file of the server's certificate chain."

@@ -387,7 +387,7 @@ class Connection(asyncio.Protocol):
         self._blocked.pop(stream_id, None)
         if self._streams.pop(stream_id, None) is not None and told is not None:
             self.write(reset(stream_id, told))
-        if self._is_leaving and not self._streams and self._transport is not None:
+        if self._is_leaving and not self._streams:
             self._transport.close()
 
     # --- the end -------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from grpc import StatusCode
 
 PREFIX_BYTES = 5
+MESSAGE_BYTES = 64
+"""Of memory beside a message's own bytes: empty ones are not free."""
 _WINDOW_BITS = {"gzip": 31, "deflate": 15}
 
 
@@ -17,10 +19,6 @@ class BadMessage(Exception):
     def __init__(self, code: StatusCode, text: str) -> None:
         super().__init__(text)
         self.code, self.text = code, text
-
-
-MESSAGE_BYTES = 64
-"""Of memory beside a message's own bytes: empty ones are not free."""
 
 
 class Sent(NamedTuple):
