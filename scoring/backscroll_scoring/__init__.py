@@ -10,7 +10,6 @@ from .answers import LaidOut, Page, Pieces
 from .decay import decay_per_hour
 from .diversity import (
     Similarity,
-    mark_repeats,
     mmr_order,
     near_duplicates,
     set_similarity,
@@ -30,6 +29,7 @@ from .fusion import (
     with_recalled,
 )
 from .graph import NEAR, GraphParameters, GraphScores, graph_scores
+from .kept_sets import KeptSets
 from .lately import newest_by
 from .lexical import (
     GONE,
@@ -78,6 +78,7 @@ __all__ = [
     "GraphParameters",
     "GraphScores",
     "Interleaved",
+    "KeptSets",
     "LaidOut",
     "Matches",
     "MemoryCues",
@@ -112,7 +113,6 @@ __all__ = [
     "join_records",
     "linear_fusion",
     "look_at_rows",
-    "mark_repeats",
     "mmr_order",
     "near_duplicates",
     "newest_by",

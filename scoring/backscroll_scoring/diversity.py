@@ -6,15 +6,14 @@ better places only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import kernels, kernels_diversity
-from .arrays import Bool, Float64, Int32, require
+from . import kernels
+from .arrays import Float64, Int32, require
 from .engine import EngineChoice, resolve
 from .status import check
 from .texts import FeatureSets
@@ -82,27 +81,6 @@ def near_duplicates(
         )
     )
     return leaders
-
-
-def mark_repeats(
-    packed: Sequence[bytes],
-    authors: Int32,
-    *,
-    threshold: float = 0.8,
-    across_authors: int = 16,
-    kernels: ModuleType = kernels_diversity,
-) -> Bool:
-    """bool[m]: which of m sets, packed by `FeatureSets.packed`, best first, are `near_duplicates` of a better one.
-
-    Raises
-    ------
-    ValueError, IndexError
-        Bytes that no set is made of; authors, int32[m], of another length.
-    """
-    out = np.empty(len(packed), np.bool_)
-    words = np.frombuffer(b"".join(packed), np.int32)
-    check(kernels.mark_repeats(words, authors, threshold, across_authors, out))
-    return out
 
 
 def mmr_order(

@@ -107,8 +107,6 @@ class Engine(Protocol):
         leaders: Int32,
     ) -> int: ...
 
-    def unpack(self, packed: Int32, offsets: Int64, ids: Int32, facts: Int64) -> int: ...
-
 
 EngineChoice: TypeAlias = Engine | Literal["kernels", "reference"]
 

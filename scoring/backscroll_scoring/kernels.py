@@ -7,7 +7,7 @@ time.
 
 from __future__ import annotations
 
-from .kernels_diversity import collapse, jaccard, shingles, unpack
+from .kernels_diversity import collapse, jaccard, shingles
 from .kernels_graph import tree_values
 from .kernels_replies import roots
 from .kernels_score import may_reach, reply_path, score_reaching, score_rows
@@ -25,5 +25,4 @@ __all__ = [
     "survey",
     "top",
     "tree_values",
-    "unpack",
 ]

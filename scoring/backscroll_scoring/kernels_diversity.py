@@ -6,16 +6,16 @@ import numba as nb
 import numpy as np
 
 from .arrays import Bool, Float64, Int32, Int64
-from .compile import BOOL, F64, I32, I64, READ_I32, READ_I64, helper, kernel
+from .compile import F64, I32, I64, READ_BOOL, READ_I32, READ_I64, helper, kernel
 from .intrinsics import bit_count
-from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
+from .reference_diversity import HEAD
+from .status import BAD_OFFSETS, NOT_KEPT, OK, ROW_OUT_OF_RANGE
 
 HASH_BITS = 31  # so that no product of hashes overflows
 HASHES = 2**HASH_BITS - 1
 BASE = 0x61C88647
 LAST_MARK = 4095
 SIGNATURE_SHIFT, SIGNATURE_MASK = HASH_BITS - 6, 63  # a hash's first bits say which bit
-PACKED_HEAD = 3
 LARGEST_SET = 2**31
 FULL_WIDTH, FULL_WIDTH_END, FULL_WIDTH_SHIFT = 0xFF01, 0xFF5E, 0xFEE0
 PUNCTUATION = (
@@ -277,52 +277,78 @@ def collapse(
 
 
 @helper
-def _head(packed: Int32, at: int, end: int, facts: Int64, place: int) -> int:
-    """Read the facts of the packed set that begins here; where its ids end, -1 if that is not before `end`."""
-    if at + PACKED_HEAD > end:
-        return -1
-    size, low, high = packed[at], np.int64(packed[at + 1]), np.int64(packed[at + 2])
-    facts[place] = high << 32 | low & 0xFFFF_FFFF
-    stop = at + PACKED_HEAD + size
-    return stop if size >= 0 and stop <= end else -1
+def _start(numbers: Int64, starts: Int32, number: int) -> int:
+    """Where the set with this number begins, -1 where none is kept."""
+    low, high = 0, numbers.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if numbers[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return starts[low] if low < numbers.shape[0] and numbers[low] == number else -1
 
 
-@kernel(nb.intp(READ_I32, READ_I32, nb.float64, nb.intp, BOOL), nogil=True)
-def mark_repeats(
-    packed: Int32, author: Int32, threshold: float, across_authors: int, out: Bool
-) -> int:
-    """See `reference_diversity.mark_repeats`. The sets are read where they lie."""
-    m, at = out.shape[0], 0
-    if author.shape[0] != m:
-        return ROW_OUT_OF_RANGE
-    starts, ends, facts = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-    order, leaders = np.arange(m, dtype=np.int32), np.empty(m, np.int32)
-    for i in range(m):
-        starts[i] = at + PACKED_HEAD
-        at = _head(packed, at, packed.shape[0], facts, i)
-        if at < 0:
-            return BAD_OFFSETS
-        ends[i] = at
-    if at != packed.shape[0]:
-        return BAD_OFFSETS
-    _collapse(starts, ends, packed, facts, author, order, threshold, across_authors, leaders)
-    for i in range(m):
-        out[i] = leaders[i] >= 0
-    return OK
-
-
-@kernel(nb.intp(READ_I32, I64, I32, I64))
-def unpack(packed: Int32, offsets: Int64, ids: Int32, facts: Int64) -> int:
-    """See `reference_diversity.unpack`."""
-    at = count = 0
-    offsets[0] = 0
-    for i in range(facts.shape[0]):
-        first = at + PACKED_HEAD
-        at = _head(packed, at, packed.shape[0], facts, i)
-        if at < 0 or count + at - first > ids.shape[0]:
-            return BAD_OFFSETS
-        for k in range(first, at):
-            ids[count] = packed[k]
-            count += 1
-        offsets[i + 1] = count
-    return OK if at == packed.shape[0] else BAD_OFFSETS
+@kernel(
+    nb.types.UniTuple(nb.intp, 2)(
+        *(READ_I32, READ_I64, READ_I32, READ_I64, READ_I32, READ_I32, READ_I64, READ_BOOL),
+        *(nb.intp, nb.float64, nb.intp, I64),
+    ),
+    nogil=True,
+)
+def without_repeats(
+    words: Int32,
+    numbers: Int64,
+    starts: Int32,
+    seq: Int64,
+    author: Int32,
+    rows: Int32,
+    order: Int64,
+    marks: Bool,
+    maximum: int,
+    threshold: float,
+    across_authors: int,
+    out: Int64,
+) -> tuple[int, int]:
+    """See `reference_diversity.without_repeats`. The sets are read where they lie."""
+    k, last, count = order.shape[0], 0, 0
+    if marks.shape[0] != k or out.shape[0] != k or starts.shape[0] != numbers.shape[0]:
+        return BAD_OFFSETS, 0
+    for i in range(k):
+        count += marks[i]
+        last = i + 1 if marks[i] else last
+    most = last if maximum < 0 else min(last, maximum + count)
+    begins, ends, facts = (
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+    )
+    by, leaders = np.empty(most, np.int32), np.empty(most, np.int32)
+    for i in range(most):
+        if not 0 <= order[i] < rows.shape[0]:
+            return ROW_OUT_OF_RANGE, 0
+        row = rows[order[i]]
+        if not 0 <= row < min(seq.shape[0], author.shape[0]):
+            return ROW_OUT_OF_RANGE, 0
+        start = _start(numbers, starts, seq[row])
+        if start < 0:
+            for j in range(k):
+                out[j] = order[j]
+            return NOT_KEPT, most
+        if start + HEAD > words.shape[0] or not 0 <= words[start] <= words.shape[0] - start - HEAD:
+            return BAD_OFFSETS, 0
+        by[i], begins[i], ends[i] = author[row], start + HEAD, start + HEAD + words[start]
+        facts[i] = np.int64(words[start + 2]) << 32 | np.int64(words[start + 1]) & 0xFFFF_FFFF
+    in_order = np.arange(most, dtype=np.int32)
+    _collapse(begins, ends, words, facts, by, in_order, threshold, across_authors, leaders)
+    stays, goes = 0, k
+    for i in range(k):
+        if i < most and marks[i] and leaders[i] >= 0:
+            goes -= 1
+            out[goes] = order[i]  # turned round below
+        else:
+            out[stays] = order[i]
+            stays += 1
+    for i in range((k - stays) // 2):
+        out[stays + i], out[k - 1 - i] = out[k - 1 - i], out[stays + i]
+    return OK, stays

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from .arrays import Bool, Float64, Int32, Int64
-from .reference_diversity import collapse, jaccard, shingles, unpack
+from .reference_diversity import collapse, jaccard, shingles
 from .reference_graph import tree_values
 from .status import (
     BAD_OFFSETS,
@@ -38,7 +38,6 @@ __all__ = [
     "survey",
     "top",
     "tree_values",
-    "unpack",
 ]
 
 MS_PER_HOUR = 3_600_000

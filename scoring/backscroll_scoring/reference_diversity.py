@@ -8,9 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from .arrays import Bool, Float64, Int32, Int64
-from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
+from .status import BAD_OFFSETS, NOT_KEPT, OK, ROW_OUT_OF_RANGE
 
 HASHES, BASE = 2**31 - 1, 0x61C88647
+HEAD = 3
+"""Words before the ids of a kept set: how many ids, and the facts in two halves, the lower first."""
 _NO_CONTENT = re.compile(
     "[\x00-\x22'()*,.:;?\\[\\]\\\\_`{-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf"
     "\u2000-\u206f\u3000-\u303f\ufe00-\ufe0f\uff5f-\uff65]"
@@ -119,47 +121,76 @@ def _sets(offsets: Int64, ids: Int32) -> list[set[int]] | None:
     return [set(ids[a:b].tolist()) for a, b in pairwise(bounds)]
 
 
-def unpack(packed: Int32, offsets: Int64, ids: Int32, facts: Int64) -> int:
-    """Take m sets apart that `texts.FeatureSets.packed` made: of each how many ids, the facts in two halves, the ids.
+def without_repeats(
+    words: Int32,
+    numbers: Int64,
+    starts: Int32,
+    seq: Int64,
+    author: Int32,
+    rows: Int32,
+    order: Int64,
+    marks: Bool,
+    maximum: int,
+    threshold: float,
+    across_authors: int,
+    out: Int64,
+) -> tuple[int, int]:
+    """An order of candidates without the marked ones that `collapse` into a better one.
+
+    Looked at is the order up to the last marked one, with a `maximum` (-1: none) no further than could move up into it:
+    no more can move up than there are marked.
 
     Parameters
     ----------
-    offsets : int64[m + 1], ids : int32[], facts : int64[m], written
-        As in `FeatureSets`.
+    words : int32[]
+        Kept sets: of each `HEAD` words, and the ids.
+    numbers, starts : int64[c], int32[c]
+        Their numbers, ascending, and where in `words` each begins.
+    seq, author : int64[n], int32[n]
+        By row: the number of its set, and who said it.
+    rows, order, marks : int32[m], int64[k], bool[k]
+        Candidates; their places, best first; which of the order may go.
+    out : int64[k], written
+        The places that stay, behind them those that go, each in their order.
 
     Returns
     -------
-    int
-        OK, or BAD_OFFSETS when they are not m sets, or have more ids than there is room for.
+    (int, int)
+        OK and how many stay; NOT_KEPT where a set is not there, and how many of the order, written as it is, are needed;
+        ROW_OUT_OF_RANGE for a place or row outside, BAD_OFFSETS for arrays of other lengths, or what is no set.
     """
-    left, count = packed.tolist(), 0
-    offsets[0] = 0
-    for i in range(len(facts)):
-        if len(left) < 3 or not 0 <= left[0] <= min(len(left) - 3, len(ids) - count):
-            return BAD_OFFSETS
-        (size, low, high), left = left[:3], left[3:]
-        facts[i] = high << 32 | low & 0xFFFF_FFFF
-        ids[count : count + size], left = left[:size], left[size:]
-        count += size
-        offsets[i + 1] = count
-    return BAD_OFFSETS if left else OK
-
-
-def mark_repeats(
-    packed: Int32, author: Int32, threshold: float, across_authors: int, out: Bool
-) -> int:
-    """Mark in ``out``, bool[m], which of m packed sets, the best first, `collapse` into a better one.
-
-    OK, BAD_OFFSETS when they are not m sets, or ROW_OUT_OF_RANGE when there is not an author for each.
-    """
-    m = len(out)
-    if len(author) != m:
-        return ROW_OUT_OF_RANGE
-    offsets, facts = np.empty(m + 1, np.int64), np.empty(m, np.int64)
-    ids, leaders = np.empty(len(packed), np.int32), np.empty(m, np.int32)
-    if unpack(packed, offsets, ids, facts) != OK:
-        return BAD_OFFSETS
-    order = np.arange(m, dtype=np.int32)
-    collapse(offsets, ids, facts, author, order, threshold, across_authors, leaders)
-    out[:] = leaders >= 0
-    return OK
+    if len(marks) != len(order) or len(out) != len(order) or len(starts) != len(numbers):
+        return BAD_OFFSETS, 0
+    marked = np.flatnonzero(marks).tolist()
+    most = marked[-1] + 1 if marked else 0
+    if maximum >= 0:
+        most = min(most, maximum + len(marked))
+    start_of = dict(zip(numbers.tolist(), starts.tolist(), strict=True))
+    sets: list[list[int]] = []
+    facts, by = np.empty(most, np.int64), np.empty(most, np.int32)
+    for i, place in enumerate(order[:most].tolist()):
+        if not 0 <= place < len(rows):
+            return ROW_OUT_OF_RANGE, 0
+        row = int(rows[place])
+        if not 0 <= row < min(len(seq), len(author)):
+            return ROW_OUT_OF_RANGE, 0
+        start = start_of.get(int(seq[row]), -1)
+        if start < 0:
+            out[:] = order
+            return NOT_KEPT, most
+        left = words[start:].tolist()
+        if len(left) < HEAD or not 0 <= left[0] <= len(left) - HEAD:
+            return BAD_OFFSETS, 0
+        size, low, high = left[:HEAD]
+        by[i], facts[i] = author[row], high << 32 | low & 0xFFFF_FFFF
+        sets.append(left[HEAD : HEAD + size])
+    offsets = np.cumsum([0, *map(len, sets)])
+    ids = np.array([one for each in sets for one in each], np.int32)
+    leaders = np.empty(most, np.int32)
+    collapse(
+        offsets, ids, facts, by, np.arange(most, dtype=np.int32), threshold, across_authors, leaders
+    )
+    goes = np.zeros(len(order), np.bool_)
+    goes[:most] = (leaders >= 0) & marks[:most]
+    out[:] = np.concatenate((order[~goes], order[goes]))
+    return OK, int(np.count_nonzero(~goes))

@@ -6,6 +6,8 @@ BAD_OFFSETS = 2
 QUERY_NOT_SORTED = 3
 NOT_A_NUMBER = 4
 BAD_POSTINGS = 5
+NOT_KEPT = 6
+"""No error: what is asked for must be made and kept first."""
 
 REFUSED, NOT_ASCENDING = 1, 2
 """Bits of what `survey` tells."""

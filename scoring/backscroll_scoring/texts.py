@@ -11,7 +11,6 @@ import numpy as np
 from . import kernels
 from .arrays import Int32, Int64, require
 from .engine import EngineChoice, resolve
-from .status import check
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,29 +40,6 @@ class FeatureSets:
     def __len__(self) -> int:
         """Return m."""
         return len(self.facts)
-
-    def packed(self) -> list[bytes]:
-        """Each set as bytes, to be kept one by one and read by `unpacked`."""
-        ends = self.offsets.tolist()
-        return [
-            np.int32(end - start).tobytes() + fact.tobytes() + self.ids[start:end].tobytes()
-            for start, end, fact in zip(ends, ends[1:], self.facts, strict=False)
-        ]
-
-    @classmethod
-    def unpacked(cls, packed: Sequence[bytes], *, engine: EngineChoice = kernels) -> FeatureSets:
-        """The sets that `packed` made these bytes of, in any order.
-
-        Raises
-        ------
-        ValueError
-            Bytes that no set is made of.
-        """
-        words, m = np.frombuffer(b"".join(packed), np.int32), len(packed)
-        offsets, facts = np.empty(m + 1, np.int64), np.empty(m, np.int64)
-        ids = np.empty(len(words), np.int32)
-        check(resolve(engine).unpack(words, offsets, ids, facts))
-        return cls(offsets, ids[: offsets.item(-1)], facts)
 
 
 def shingle_sets(

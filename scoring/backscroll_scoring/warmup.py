@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from .answers import Page, Pieces
-from .diversity import mark_repeats, near_duplicates, set_similarity
+from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
 from .fusion import interleave, with_marked, with_recalled
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
+from .kept_sets import KeptSets
 from .lately import newest_by
 from .lexical import Postings, best_bm25, bm25, in_use, rows_with
 from .link_model import shipped
@@ -21,7 +22,7 @@ from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
 from .selection import Rules, choose, choose_far, choose_near, give_places, older_marks, spread
 from .strings import Packed, StringTable
-from .texts import FeatureSets, shingle_sets
+from .texts import shingle_sets
 from .top_k import look_at_rows, top_order
 from .weights import CLASSIC, ScoreParameters
 from .window_sizes import window_sizes
@@ -67,8 +68,9 @@ def warm() -> None:
     sets = shingle_sets(("one", "two"))
     near_duplicates(sets, rows)
     set_similarity(sets)(0)
-    FeatureSets.unpacked(sets.packed())
-    mark_repeats(sets.packed(), rows)
+    kept = KeptSets()
+    kept.add(one_a_row[:2], sets)
+    kept.without_repeats(one_a_row[:2], rows, rows, one_a_row[:2], flags)
     strings = StringTable()
     strings.reserve([Packed.of(("one",))])
     strings.add(Packed.of(("one",)))

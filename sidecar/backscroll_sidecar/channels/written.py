@@ -6,10 +6,13 @@ encoded when a build first shows it, or a moment before (`context.ahead`), not w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from backscroll_scoring import Page
+import numpy as np
+from numpy.typing import NDArray
+
+from backscroll_scoring import FeatureSets, KeptSets, Page
 
 MAX_BYTES = 2_097_152
 """Of one channel: some 1,000 messages of ordinary length in one style, or 800 with what they are compared by."""
@@ -17,6 +20,9 @@ MAX_PAGE_BYTES = 1_048_576
 """Of its pages besides."""
 STYLE_BYTES = 300
 """Of a style without messages."""
+
+SetsOf = Callable[[NDArray[np.intp]], FeatureSets]
+"""Makes what some of the messages asked for are compared by, which are named by their places."""
 
 
 class Written:
@@ -28,20 +34,22 @@ class Written:
     Attributes
     ----------
     wanted : how the last question wanted messages written; whoever writes some ahead wants it, too
+    sets : what lines are compared by, by arrival number: to be read only
     """
 
-    __slots__ = ("_by_style", "_page_bytes", "_pages", "_written_bytes", "wanted")
+    __slots__ = ("_by_style", "_page_bytes", "_pages", "_written_bytes", "sets", "wanted")
 
     def __init__(self, wanted: Any = None) -> None:  # noqa: ANN401 - its style, of whatever kind
         self.wanted = wanted
         self._by_style: dict[Hashable, dict[int, Any]] = {}
         self._pages: dict[Hashable, Page] = {}
+        self.sets = KeptSets()
         self._written_bytes = self._page_bytes = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes held, roughly."""
-        return self._written_bytes + self._page_bytes
+        return self._written_bytes + self.sets.nbytes + self._page_bytes
 
     def of(self, style: Hashable) -> dict[int, Any]:
         """What is written in this style, by arrival number: to be read only."""
@@ -53,10 +61,22 @@ class Written:
 
     def keep(self, style: Hashable, seq: int, written: object, nbytes: int) -> None:
         """Remember one message, which takes so many bytes."""
-        if self._written_bytes + nbytes > MAX_BYTES:
-            self._by_style, self._written_bytes = {}, 0
+        if self._written_bytes + self.sets.nbytes + nbytes > MAX_BYTES:
+            self._begin_anew()
         self.of(style)[seq] = written
         self._written_bytes += nbytes
+
+    def sets_with(self, seqs: NDArray[np.int64], make: SetsOf) -> KeptSets:
+        """What messages are compared by, these among them; `make` makes those that are not kept yet."""
+        if self._written_bytes + self.sets.nbytes > MAX_BYTES:
+            self._begin_anew()
+        new = np.flatnonzero(self.sets.lacks(seqs))
+        if len(new):
+            self.sets.add(seqs[new], make(new))
+        return self.sets
+
+    def _begin_anew(self) -> None:
+        self._by_style, self.sets, self._written_bytes = {}, KeptSets(), 0
 
     def page(self, style: Hashable) -> Page:
         """What answers in this style are joined of; messages are put on it by `keep_on_page`."""
@@ -83,8 +103,8 @@ class Written:
 
     def forget(self) -> None:
         """Begin anew, for those, too, who hold it and are not done: they go on with names as they are now."""
-        self._by_style, self._pages = {}, {}
-        self._written_bytes = self._page_bytes = 0
+        self._begin_anew()
+        self._pages, self._page_bytes = {}, 0
 
     def without(self, seqs: Iterable[int]) -> Written:
         """What is left after these messages changed."""
@@ -95,6 +115,7 @@ class Written:
             out._by_style[style] = left = known.copy()
             for seq in gone:
                 left.pop(seq, None)
+        out.sets = self.sets.without(gone)
         keys = [key for seq in gone for key in page_keys(seq)]
         out._pages = {style: page.without(keys) for style, page in self._pages.items()}
         out._page_bytes = self._page_bytes

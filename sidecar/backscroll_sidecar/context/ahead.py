@@ -18,7 +18,7 @@ import numpy as np
 
 from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels import Channels, ChannelView
-from backscroll_sidecar.context.diversity import shingles
+from backscroll_sidecar.context.diversity import cut
 from backscroll_sidecar.context.pages import (
     USUAL,
     AnswerCodec,
@@ -189,7 +189,7 @@ class Ahead:
             some = np.sort(rows[:WRITTEN_AT_ONCE])
             drafts = draft(view, some, wanted.style(asked_at_ms), wanted.pen).within(INLINE_US)
             put_on_page(drafts, wanted, asked_at_ms, self._codec, kept=False)
-            shingles(view, drafts.rows)
+            cut(view, drafts.rows)
             if written.page(wanted.page_style) is not page:
                 return  # it was full and has begun anew: the next time all find room
             rows = np.setdiff1d(rows, drafts.rows)[::-1] if len(drafts.rows) else drafts.rows

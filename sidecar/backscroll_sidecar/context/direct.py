@@ -115,8 +115,7 @@ def chosen_far(
     chosen, references = united.chosen, united.references
     if profile.diversity == "collapse" and len(memory.rows):
         marks = references[chosen]
-        if np.count_nonzero(marks):
-            chosen, _ = without_repeats(view, united.rows, chosen, marks, profile.max_context)
+        chosen, _ = without_repeats(view, united.rows, chosen, marks, profile.max_context)
     sources += OLDER[not united.own : 1 + united.others] + RECALLED_BY[united.recalled_by]
     return Choice(
         _RANKED, profile, united.rows, chosen[: profile.max_context], united.scores, None, united.bits,

@@ -268,7 +268,7 @@ def test_long_references_are_compared_by_their_ends(monkeypatch):
     view = HotChannel(KEY, PlainCodec(), stored_in_order(
         [say(f"m{n}", ANN, text, 9 - n) for n, text in enumerate(texts)]
     )).view()  # fmt: skip
-    diversity.shingles(view, np.arange(3, dtype=np.int32))
+    diversity.cut(view, np.arange(3, dtype=np.int32))
     assert seen[0] == "a short line"
     assert all(len(text) <= diversity.COMPARED_CHARS + 1 for text in seen)
     assert seen[1].endswith("cats")

@@ -51,7 +51,7 @@ KERNELS = [
     *(kernels_lexical.bm25, kernels_lexical.best_bm25),
     *(kernels_answers.join_records, kernels_answers.join_answer),
     *(kernels_answers.lay_out, kernels_answers.keep_slot),
-    *(kernels_diversity.mark_repeats, kernels_lately.newest_by),
+    *(kernels_diversity.without_repeats, kernels_lately.newest_by),
     *(kernels_selection.add_older, kernels_selection.choose),
     *(kernels_selection.choose_near, kernels_selection.give_places, kernels_selection.spread),
     *(kernels_fusion.take_turns, kernels_fusion.add_marked),

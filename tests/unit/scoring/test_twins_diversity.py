@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import (
     FeatureSets,
+    KeptSets,
     kernels_diversity,
-    mark_repeats,
     near_duplicates,
     reference_diversity,
     set_similarity,
@@ -17,6 +17,7 @@ from backscroll_scoring import (
 
 TWINS = settings(deadline=None, max_examples=200)
 ENGINES = ("kernels", "reference")
+NONE = np.empty(0, np.int32)
 letters = st.sampled_from("abAB 12,.?？！１ａ猫吃鱼，。\n\u200d😀ß\ud800")
 texts = st.lists(st.text(letters, max_size=12) | st.text(max_size=6), max_size=6)
 
@@ -47,29 +48,104 @@ def sets(draw):
     return FeatureSets(offsets, ids, np.array(facts, np.int64))
 
 
+def kept(made, numbers, engine, parts):
+    """A store with these sets, put there in so many parts."""
+    out = KeptSets(engine)
+    for some in np.array_split(np.arange(len(made)), parts):
+        ids = [made.ids[made.offsets[i] : made.offsets[i + 1]] for i in some]
+        offsets = np.cumsum([0, *map(len, ids)])
+        chosen = FeatureSets(offsets, np.concatenate([NONE, *ids]), made.facts[some])
+        out.add(numbers[some], chosen)
+    return out
+
+
 @TWINS
 @given(sets(), st.data())
-def test_sets_come_back_from_bytes(made, data):
-    """P-05: sets and facts are what they were, in whatever order they come; other bytes are refused."""
-    facts = data.draw(
-        st.lists(st.integers(-(2**63), 2**63 - 1), min_size=len(made), max_size=len(made))
-    )
+def test_sets_come_back_by_their_numbers(made, data):
+    """P-05: sets and facts are what they were, in whatever order they came and are asked for."""
+    m = len(made)
+    facts = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=m, max_size=m))
     made = FeatureSets(made.offsets, made.ids, np.array(facts, np.int64))
-    packed, order = made.packed(), data.draw(st.permutations(range(len(made))))
-    for engine in ENGINES:
-        back = FeatureSets.unpacked([packed[i] for i in order], engine=engine)
-        assert back.facts.tolist() == [facts[i] for i in order]
-        for place, i in enumerate(order):
+    numbers = np.array(data.draw(st.permutations(range(5, 5 + m))), np.int64)
+    store = kept(made, numbers, kernels_diversity, data.draw(st.integers(1, 3)))
+    gone = data.draw(st.sets(st.integers(5, 5 + m)))
+    for one, left in (
+        (store, set(range(m))),
+        (store.without(gone), {i for i in range(m) if numbers[i] not in gone}),
+    ):
+        assert len(one) == len(left)
+        asked = np.array(data.draw(st.permutations(sorted(left))), np.intp)
+        assert one.lacks(numbers).tolist() == [i not in left for i in range(m)]
+        back = one.of(numbers[asked])
+        assert back.facts.tolist() == made.facts[asked].tolist()
+        for place, i in enumerate(asked):
             ids = back.ids[back.offsets[place] : back.offsets[place + 1]]
             assert ids.tolist() == made.ids[made.offsets[i] : made.offsets[i + 1]].tolist()
-        for wrong in (
-            [*packed, b"\x01\0\0\0"],
-            [*packed, bytes(8)],
-            [b"", *packed],
-            [*packed, b"\xff" * 12],
-        ):
-            with pytest.raises(ValueError, match="offsets"):
-                FeatureSets.unpacked(wrong, engine=engine)
+
+
+@TWINS
+@given(sets(), st.data())
+def test_without_repeats(made, data):
+    """P-05: what is marked and repeats a better one goes; a maximum changes nothing of what is inside it."""
+    m = len(made)
+    numbers = np.array(data.draw(st.permutations(range(m))), np.int64)
+    seq, rows = numbers.copy(), np.array(data.draw(st.permutations(range(m))), np.int32)
+    authors = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=m, max_size=m)), np.int32)
+    order = np.array(data.draw(st.permutations(range(m))), np.int64)[: data.draw(st.integers(0, m))]
+    marks = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(order), max_size=len(order))), np.bool_
+    )
+    options = {
+        "threshold": data.draw(st.floats(0.01, 1)),
+        "across_authors": data.draw(st.integers(0, 6)),
+    }
+    in_order = rows[order]
+    leaders = near_duplicates(made, in_order, authors=authors, **options)
+    gone = set(order[(leaders >= 0) & marks].tolist())
+    for engine in (kernels_diversity, reference_diversity):
+        store = kept(made, numbers, engine, 2)
+        stay, go, complete = store.without_repeats(seq, authors, rows, order, marks, **options)
+        assert complete
+        assert stay.tolist() == [place for place in order.tolist() if place not in gone]
+        assert go.tolist() == [place for place in order.tolist() if place in gone]
+        maximum = data.draw(st.integers(0, m))
+        few = store.without_repeats(seq, authors, rows, order, marks, maximum=maximum, **options)
+        assert few.stay[:maximum].tolist() == stay[:maximum].tolist()
+        lacking = store.without(data.draw(st.sets(st.integers(0, m), min_size=1)))
+        part = lacking.without_repeats(seq, authors, rows, order, marks, **options)
+        needed = order[: np.flatnonzero(marks)[-1] + 1] if marks.any() else order[:0]
+        assert part.complete == (not lacking.lacks(seq[rows[needed]]).any())
+        if part.complete:
+            assert part.stay.tolist() == stay.tolist()
+        else:
+            assert part.stay.tolist() == needed.tolist()
+            assert [*part.stay, *part.go] == order.tolist()
+
+
+@pytest.mark.parametrize("engine", [kernels_diversity, reference_diversity])
+def test_what_points_outside_is_refused(engine):
+    """P-05: places and rows outside, arrays of another length, and words that no set is made of."""
+    made = shingle_sets(("one line", "another line"))
+    store = kept(made, np.arange(2), engine, 1)
+    seq, who, order = np.arange(2), np.zeros(2, np.int32), np.arange(2)
+    rows, marks = np.arange(2, dtype=np.int32), np.ones(2, np.bool_)
+    for bad_rows, bad_order in (
+        (rows, order + 1),
+        (rows, order - 1),
+        (rows + 1, order),
+        (rows - 1, order),
+    ):
+        with pytest.raises(IndexError):
+            store.without_repeats(seq, who, bad_rows, bad_order, marks)
+    for bad_seq, bad_who in ((seq[:1], who), (seq, who[:1])):
+        with pytest.raises(IndexError):
+            store.without_repeats(bad_seq, bad_who, rows, order, marks)
+    with pytest.raises(ValueError, match="offsets"):
+        store.without_repeats(seq, who, rows, order, marks[:1])
+    for size in (-1, 10_000):
+        store._words[0] = size
+        with pytest.raises(ValueError, match="offsets"):
+            store.without_repeats(seq, who, rows, order, marks)
 
 
 @TWINS
@@ -86,21 +162,9 @@ def test_collapse_and_similarity(made, data):
     }
     fast, plain = (near_duplicates(made, order, **options, engine=engine) for engine in ENGINES)
     np.testing.assert_array_equal(fast, plain)
-    in_order = near_duplicates(made, np.arange(m, dtype=np.int32), **options)
-    for twin in (kernels_diversity, reference_diversity):
-        marks = mark_repeats(made.packed(), **options, kernels=twin)
-        np.testing.assert_array_equal(marks, in_order >= 0)
-        with pytest.raises(ValueError, match="offsets"):
-            mark_repeats(
-                [*made.packed()[1:], bytes(8)] if m else [b"\1" * 4],
-                options["authors"] if m else np.zeros(1, np.int32),
-                kernels=twin,
-            )
-        with pytest.raises(IndexError):
-            mark_repeats(made.packed(), np.zeros(m + 1, np.int32), kernels=twin)
-    kept = [p for p, leader in zip(order.tolist(), fast.tolist(), strict=True) if leader < 0]
+    staying = [p for p, leader in zip(order.tolist(), fast.tolist(), strict=True) if leader < 0]
     for i, leader in enumerate(fast.tolist()):
-        assert leader == -1 or (leader in kept and leader in order[:i])
+        assert leader == -1 or (leader in staying and leader in order[:i])
     cut = data.draw(st.integers(0, m))
     np.testing.assert_array_equal(near_duplicates(made, order[:cut], **options), fast[:cut])
     for place in range(m):

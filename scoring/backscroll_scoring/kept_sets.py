@@ -1,0 +1,148 @@
+"""Sets of shingles that are kept by number, so that lines are cut once and compared where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from . import kernels_diversity
+from .arrays import Bool, Int32, Int64
+from .reference_diversity import HEAD
+from .status import NOT_KEPT, OK, check
+from .texts import FeatureSets
+
+FIRST_WORDS = 4_096
+
+
+class Thinned(NamedTuple):
+    """An order without repeats.
+
+    Attributes
+    ----------
+    stay, go : int64[s], int64[k - s]
+        Places, each in their order. If not complete: those that must be looked at, and the rest.
+    complete : bool
+        Whether all sets that must be looked at are kept.
+    """
+
+    stay: Int64
+    go: Int64
+    complete: bool
+
+
+class KeptSets:
+    """Sets by number, one behind the other: how many ids, the facts in two halves, the ids. For one thread at a time.
+
+    `without_repeats` reads them where they lie: to look up, join and compare 60 of them as `bytes` took twice as long.
+    """
+
+    __slots__ = ("_engine", "_numbers", "_starts", "_used", "_words")
+
+    def __init__(self, engine: ModuleType = kernels_diversity) -> None:
+        self._engine = engine
+        self._words: Int32 = np.empty(0, np.int32)
+        self._used = 0
+        self._numbers: Int64 = np.empty(0, np.int64)  # ascending
+        self._starts: Int32 = np.empty(0, np.int32)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._numbers)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it holds."""
+        return self._words.nbytes + self._numbers.nbytes + self._starts.nbytes
+
+    def add(self, numbers: Int64, sets: FeatureSets) -> None:
+        """Keep sets, each under its number, int64[m], of which none is here yet."""
+        sizes = np.diff(sets.offsets)
+        ends = np.cumsum(sizes + HEAD) + self._used
+        used = ends.item(-1) if len(ends) else self._used
+        self._make_room(used)
+        starts = (ends - sizes - HEAD).astype(np.int32)
+        halves = sets.facts.astype("<i8").view("<i4").reshape(-1, 2)
+        self._words[starts], self._words[starts + 1], self._words[starts + 2] = sizes, *halves.T
+        own = np.arange(len(sets.ids)) - np.repeat(sets.offsets[:-1], sizes)
+        self._words[np.repeat(starts + HEAD, sizes) + own] = sets.ids
+        self._used = used
+        order = numbers.argsort(kind="stable")
+        at = self._numbers.searchsorted(numbers[order])
+        self._numbers = np.insert(self._numbers, at, numbers[order])
+        self._starts = np.insert(self._starts, at, starts[order])
+
+    def _make_room(self, words: int) -> None:
+        if words > len(self._words):
+            larger = np.empty(max(FIRST_WORDS, 2 * len(self._words), words), np.int32)
+            larger[: self._used] = self._words[: self._used]
+            self._words = larger
+
+    def lacks(self, numbers: Int64) -> Bool:
+        """bool[m]: under which numbers nothing is kept."""
+        lacking: Bool = ~np.isin(numbers, self._numbers)
+        return lacking
+
+    def of(self, numbers: Int64) -> FeatureSets:
+        """The sets of these numbers, all of which are here, in their order."""
+        starts = self._starts[self._numbers.searchsorted(numbers)].astype(np.int64)
+        sizes = self._words[starts].astype(np.int64)
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        own = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+        low, high = (
+            self._words[starts + 1].astype(np.int64),
+            self._words[starts + 2].astype(np.int64),
+        )
+        facts = high << 32 | low & 0xFFFF_FFFF
+        return FeatureSets(offsets, self._words[np.repeat(starts + HEAD, sizes) + own], facts)
+
+    def without(self, numbers: Collection[int]) -> KeptSets:
+        """Another one with the same sets but for these."""
+        out = KeptSets(self._engine)
+        stays = ~np.isin(self._numbers, list(numbers))
+        out._words, out._used = self._words.copy(), self._used
+        out._numbers, out._starts = self._numbers[stays], self._starts[stays]
+        return out
+
+    def without_repeats(
+        self,
+        seq: Int64,
+        author: Int32,
+        rows: Int32,
+        order: Int64,
+        marks: Bool,
+        *,
+        maximum: int | None = None,
+        threshold: float = 0.8,
+        across_authors: int = 16,
+    ) -> Thinned:
+        """An order of candidates without the marked ones that are `near_duplicates` of a better one.
+
+        Parameters
+        ----------
+        seq : int64[n], author : int32[n]
+            By row: the number of its set, and who said it.
+        rows : int32[m]
+            The candidates.
+        order : int64[k]
+            Places in `rows`, best first.
+        marks : bool[k]
+            Which of the order may go.
+        maximum : int, optional
+            With it what stands too far behind to move up into so many is not looked at.
+
+        Raises
+        ------
+        ValueError, IndexError
+            An array of another length, a place or row outside.
+        """
+        out = np.empty(len(order), np.int64)
+        status, count = self._engine.without_repeats(
+            self._words[: self._used], self._numbers, self._starts, seq, author, rows, order, marks,
+            -1 if maximum is None else maximum, threshold, across_authors, out,
+        )  # fmt: skip
+        if status != NOT_KEPT:
+            check(status)
+        return Thinned(out[:count], out[count:], status == OK)
