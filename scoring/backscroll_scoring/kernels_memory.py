@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .arrays import Float32, Float64, Int32, Int64, UInt8, UInt64
+from .arrays import Bool, Float32, Float64, Int32, Int64, UInt8, UInt64
 from .compile import (
     F64,
     F64_2D,
@@ -38,6 +38,10 @@ BLOCK = 512
 as long in builds of 10,000 and of 100,000 messages, and 2.5 times the memory.)"""
 FEW = 64
 """Values looked at together for one that reaches a bound."""
+CHUNK = 128
+"""Rows that are passed over together where neither they nor those beside them have a term: most chunks of a long
+history."""
+WINDOW = CHUNK + 2 * PAD
 LOWEST, HIGHEST = np.int32(-(2**31)), np.int32(2**31 - 1)
 
 
@@ -82,34 +86,49 @@ def _largest(values: Float32) -> np.float32:
 
 
 @helper
-def _answers(author: Int32, asks: UInt8, first: int, j1: Float32, out: Float32) -> None:
-    """What of the row before a row takes beside NEAR: it asked and somebody else answers."""
-    begin = int(first == 0)  # nothing is before the first row
-    rest, joined = out[begin:], j1[begin:]
-    before, asked = author[first + begin - 1 :], asks[first + begin - 1 :]
-    after = before[1:]
-    out[0] = ZERO
-    for i in range(rest.shape[0]):
-        rest[i] = ANSWER * joined[i] * np.float32(after[i] != before[i]) * np.float32(asked[i] != 0)
+def _active(scores: Float32, cover: UInt64) -> Bool:
+    """bool[c]: in which chunks a row, or one up to PAD rows beside them, has a term or a score."""
+    n, bits = cover.shape[0], scores.view(np.uint32)
+    active = np.zeros((n + CHUNK - 1) // CHUNK, np.bool_)
+    for chunk in range(active.shape[0]):
+        begin, end = max(0, chunk * CHUNK - PAD), min(n, (chunk + 1) * CHUNK + PAD)
+        terms, some = cover[begin:end], bits[begin:end]
+        found, scored = np.uint64(0), np.uint32(0)
+        for i in range(terms.shape[0]):
+            found |= terms[i]
+        for i in range(some.shape[0]):
+            scored |= some[i]
+        active[chunk] = (found != 0) | (scored != 0)
+    return active
 
 
 @helper
-def _words(s: Float32, joined: Float32, answers: Float32, out: Float32) -> None:
-    """Part WORDS of a block of rows."""
-    back2, back1, here, next1, next2 = (
-        s[PAD - 2 :],
-        s[PAD - 1 :],
-        s[PAD:],
-        s[PAD + 1 :],
-        s[PAD + 2 :],
-    )
-    j0, j1, j2, j3 = joined[PAD - 1 :], joined[PAD:], joined[PAD + 1 :], joined[PAD + 2 :]
-    for i in range(out.shape[0]):
-        out[i] = here[i] + NEAR * (j1[i] * back1[i] + j2[i] * next1[i])
-    for i in range(out.shape[0]):
-        out[i] += FAR * (j1[i] * j0[i] * back2[i] + j2[i] * j3[i] * next2[i])
-    for i in range(out.shape[0]):
-        out[i] += answers[i] * back1[i]
+def _words(
+    scores: Float32,
+    author: Int32,
+    asks: UInt8,
+    joined: Float32,
+    chunk: int,
+    room: Float32,
+    out: Float32,
+) -> None:
+    """Part WORDS of a chunk of rows. `joined` begins PAD rows before the first of them; `room` is room."""
+    n, first = scores.shape[0], chunk * CHUNK
+    s, answers = room[0, :WINDOW], room[1, :CHUNK]
+    _window(scores, first, s)
+    for i in range(min(CHUNK, n - first)):
+        row = np.uintp(first + i)
+        answers[i] = ZERO
+        if row > 0:
+            before = row - np.uintp(1)
+            other = (author[row] != author[before]) & (asks[before] != 0)
+            answers[i] = ANSWER if other else ZERO
+    for i in range(min(CHUNK, n - first)):
+        near = joined[i + PAD] * s[i + PAD - 1] + joined[i + PAD + 1] * s[i + PAD + 1]
+        far = joined[i + PAD] * joined[i + PAD - 1] * s[i + PAD - 2]
+        far += joined[i + PAD + 1] * joined[i + PAD + 2] * s[i + PAD + 2]
+        total = s[i + PAD] + NEAR * near + FAR * far
+        out[np.uintp(first + i)] = total + answers[i] * joined[i + PAD] * s[i + PAD - 1]
 
 
 @helper
@@ -124,47 +143,58 @@ def _sums(idf: Float32) -> Float32:
 
 
 @helper
-def _weigh(spread: UInt64, idf: Float32, sums: Float32, out: Float32) -> np.float32:
-    """What passages with these terms weigh; the most of that."""
-    low = np.uint64(sums.shape[0] - 1)
-    for i in range(out.shape[0]):
-        out[i] = sums[np.uint64(spread[i]) & low]
+def _weigh(
+    spread: UInt64, idf: Float32, sums: Float32, out: Float32, bits: Int32, first: int
+) -> np.int32:
+    """What the passages of a chunk weigh, by their terms; the bits of the most of that.
+
+    None is negative, so their bits, `out` as integers, are ordered as they are, and integers compare in SIMD.
+    """
+    low, size, best = np.uint64(sums.shape[0] - 1), min(CHUNK, out.shape[0] - first), np.int32(0)
+    for i in range(size):
+        out[np.uintp(first + i)] = sums[np.uint64(spread[i]) & low]
     for j in range(TABLE_TERMS, idf.shape[0]):
-        for i in range(out.shape[0]):
-            out[i] += idf[j] * np.float32((np.uint64(spread[i]) >> np.uint64(j)) & np.uint64(1))
-    return _largest(out)
+        for i in range(size):
+            has = (np.uint64(spread[i]) >> np.uint64(j)) & np.uint64(1)
+            out[np.uintp(first + i)] += idf[j] * np.float32(has)
+    for i in range(size):
+        best = max(best, bits[np.uintp(first + i)])
+    return best
 
 
 @helper
 def _passages(
-    cover: UInt64, idf: Float32, near: Float32, wide: Float32
+    active: Bool, cover: UInt64, idf: Float32, near: Float32, wide: Float32
 ) -> tuple[np.float32, np.float32]:
-    """Parts PASSAGE and WIDE_PASSAGE; the most of each."""
-    room = BLOCK + 2 * PAD
+    """Parts PASSAGE and WIDE_PASSAGE of the active chunks; the most of each."""
     if idf.shape[0] <= TABLE_TERMS:  # most questions: a quarter of the memory
-        return _spread(np.empty((2, room), np.uint16), cover, idf, near, wide)
-    return _spread(np.empty((2, room), np.uint64), cover, idf, near, wide)
+        return _spread(np.empty((3, WINDOW), np.uint16), active, cover, idf, near, wide)
+    return _spread(np.empty((3, WINDOW), np.uint64), active, cover, idf, near, wide)
 
 
 @helper
 def _spread(
-    room: UInt64, cover: UInt64, idf: Float32, near: Float32, wide: Float32
+    room: UInt64, active: Bool, cover: UInt64, idf: Float32, near: Float32, wide: Float32
 ) -> tuple[np.float32, np.float32]:
     """`_passages` in numbers of whatever width has a bit for each term."""
-    sums, most_near, most_wide = _sums(idf), ZERO, ZERO
-    for first in range(0, cover.shape[0], BLOCK):
-        here, far = near[first : first + BLOCK], wide[first : first + BLOCK]
-        size = here.shape[0]
-        c, five = room[0, : size + 2 * PAD], room[1]
+    sums, most = _sums(idf), np.zeros(2, np.int32)
+    near_bits, wide_bits = near.view(np.int32), wide.view(np.int32)
+    c, five, nine = room[0], room[1], room[2]
+    for chunk in range(active.shape[0]):
+        if not active[chunk]:
+            continue
+        first = chunk * CHUNK
         _window(cover, first, c)
-        c1, c2, c3, c4, five4 = c[1:], c[2:], c[3:], c[4:], five[4:]
-        for i in range(size + PAD):  # of rows -2 to size + 1
-            five[i] = c[i] | c1[i] | c2[i] | c3[i] | c4[i]
-        for i in range(size):
-            c[i] = five[i] | five4[i]
-        most_near = max(most_near, _weigh(five[2:], idf, sums, here))
-        most_wide = max(most_wide, _weigh(c, idf, sums, far))
-    return most_near, most_wide
+        for i in range(CHUNK + PAD):  # of rows -2 to CHUNK + 1
+            five[i] = c[i] | c[i + 1] | c[i + 2] | c[i + 3] | c[i + 4]
+        for i in range(CHUNK):
+            nine[i] = five[i] | five[i + 4]
+        for i in range(CHUNK):
+            c[i] = five[i + 2]
+        most[0] = max(most[0], _weigh(c, idf, sums, near, near_bits, first))
+        most[1] = max(most[1], _weigh(nine, idf, sums, wide, wide_bits, first))
+    found = most.view(np.float32)
+    return found[0], found[1]
 
 
 @helper
@@ -234,6 +264,7 @@ def _flag_rows(marked: UInt8, flag: int, flags: UInt8) -> None:
 
 @helper
 def _totals(
+    active: Bool,
     parts: Float32,
     scales: Float32,
     date: Float32,
@@ -248,6 +279,7 @@ def _totals(
         used |= flags[i]
     near_scale, wide_scale = scales[0, PASSAGE], scales[0, WIDE_PASSAGE]
     words_scale, meaning_scale, least = scales[0, WORDS], scales[0, MEANING], scales[1, MEANING]
+    all_words, all_near, all_wide = parts[WORDS], parts[PASSAGE], parts[WIDE_PASSAGE]
     for first in range(0, flags.shape[0], BLOCK):
         out, marks, counts = totals[first : first + BLOCK], flags[first:], eligible[first:]
         for i in range(out.shape[0]):
@@ -256,19 +288,27 @@ def _totals(
             bit, weight = np.uint8(1 << sign), np.float64(weights[FLOATS + sign])
             for i in range(out.shape[0] if used & bit else 0):
                 signs[i] += weight if marks[i] & bit else 0.0
-        words, meaning = parts[WORDS, first:], parts[MEANING, first:]
-        near, wide = parts[PASSAGE, first:], parts[WIDE_PASSAGE, first:]
+        meaning = parts[MEANING, first:]
         dated = date[first:] if date.shape[0] else undated
         for i in range(out.shape[0]):
-            total = np.float64(words[i] * words_scale) + np.float64(near[i] * near_scale)
-            total += np.float64(wide[i] * wide_scale)
-            total += np.float64((meaning[i] - least) * meaning_scale)
+            out[i] = 0.0
+        for chunk in range(first // CHUNK, min(active.shape[0], (first + BLOCK) // CHUNK)):
+            if active[chunk]:
+                base = chunk * CHUNK
+                for i in range(min(CHUNK, flags.shape[0] - base)):
+                    row = np.uintp(base + i)
+                    total = np.float64(all_words[row] * words_scale)
+                    total += np.float64(all_near[row] * near_scale)
+                    totals[row] = total + np.float64(all_wide[row] * wide_scale)
+        for i in range(out.shape[0]):
+            total = out[i] + np.float64((meaning[i] - least) * meaning_scale)
             total = total + np.float64(dated[i]) + signs[i]
             out[i] = total if counts[i] != 0 else -np.inf
 
 
 @helper
 def _beside(
+    active: Bool,
     scores: Float32,
     dense: Float32,
     time_ms: Int64,
@@ -280,20 +320,20 @@ def _beside(
     meaning: Float32,
     span: Int32,
 ) -> bool:
-    """Parts WORDS and MEANING, with what stands beside each row; whether a row has no vector.
+    """Parts WORDS, of the active chunks, and MEANING, with what stands beside each row; whether a row has no vector.
 
     `span`: the least and the greatest of MEANING, see `_widen`.
     """
     room, keys = np.empty((4, BLOCK + 2 * PAD), np.float32), np.empty((2, BLOCK), np.int32)
-    missing = False
+    missing, chunks = False, BLOCK // CHUNK
     for first in range(0, words.shape[0], BLOCK):
-        out = words[first : first + BLOCK]
-        width = out.shape[0] + 2 * PAD
-        joined, window, answers = room[0, :width], room[1, :width], room[2, : out.shape[0]]
+        size = min(BLOCK, words.shape[0] - first)
+        joined, window = room[0, : size + 2 * PAD], room[1, : size + 2 * PAD]
         _sittings(time_ms, first, sitting_ms, joined)
-        _answers(author, asks, first, joined[PAD:], answers)
-        _window(scores, first, window)
-        _words(window, joined, answers, out)
+        for chunk in range(first // CHUNK, min(active.shape[0], first // CHUNK + chunks)):
+            if active[chunk]:
+                at = chunk * CHUNK - first
+                _words(scores, author, asks, joined[at:], chunk, room[2:], words)
         if dense.shape[0]:
             here = meaning[first : first + BLOCK]
             _window(dense, first, window)
@@ -485,10 +525,11 @@ def memory_scores(
         if not 0 <= rows[i] < n:
             return ROW_OUT_OF_RANGE, 0
     parts, scales = np.empty((SCALED, n), np.float32), np.zeros((2, SCALED), np.float32)
+    active = _active(scores, cover)
     r = _largest(scores) * TENTH
     sure = r / (r + np.float32(saturation))
     scales[0, WORDS] = weights[WORDS] * TENTH / (r + np.float32(saturation))
-    most_near, most_wide = _passages(cover, idf, parts[PASSAGE], parts[WIDE_PASSAGE])
+    most_near, most_wide = _passages(active, cover, idf, parts[PASSAGE], parts[WIDE_PASSAGE])
     if most_near > ZERO:
         scales[0, PASSAGE] = weights[PASSAGE] * sure / most_near
     if most_wide > ZERO:
@@ -496,7 +537,7 @@ def memory_scores(
     span = np.empty(2, np.int32)
     span[0], span[1] = HIGHEST, LOWEST
     missing = _beside(
-        *(scores, dense, time_ms[:n], author, asks, eligible, sitting_ms),
+        *(active, scores, dense, time_ms[:n], author, asks, eligible, sitting_ms),
         *(parts[WORDS], parts[MEANING], span),
     )
     meaning, ends = parts[MEANING], _ends(span)
@@ -523,13 +564,15 @@ def memory_scores(
     _flag_rows(has_time, TIME_WORD, flags)
     _flag_rows(has_number, NUMBER, flags)
     every = np.empty(n, np.float64)
-    _totals(parts, scales, date, flags, weights, eligible, every)
+    _totals(active, parts, scales, date, flags, weights, eligible, every)
     count = _best(every, rows) if choose else m
     for i in range(count):
         row = rows[i]
         totals[i] = every[row]
         for part in range(SCALED):
-            shares[i, part] = (parts[part, row] - scales[1, part]) * scales[0, part]
+            is_there = part == MEANING or active[row // CHUNK]
+            value = parts[part, row] - scales[1, part] if is_there else ZERO
+            shares[i, part] = value * scales[0, part]
         shares[i, DATE] = date[row] if date.shape[0] else ZERO
         for part in range(FLOATS):
             shares[i, FLOATS + part] = np.float32((flags[row] >> part) & 1) * weights[FLOATS + part]

@@ -269,48 +269,50 @@ def _exact(codes: Int8, scales: Float32, slots: Int32, unit: Float32) -> Float32
 def _falling_line(distances: Int16, near: Int32, exact: Float32) -> tuple[float, float, float]:
     """The similarity expected at distance 0, what each further one adds, and the most there is.
 
-    A falling line through what is known exactly.
+    A falling line through what is known exactly. Distances are whole numbers, so their sums are exact in one go.
     """
-    count = exact.shape[0]
-    x_mean, y_mean, lowest = 0.0, 0.0, np.float64(exact[0])
+    count, x_sum, x_squares = exact.shape[0], np.int64(0), np.int64(0)
+    y_sum, products, lowest = 0.0, 0.0, exact[0]
     for i in range(count):
-        x_mean += distances[near[i]] / count
-        y_mean += exact[i] / count
-        lowest = min(lowest, np.float64(exact[i]))
-    spread, together = 0.0, 0.0
-    for i in range(count):
-        x = distances[near[i]] - x_mean
-        spread += x * x
-        together += x * exact[i]
-    slope = min(0.0, together / max(spread, 1.0))
-    return y_mean - slope * x_mean, slope, lowest
+        x, y = np.int64(distances[near[i]]), exact[i]
+        x_sum += x
+        x_squares += x * x
+        y_sum += y
+        products += x * np.float64(y)
+        lowest = y if y < lowest else lowest  # noqa: FURB136
+    x_mean = x_sum / count
+    spread = (count * x_squares - x_sum * x_sum) / count
+    slope = min(0.0, (products - x_mean * y_sum) / max(spread, 1.0))
+    return y_sum / count - slope * x_mean, slope, np.float64(lowest)
 
 
 @helper
-def _expected(distance: int, line: tuple[float, float, float]) -> np.float32:
-    first, slope, most = line
-    return np.float32(min(max(first + slope * distance, -1.0), most))
+def _expected(distances: Int16, line: tuple[float, float, float]) -> Float32:
+    """float32[>= n]: what the distance of each slot lets expect."""
+    first, slope, most = np.float32(line[0]), np.float32(line[1]), np.float32(line[2])
+    least, out = np.float32(-1.0), np.empty(distances.shape[0], np.float32)
+    for i in range(out.shape[0]):
+        value = first + slope * np.float32(distances[i])
+        value = value if value < most else most  # noqa: FURB136
+        out[i] = value if value > least else least  # noqa: FURB136
+    return out
 
 
 @helper
 def _estimate(
-    line: tuple[float, float, float],
-    distances: Int16,
-    chunks: Int32,
-    slots: Int32,
-    values: Float32,
-    has_one: Bool,
+    expected: Float32, chunks: Int32, slots: Int32, values: Float32, has_one: Bool
 ) -> None:
-    """Fill in what every place's distance lets expect, 0 without a slot."""
+    """Fill in what is expected of every place's slot, 0 without a slot."""
     for chunk in range(chunks.shape[0]):
         start, row = chunk * BLOCK, chunks[chunk]
         for i in range(BLOCK if row >= 0 else 0):
-            values[start + i] = _expected(distances[row + i], line)
+            values[start + i] = expected[row + i]
+        for i in range(BLOCK if row >= 0 else 0):
             has_one[start + i] = True
         for i in range(min(BLOCK, values.shape[0] - start) if row < 0 else 0):
             slot = slots[-1 - row, i]
             has_one[start + i] = slot >= 0
-            values[start + i] = _expected(distances[slot], line) if slot >= 0 else np.float32(0.0)
+            values[start + i] = expected[slot] if slot >= 0 else np.float32(0.0)
 
 
 @kernel(
@@ -388,8 +390,8 @@ def similarities(
     exact = _exact(codes, scales, of_near, unit)
     if near.shape[0] < known:
         distances = _distances(counts, n)
-        line = _falling_line(distances, of_near, exact)
-        _estimate(line, distances, chunks, slots, values, has_one)
+        expected = _expected(distances, _falling_line(distances, of_near, exact))
+        _estimate(expected, chunks, slots, values, has_one)
     else:
         values[:] = 0.0
         has_one[:] = False

@@ -156,8 +156,8 @@ def without_repeats(
     Returns
     -------
     (int, int)
-        OK and how many stay; NOT_KEPT where a set is not there, and how many of the order, written as it is, are needed;
-        ROW_OUT_OF_RANGE for a place or row outside, BAD_OFFSETS for arrays of other lengths, or what is no set.
+        OK and how many stay. NOT_KEPT where a set is not there, and how many of the order are looked at, which is
+        written as it is. ROW_OUT_OF_RANGE: a place or row outside. BAD_OFFSETS: arrays of other lengths, or no set.
     """
     if len(marks) != len(order) or len(out) != len(order) or len(starts) != len(numbers):
         return BAD_OFFSETS, 0

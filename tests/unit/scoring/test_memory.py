@@ -119,6 +119,33 @@ def test_twins_of_many_rows(n, terms):
 
 
 @settings(TWINS, max_examples=60)
+@given(st.sets(st.integers(-6, 6), max_size=4), st.integers(0, 2**32), st.sampled_from([3, 12]))
+def test_rows_passed_over(beside, seed, terms):
+    """Few rows have a term, beside the ends of what is passed over together: what they give others is not lost."""
+    n, draw = 5 * kernels_memory.CHUNK + 3, np.random.default_rng(seed)
+    cover, scores = np.zeros(n, np.uint64), np.zeros(n, np.float32)
+    at = [
+        row
+        for end in (0, 1, 3, 4, 5)
+        for one in beside
+        if 0 <= (row := end * kernels_memory.CHUNK + one) < n
+    ]
+    cover[at], scores[at] = draw.integers(1, 2**terms, len(at)), draw.random(len(at)) * 9
+    question = (
+        Matches(scores, cover, draw.random(terms, np.float32)),
+        np.cumsum(draw.choice([60_000, HOUR], n, p=[0.8, 0.2])),
+        draw.integers(0, 3, n).astype(np.int32), (draw.random(n) < 0.3).astype(np.uint8),
+        (draw.random(n) < 0.9).astype(np.uint8), MemoryCues(draw.random(n, np.float32)),
+    )  # fmt: skip
+    rows = np.arange(n, dtype=np.int32)
+    fast, plain = (
+        score_memory(*question, rows=rows, kernels=k) for k in (kernels_memory, reference_memory)
+    )
+    np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
+
+
+@settings(TWINS, max_examples=60)
 @given(asked(), st.integers(0, 45))
 def test_the_best(question, limit):
     """The best rows are those that a look at all of them finds, in the order of `top_order`."""
