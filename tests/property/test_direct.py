@@ -22,7 +22,7 @@ from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.model import BuildRequest, Overrides
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Author
-from backscroll_sidecar.ports import Similarities
+from backscroll_sidecar.ports import Comparison, Similarities
 from backscroll_sidecar.rpc.codec import WireCodec
 from backscroll_sidecar.strategies import BUILTIN, NOTHING
 from tests.kit.chats import ANN, BEN, BOT, CAT, DAY_MS, HOUR_MS, KEY, NOON_MS, say
@@ -51,13 +51,14 @@ class Meaning:
     def gather(self, query):
         return NOTHING
 
-    async def similarities(self, query) -> Similarities | None:
+    async def compare(self, query) -> Comparison | None:
         if self._seed % 5 == 0:
             return None
         rng = np.random.default_rng(self._seed)
         known = rng.random(query.end) < 0.9
         values = np.where(known, rng.uniform(-0.2, 0.9, query.end), 0.0).astype(np.float32)
-        return Similarities(values, known, exhaustive=self._seed % 3 > 0)
+        found = Similarities(values, known, exhaustive=self._seed % 3 > 0)
+        return Comparison(1.0 if self._seed % 2 else 1e6, lambda: found)
 
 
 @dataclass

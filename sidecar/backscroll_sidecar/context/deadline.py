@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from types import CoroutineType, coroutine
 from typing import Any, TypeVar
@@ -52,11 +52,13 @@ class Deadline:
         """Whether work that usually takes this long still fits."""
         return cost_us * 1e-6 <= self._end_s - self._clock.monotonic_s()
 
-    async def bound(self, work: Awaitable[T], share: float = 1.0) -> T:
+    async def bound(
+        self, work: Awaitable[T], share: float = 1.0, meanwhile: Callable[[], None] | None = None
+    ) -> T:
         """Await `work` for this share of what is left; raises `TimeoutError` after that.
 
         A coroutine is begun without a limit, which could not cut it off before it waits, and mostly it never does: the
-        limit costs 9 us.
+        limit costs 9 us. Where it waits, `meanwhile` is called first.
         """
         begun: Awaitable[T] = work
         if isinstance(work, CoroutineType):
@@ -66,6 +68,12 @@ class Deadline:
                 value: T = done.value
                 return value
             begun = _continued(work, waits_for)
+            try:
+                if meanwhile is not None:
+                    meanwhile()
+            except BaseException:
+                work.close()
+                raise
         async with asyncio.timeout(share * self.left_s()):
             return await begun
 

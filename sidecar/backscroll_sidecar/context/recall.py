@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,7 +22,7 @@ from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.gate import Reach, decisive_score, reaches
 from backscroll_sidecar.context.question import INLINE_US, Question, text_us
 from backscroll_sidecar.domain import Degradation
-from backscroll_sidecar.ports import Similarities
+from backscroll_sidecar.ports import Comparison, Similarities
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 from backscroll_sidecar.strategies.long_ago import (
     moment_of,
@@ -52,7 +53,7 @@ SEEK_US, SEEK_US_PER_POSTING = 60.0, 0.042
 SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
 """Counting the rows that count: where all do but a few named ones (measured at a million: 40 to 60 us); where some are
 partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
-RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.013, 0.05
+RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
 """The same of ranking the whole history."""
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
@@ -78,9 +79,9 @@ _EVERYBODY = frozenset(
 
 @runtime_checkable
 class Meaning(Protocol):
-    """The part of the semantic source that says how similar every row is to a question."""
+    """The part of the semantic source that can say how similar every row is to a question."""
 
-    async def similarities(self, query: StrategyQuery) -> Similarities | None:
+    async def compare(self, query: StrategyQuery) -> Comparison | None:
         """Of the first `end` rows; None without a vector of the question. Raises `SourceFailed`."""
 
 
@@ -258,36 +259,59 @@ async def recall(
     query: StrategyQuery, sought: Sought, meaning: Meaning | None, deadline: Deadline
 ) -> Recalled:
     """Rank the whole history for the question; a source of similarities that fails is left out, named."""
+    said = _said(sought.postings.counts, sought.terms.tolist())
+    us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
     lost: tuple[Degradation, ...] = ()
-    similar: Similarities | None = None
+    comparison: Comparison | None = None
     if meaning is not None:
         meant = sought.meant(query.question)
         asked = query if meant == query.question else replace(query, question=meant)
         try:
-            similar = await deadline.bound(meaning.similarities(asked), MEANING_SHARE)
+            comparison = await deadline.bound(
+                meaning.compare(asked), MEANING_SHARE, partial(_match, sought, us)
+            )
         except SourceFailed as failed:
             lost = (Degradation("gather", failed.reason, "semantic"),)
         except TimeoutError:
             lost = (Degradation("gather", "TIMEOUT", "semantic"),)
-        except Exception as error:  # anybody's code, which costs the meaning only (law 5)
-            log.warning(
-                "source failed", source="semantic", error=type(error).__name__, exc_info=True
-            )
-            lost = (Degradation("gather", "ERROR", "semantic"),)
-    said = _said(sought.postings.counts, sought.terms.tolist())
-    if RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said > INLINE_US:
-        memory = await asyncio.to_thread(_best, query, sought, similar)
-    else:
-        memory = _best(query, sought, similar)
-    return Recalled(memory, lost, similar is None or similar.exhaustive)
+        except Exception as error:  # noqa: BLE001 - anybody's code, which costs the meaning only (law 5)
+            lost = (_failed(error),)
+    if us + (comparison.us if comparison else 0.0) > INLINE_US:
+        return await asyncio.to_thread(_best, query, sought, comparison, lost)
+    return _best(query, sought, comparison, lost)
 
 
-def _best(query: StrategyQuery, sought: Sought, similar: Similarities | None) -> Memory:
-    """The best rows of the history."""
-    dense = None
-    known = 0 if similar is None else np.count_nonzero(similar.known)
-    if similar is not None and known:
-        dense = similar.values
-        if known < len(dense):
-            dense = np.where(similar.known, dense, np.float32(np.nan))
-    return rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
+def _match(sought: Sought, rank_us: float) -> None:
+    """Count the question's words while it is embedded, where that is done on the loop anyway."""
+    if rank_us <= INLINE_US:
+        _ = sought.matches
+
+
+def _best(
+    query: StrategyQuery,
+    sought: Sought,
+    comparison: Comparison | None,
+    lost: tuple[Degradation, ...],
+) -> Recalled:
+    """The best rows of the history, by words and by meaning, if there is one."""
+    dense, exhaustive = None, True
+    if comparison is not None:
+        try:
+            dense, exhaustive = _dense(comparison.make())
+        except Exception as error:  # noqa: BLE001 - as above
+            lost = (_failed(error),)
+    memory = rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
+    return Recalled(memory, lost, exhaustive)
+
+
+def _dense(similar: Similarities) -> tuple[NDArray[np.float32] | None, bool]:
+    """What ranking takes of similarities: NaN where a row has no vector, None where none has; whether all are exact."""
+    dense, known = similar.values, np.count_nonzero(similar.known)
+    if known < len(dense):
+        dense = np.where(similar.known, dense, np.float32(np.nan))
+    return dense if known else None, similar.exhaustive
+
+
+def _failed(error: Exception) -> Degradation:
+    log.warning("source failed", source="semantic", error=type(error).__name__, exc_info=error)
+    return Degradation("gather", "ERROR", "semantic")

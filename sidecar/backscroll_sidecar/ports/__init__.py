@@ -44,6 +44,7 @@ from backscroll_sidecar.ports.models import (
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
 from backscroll_sidecar.ports.vectors import (
+    Comparison,
     Embedder,
     EmbeddingProgress,
     IndexRecord,
@@ -66,6 +67,7 @@ __all__ = [
     "ChannelRows",
     "ChatModel",
     "Clock",
+    "Comparison",
     "EditChange",
     "Embedder",
     "EmbeddingProgress",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -102,8 +102,7 @@ class Embedder(Protocol):
         """Release threads and connections. Idempotent."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Similarities:
+class Similarities(NamedTuple):
     """How similar messages are to a question.
 
     Attributes
@@ -119,6 +118,20 @@ class Similarities:
     values: NDArray[np.float32]
     known: NDArray[np.bool_]
     exhaustive: bool
+
+
+class Comparison(NamedTuple):
+    """All that is needed to say how similar messages are to a question.
+
+    Attributes
+    ----------
+    us : float
+        Microseconds `make` is predicted to take.
+    make : says it: plain computation, in whatever thread.
+    """
+
+    us: float
+    make: Callable[[], Similarities]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,10 +160,10 @@ class VectorSearch(Protocol):
     finite and not zero. Both raise `StoreUnavailable` when the vectors cannot be loaded, and nothing else.
     """
 
-    async def similarities(
+    async def compare(
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32]
-    ) -> Similarities:
-        """How similar each of these messages is to a question."""
+    ) -> Comparison:
+        """How similar each of these messages is to a question, ready to be computed."""
 
     async def nearest(
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int

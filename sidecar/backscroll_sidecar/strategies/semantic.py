@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.domain import Category, MessageState
-from backscroll_sidecar.ports import Embedder, ModelError, ModelFault, Similarities, VectorSearch
+from backscroll_sidecar.ports import Comparison, Embedder, ModelError, ModelFault, VectorSearch
 from backscroll_sidecar.strategies.base import (
     NOTHING,
     Messages,
@@ -75,15 +75,16 @@ class Semantic:
             raise vector
         return vector
 
-    async def similarities(self, query: StrategyQuery) -> Similarities | None:
-        """The cosine of the question to each of the first `end` rows of the view; None without a question's vector.
+    async def compare(self, query: StrategyQuery) -> Comparison | None:
+        """The cosine of the question to each of the first `end` rows of the view, ready to be computed; None without a
+        question's vector.
 
         For ranking: values are 0 where a row has no vector. Raises `SourceFailed`.
         """
         vector = await self.question_vector(query)
         if vector is None:
             return None
-        return await self._vectors.similarities(query.key, query.view.seq[: query.end], vector)
+        return await self._vectors.compare(query.key, query.view.seq[: query.end], vector)
 
     async def _make_vector(self, query: StrategyQuery) -> NDArray[np.float32] | SourceFailed | None:
         text = query.question.strip()

@@ -12,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import (
     Applied,
+    Comparison,
     HistoryReader,
     IndexChange,
     IndexRecord,
@@ -49,10 +51,8 @@ GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 SIGN_ROWS = 2_000
 """From here on signs take less than half of a look at every row (bench/test_vectors.py)."""
 INLINE_US = 300.0
-US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.05, 0.006
+US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.05, 0.004
 """Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -162,21 +162,26 @@ class Vectors:
 
     # --- searching ---------------------------------------------------------------------------------
 
-    async def similarities(
+    async def compare(
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32]
-    ) -> Similarities:
+    ) -> Comparison:
         channel, index = await self._ready(key, len(query))
         seqs = np.ascontiguousarray(seqs)
-        found = await self._run(channel, len(seqs), lambda: index.similarities(query, seqs))
-        return Similarities(found.values, found.known, found.exhaustive)
+        return Comparison(
+            self._us(channel.block, len(seqs)),
+            lambda: Similarities._make(index.similarities(query, seqs)),
+        )
 
     async def nearest(
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
     ) -> Nearest:
         channel, index = await self._ready(key, len(query))
         seqs = np.ascontiguousarray(seqs)
-        found = await self._run(channel, len(seqs), lambda: index.search(query, limit, seqs))
-        return Nearest(*found)
+        search = partial(index.search, query, limit, seqs)
+        if self._us(channel.block, len(seqs)) <= INLINE_US:
+            return Nearest(*search())
+        loop = asyncio.get_running_loop()
+        return Nearest(*await loop.run_in_executor(self._executor, search))
 
     async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
         """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.
@@ -191,13 +196,11 @@ class Vectors:
             channel.index = channel.block.index(by_signs=self._goes_by_signs(channel.block))
         return channel, channel.index
 
-    async def _run(self, channel: _Channel, rows: int, work: Callable[[], T]) -> T:
-        block = channel.block
-        by_signs = self._goes_by_signs(block)
-        predicted = len(block) * US_PER_FAST_ROW if by_signs else rows * US_PER_EXACT_ROW
-        if predicted <= INLINE_US:
-            return work()
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+    def _us(self, block: Block, rows: int) -> float:
+        """What a look at so many rows of a block is predicted to take."""
+        if self._goes_by_signs(block):
+            return len(block) * US_PER_FAST_ROW
+        return rows * US_PER_EXACT_ROW
 
     # --- loading -----------------------------------------------------------------------------------
 

@@ -46,6 +46,29 @@ async def test_what_waits_is_awaited():
     assert await deadline(5).bound(future) == 3
 
 
+async def test_something_else_is_done_while_a_coroutine_waits():
+    """Once, and not where it does not wait; if that fails, the coroutine ends with it."""
+    done, seen = [], []
+
+    async def at_once():
+        return 5
+
+    assert await deadline(5).bound(at_once(), meanwhile=lambda: done.append(1)) == 5
+    assert done == []
+    assert await deadline(5).bound(waits(0.001, []), meanwhile=lambda: done.append(2)) == []
+    assert done == [2]
+
+    async def closes():
+        try:
+            await asyncio.sleep(5)
+        finally:
+            seen.append("closed")
+
+    with pytest.raises(ZeroDivisionError):
+        await deadline(5).bound(closes(), meanwhile=lambda: 1 / 0)
+    assert seen == ["closed"]
+
+
 async def test_what_waits_too_long_is_cut_off():
     seen = []
     with pytest.raises(TimeoutError):

@@ -9,7 +9,7 @@ from backscroll_sidecar.domain import Category, Fate, Reply, ReplyKind
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import ModelFault, Similarities
+from backscroll_sidecar.ports import Comparison, ModelFault, Similarities
 from backscroll_sidecar.strategies import Semantic
 from tests.kit.chats import ANN, BEN, CAT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
 from tests.kit.rooms import Room, ids, ids_by_rank
@@ -37,15 +37,15 @@ class Shelf:
     def __init__(self, room: Room, embedder: FakeEmbedder) -> None:
         self._room, self._embedder = room, embedder
 
-    async def similarities(self, key, seqs, query) -> Similarities:
+    async def compare(self, key, seqs, query) -> Comparison:
         view = self._room.channels.hot_view(key)
         rows = [view.texts[row] for row in range(view.count) if view.seq[row] in set(seqs.tolist())]
         vectors = await self._embedder.embed(rows)
         values = vectors @ query
-        return Similarities(values, values == values, True)
+        return Comparison(1.0, lambda: Similarities(values, values == values, True))
 
     async def nearest(self, key, seqs, query, limit):
-        raise AssertionError("the ranking asks for similarities")
+        raise AssertionError("the ranking compares")
 
 
 def meaning(lines, synonyms=None) -> tuple[Room, FakeEmbedder]:
@@ -166,15 +166,21 @@ def test_without_meaning_the_words_decide():
 
 
 @pytest.mark.parametrize("error", [RuntimeError("boom"), StoreUnavailable("disk I/O error")])
-@pytest.mark.parametrize("part", ["embed", "similarities"])
+@pytest.mark.parametrize("part", ["embed", "compare", "make"])
 def test_whatever_fails_in_the_semantic_part_costs_that_part(monkeypatch, part, error):
     """S2-15, law 5: an embedder or vectors that fail in a way nobody foresaw are named; the words decide."""
 
-    async def broken(*args, **kwargs):
+    def fail():
         raise error
 
+    async def broken(*args, **kwargs):
+        return Comparison(1.0, fail) if part == "make" else fail()
+
     room, _ = meaning([*PAST, *NOISE])
-    monkeypatch.setattr(FakeEmbedder if part == "embed" else Shelf, part, broken)
+    if part == "embed":
+        monkeypatch.setattr(FakeEmbedder, "embed", broken)
+    else:
+        monkeypatch.setattr(Shelf, "compare", broken)
     built = room.build_now("what is broken in room four?", CAT, profile="balanced")
     assert [(d.source, d.reason) for d in built.degradations] == [("semantic", "ERROR")]
     alone = Room([*PAST, *NOISE]).build_now("what is broken in room four?", CAT, profile="balanced")

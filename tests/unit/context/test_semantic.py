@@ -9,7 +9,7 @@ from backscroll_sidecar.domain import Embedding
 from backscroll_sidecar.errors import InvalidRequest, StoreUnavailable
 from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.ports import ModelFault, Nearest, Similarities
+from backscroll_sidecar.ports import Comparison, ModelFault, Nearest, Similarities
 from backscroll_sidecar.strategies import Semantic
 from tests.kit.chats import KEY, MINUTE_MS, say
 from tests.kit.rooms import Room, ids
@@ -35,10 +35,11 @@ class Shelf:
             np.arange(count, dtype=np.int32), np.ones(count, np.float32), self.exhaustive
         )
 
-    async def similarities(self, key, seqs, query) -> Similarities:
+    async def compare(self, key, seqs, query) -> Comparison:
         self.asked.append((seqs.tolist(), query, 0))
         values = np.linspace(0, 1, len(seqs), dtype=np.float32)
-        return Similarities(values, np.ones(len(seqs), np.bool_), self.exhaustive)
+        known = np.ones(len(seqs), np.bool_)
+        return Comparison(1.0, lambda: Similarities(values, known, self.exhaustive))
 
 
 class Kit:
@@ -96,7 +97,7 @@ async def test_one_embedding_a_build_however_often_it_is_used():
         name = "twice"
 
         async def gather(self, query):
-            seen.append(await kit.semantic.similarities(query))
+            seen.append(await kit.semantic.compare(query))
             seen.append(await kit.semantic.question_vector(query))
             return await kit.semantic.gather(query)
 
@@ -104,7 +105,7 @@ async def test_one_embedding_a_build_however_often_it_is_used():
     await kit.build(overrides={"sources": ("twice", "semantic", "recent")})
     assert kit.embedder.query_count == 1
     assert [limit for _, _, limit in kit.shelf.asked] == [0, 5, 5]
-    assert len(seen[0].values) == len(kit.shelf.asked[0][0]) == 40
+    assert len(seen[0].make().values) == len(kit.shelf.asked[0][0]) == 40
 
 
 async def test_no_embedding_where_the_gate_says_so():

@@ -11,7 +11,13 @@ import pytest
 
 from backscroll_scoring import hnsw, index
 from backscroll_sidecar.domain import Embedding
-from backscroll_sidecar.ports import EraseChange, MessageVector, StoredVector, VectorsChange
+from backscroll_sidecar.ports import (
+    EraseChange,
+    MessageVector,
+    Similarities,
+    StoredVector,
+    VectorsChange,
+)
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.vectors import block, service
 from backscroll_sidecar.vectors.files import IndexFiles
@@ -34,6 +40,10 @@ def said(id: str, n: int, *, embedder: str = "e1"):
 
 def erase(*ids: str) -> EraseChange:
     return EraseChange(ROOM, ids, "", NOON_MS)
+
+
+async def similar(vectors: Vectors, seqs: np.ndarray, n: int) -> Similarities:
+    return (await vectors.compare(ROOM, seqs, direction(n))).make()
 
 
 class House:
@@ -62,7 +72,7 @@ class House:
         seqs, other = np.arange(1, 500, dtype=np.int64), self.fresh(index="exact")
         answers = []
         for vectors in (self.vectors, other):
-            found = [await vectors.similarities(ROOM, seqs, direction(n)) for n in range(5)]
+            found = [await similar(vectors, seqs, n) for n in range(5)]
             answers.append([(one.values.tobytes(), one.known.tobytes()) for one in found])
         await other.close()
         return answers[0] == answers[1]
@@ -88,15 +98,15 @@ async def test_loaded_once_then_appended_to(house: House) -> None:
 
 
 async def test_a_message_without_a_vector_is_like_nothing(house: House) -> None:
-    """`similarities`: 0 where there is none, never NaN; rows in any order."""
+    """`compare`: 0 where there is none, never NaN; rows in any order."""
     await house.apply(append(said("m1", 1), message("m2"), said("m3", 3)))
     seqs = np.array([3, 2, 1, 77], np.int64)
-    found = await house.vectors.similarities(ROOM, seqs, direction(1))
+    found = await similar(house.vectors, seqs, 1)
     assert found.known.tolist() == [True, False, True, False]
     assert found.values[[1, 3]].tolist() == [0, 0]
     assert found.values[2] == pytest.approx(1, abs=0.01)
     assert found.exhaustive
-    empty = await house.vectors.similarities(ROOM, seqs[:0], direction(1))
+    empty = await similar(house.vectors, seqs[:0], 1)
     assert len(empty.values) == 0
 
 
@@ -210,7 +220,7 @@ async def everything(vectors: Vectors) -> list[tuple]:
     answers: list[tuple] = []
     for n in range(40, 44):
         near = await vectors.nearest(ROOM, seqs, direction(n), 7)
-        like = await vectors.similarities(ROOM, seqs[::-1], direction(n))
+        like = await similar(vectors, seqs[::-1], n)
         answers.append((near.positions.tolist(), near.values.tobytes(), near.exhaustive))
         answers.append((like.values.tobytes(), like.known.tobytes(), like.exhaustive))
     return answers
