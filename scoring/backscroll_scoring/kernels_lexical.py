@@ -7,8 +7,22 @@ import math
 import numba as nb
 import numpy as np
 
-from .arrays import Float32, Int32, Int64, UInt8, UInt64
-from .compile import F32, I32, READ_F32, READ_I32, READ_I64, READ_U8, U8, U64, helper, kernel
+from .arrays import Bool, Float32, Int32, Int64, UInt8, UInt64
+from .compile import (
+    BOOL,
+    F32,
+    I32,
+    READ_BOOL,
+    READ_F32,
+    READ_I32,
+    READ_I64,
+    READ_U8,
+    U8,
+    U64,
+    helper,
+    kernel,
+)
+from .reference_lexical import BESIDE, CHUNK
 from .status import BAD_POSTINGS, OK
 
 ROUNDING = 1e-4
@@ -122,6 +136,18 @@ def _count(eligible: UInt8) -> int:
 
 
 @helper
+def _activate(chunk: int, active: Bool, scores: Float32, cover: UInt64) -> None:
+    """Make a chunk one that counts: nothing is known of its rows yet."""
+    if not active[chunk]:
+        active[chunk] = True
+        first = chunk * CHUNK
+        here, terms = scores[first : first + CHUNK], cover[first : first + CHUNK]
+        for i in range(here.shape[0]):  # a slice that is set does not become vector instructions
+            here[i] = 0.0
+            terms[i] = 0
+
+
+@helper
 def _weight(
     pool: Int32,
     rows: Int32,
@@ -130,23 +156,32 @@ def _weight(
     total: int,
     boost: float,
     scores: Float32,
+    cover: UInt64,
+    active: Bool,
 ) -> np.float32:
-    """The idf of a term, 0 when no eligible row has it. The scores of the rows that have it begin at 0."""
-    count = 0
+    """The idf of a term, 0 when no eligible row has it. Chunks of rows that have it, or beside them, become active."""
+    count, last = 0, eligible.shape[0] - 1
     place = newest
     while 0 < place < pool.shape[0]:
         row = _row(rows, pool[place])
         if 0 <= row < eligible.shape[0] and eligible[row] != 0:
             count += 1
-            scores[row] = 0.0
+            _activate(max(0, row - BESIDE) // CHUNK, active, scores, cover)
+            _activate(min(last, row + BESIDE) // CHUNK, active, scores, cover)
         place = _before(pool, place)
     if count == 0:
         return np.float32(0.0)
     return np.float32(math.log(1.0 + (total - count + 0.5) / (count + 0.5))) * boost
 
 
-@helper
-def _bound(
+@kernel(
+    nb.intp(
+        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
+        *(nb.float64, nb.float64, nb.intp, READ_I32, nb.intp, F32),
+    ),
+    nogil=True,
+)
+def bound_bm25(
     pool: Int32,
     tail: Int32,
     rows: Int32,
@@ -154,16 +189,23 @@ def _bound(
     terms: Int32,
     boosts: Float32,
     eligible: UInt8,
-    total: int,
     k1: float,
     b: float,
     cut: int,
     counts: Int32,
     entered: int,
-    best: Float32,
-) -> None:
+    bounds: Float32,
+) -> int:
     """See `reference_lexical.bound_bm25`."""
     n = eligible.shape[0]
+    bounds[0] = 0.0
+    bounds[1] = 0.0
+    if n == 0 or offsets.shape[0] <= n or counts.shape[0] != terms.shape[0]:
+        return OK if n == 0 else BAD_POSTINGS
+    for i in range(terms.shape[0]):
+        if terms[i] >= tail.shape[0]:
+            return BAD_POSTINGS
+    total = _count(eligible)
     cut = min(max(0, cut), n)
     after = np.zeros(n - cut, np.float64)
     flat = 1.0 + k1 * (1.0 - b)
@@ -189,79 +231,15 @@ def _bound(
     least = 0.0
     for i in range(after.shape[0]):
         least = max(least, after[i])
-    best[0] = (1.0 + ROUNDING) * most / flat
-    best[1] = (1.0 - ROUNDING) * least
-
-
-@kernel(
-    nb.intp(
-        *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
-        *(nb.float64, nb.float64, nb.intp, READ_I32, nb.intp),
-        *(nb.float64, nb.float64, nb.float64, F32),
-    ),
-    nogil=True,
-)
-def best_bm25(
-    pool: Int32,
-    tail: Int32,
-    rows: Int32,
-    offsets: Int64,
-    terms: Int32,
-    boosts: Float32,
-    eligible: UInt8,
-    k1: float,
-    b: float,
-    cut: int,
-    counts: Int32,
-    entered: int,
-    cap: float,
-    slope: float,
-    least: float,
-    best: Float32,
-) -> int:
-    """See `reference_lexical.best_bm25`."""
-    n = eligible.shape[0]
-    best[0] = 0.0
-    best[1] = 0.0
-    if n == 0 or offsets.shape[0] <= n or counts.shape[0] != terms.shape[0]:
-        return OK if n == 0 else BAD_POSTINGS
-    for i in range(terms.shape[0]):
-        if terms[i] >= tail.shape[0]:
-            return BAD_POSTINGS
-    total = _count(eligible)
-    _bound(
-        pool, tail, rows, offsets, terms, boosts, eligible, total, k1, b, cut, counts, entered, best
-    )  # fmt: skip
-    if min(cap, float(best[0])) - slope * best[1] < least:
-        return OK
-    best[0] = 0.0
-    best[1] = 0.0
-    # Only what is counted below is ever looked at: nothing here is O(n).
-    scores = np.empty(n, np.float32)
-    weights = np.empty(terms.shape[0], np.float32)
-    for i in range(terms.shape[0]):
-        newest = _newest(tail, terms[i])
-        weights[i] = _weight(pool, rows, newest, eligible, total, boosts[i], scores)
-    flat = np.float32(1.0 + k1 * (1.0 - b))
-    steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
-    one = np.float32(1.0)
-    for i in range(terms.shape[0]):
-        place: int = _newest(tail, terms[i])
-        while 0 < place < pool.shape[0]:
-            row = _row(rows, pool[place])
-            if 0 <= row < n and eligible[row] != 0:
-                words = np.float32(offsets[row + 1] - offsets[row])
-                scores[row] += weights[i] * (one / (flat + steep * words))
-                side = 0 if row < cut else 1
-                best[side] = max(best[side], scores[row])
-            place = _before(pool, place)
+    bounds[0] = (1.0 + ROUNDING) * most / flat
+    bounds[1] = (1.0 - ROUNDING) * least
     return OK
 
 
 @kernel(
     nb.intp(
         *(READ_I32, READ_I32, READ_I32, READ_I64, READ_I32, READ_F32, READ_U8),
-        *(nb.float64, nb.float64, F32, F32, U64),
+        *(nb.float64, nb.float64, F32, F32, U64, BOOL),
     ),
     nogil=True,
 )
@@ -278,20 +256,20 @@ def bm25(
     idf: Float32,
     scores: Float32,
     cover: UInt64,
+    active: Bool,
 ) -> int:
-    """See `reference_lexical.bm25`."""
+    """See `reference_lexical.bm25`. Nothing is O(n) but the count of the rows that count."""
     n = eligible.shape[0]
-    for row in range(scores.shape[0]):  # a slice that is set does not become vector instructions
-        scores[row] = 0.0
-        cover[row] = 0
-    if n == 0 or offsets.shape[0] <= n:
+    for chunk in range(active.shape[0]):
+        active[chunk] = False
+    if n == 0 or offsets.shape[0] <= n or active.shape[0] * CHUNK < n:
         return OK if n == 0 else BAD_POSTINGS
     total = _count(eligible)
     for i in range(terms.shape[0]):
         if terms[i] >= tail.shape[0]:
             return BAD_POSTINGS
         newest = _newest(tail, terms[i])
-        idf[i] = _weight(pool, rows, newest, eligible, total, boosts[i], scores)
+        idf[i] = _weight(pool, rows, newest, eligible, total, boosts[i], scores, cover, active)
     flat = np.float32(1.0 + k1 * (1.0 - b))
     steep = np.float32(k1 * b * n / max(1.0, float(offsets[n])))
     one = np.float32(1.0)
@@ -306,3 +284,19 @@ def bm25(
                 cover[row] |= bit
             place = _before(pool, place)
     return OK
+
+
+@kernel(nb.void(READ_F32, READ_BOOL, nb.intp, F32))
+def best_scores(scores: Float32, active: Bool, cut: int, best: Float32) -> None:
+    """See `reference_lexical.best_scores`. No score is negative, so their bits are ordered as they are."""
+    bits, most, before, after = scores.view(np.int32), best.view(np.int32), np.int32(0), np.int32(0)
+    for chunk in range(active.shape[0]):
+        if active[chunk]:
+            here = bits[chunk * CHUNK : (chunk + 1) * CHUNK]
+            end = min(here.shape[0], max(0, cut - chunk * CHUNK))
+            older, newer = here[:end], here[end:]
+            for i in range(older.shape[0]):
+                before = max(before, older[i])
+            for i in range(newer.shape[0]):
+                after = max(after, newer[i])
+    most[0], most[1] = before, after

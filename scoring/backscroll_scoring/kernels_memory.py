@@ -10,6 +10,7 @@ from .compile import (
     F64,
     F64_2D,
     I32,
+    READ_BOOL,
     READ_F32,
     READ_I32,
     READ_I64,
@@ -18,6 +19,7 @@ from .compile import (
     helper,
     kernel,
 )
+from .reference_lexical import BESIDE, CHUNK
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 NEAR = np.float32(0.2)
@@ -31,16 +33,13 @@ WORDS, PASSAGE, WIDE_PASSAGE, MEANING, DATE = range(5)
 FLOATS = 5  # parts that are numbers; as many are signs
 SCALED = 4  # of these, those known when all rows have been seen: (value - least) * scale
 SPEAKER, QUESTION, ASKER, TIME_WORD, NUMBER = 1, 2, 4, 8, 16
-PAD = 4  # rows before the first and after the last one that belong to nothing: no test at the ends
+PAD = BESIDE  # rows before the first and after the last one that belong to nothing: no test at the ends
 TABLE_TERMS = 10  # the sums of so many terms' weights are looked up, those of further terms added
 BLOCK = 512
 """Rows at a time: what is made of them is read again before it leaves the first cache. (All rows at once took 1.2 times
 as long in builds of 10,000 and of 100,000 messages, and 2.5 times the memory.)"""
 FEW = 64
 """Values looked at together for one that reaches a bound."""
-CHUNK = 128
-"""Rows that are passed over together where neither they nor those beside them have a term: most chunks of a long
-history."""
 WINDOW = CHUNK + 2 * PAD
 LOWEST, HIGHEST = np.int32(-(2**31)), np.int32(2**31 - 1)
 
@@ -75,36 +74,32 @@ def _sittings(time_ms: Int64, first: int, sitting_ms: int, joined: Float32) -> N
 
 
 @helper
-def _largest(values: Float32) -> np.float32:
-    """Of values of which none is negative: their bits are ordered as they are, and integers compare in SIMD."""
-    bits, best = values.view(np.int32), np.int32(0)
-    for i in range(bits.shape[0]):
-        best = max(best, bits[i])
-    found = np.empty(1, np.int32)
+def _best_score(scores: Float32, active: Bool) -> np.float32:
+    """The largest of the active chunks. None is negative: their bits are ordered as they are, and compare in SIMD."""
+    bits, best, found = scores.view(np.int32), np.int32(0), np.empty(1, np.int32)
+    for chunk in range(active.shape[0]):
+        if active[chunk]:
+            here = bits[chunk * CHUNK : (chunk + 1) * CHUNK]
+            for i in range(here.shape[0]):
+                best = max(best, here[i])
     found[0] = best
     return found.view(np.float32)[0]
 
 
 @helper
-def _active(scores: Float32, cover: UInt64) -> Bool:
-    """bool[c]: in which chunks a row, or one up to PAD rows beside them, has a term or a score."""
-    n, bits = cover.shape[0], scores.view(np.uint32)
-    active = np.zeros((n + CHUNK - 1) // CHUNK, np.bool_)
-    for chunk in range(active.shape[0]):
-        begin, end = max(0, chunk * CHUNK - PAD), min(n, (chunk + 1) * CHUNK + PAD)
-        terms, some = cover[begin:end], bits[begin:end]
-        found, scored = np.uint64(0), np.uint32(0)
-        for i in range(terms.shape[0]):
-            found |= terms[i]
-        for i in range(some.shape[0]):
-            scored |= some[i]
-        active[chunk] = (found != 0) | (scored != 0)
-    return active
+def _around(values: Float32 | UInt64, active: Bool, chunk: int, out: Float32 | UInt64) -> None:
+    """The values of an active chunk and PAD rows on both sides, 0 where there is no row, or nothing is known of it."""
+    _window(values, chunk * CHUNK, out)
+    for i in range(PAD if chunk > 0 and not active[chunk - 1] else 0):
+        out[i] = 0
+    for i in range(PAD if chunk + 1 < active.shape[0] and not active[chunk + 1] else 0):
+        out[CHUNK + PAD + i] = 0
 
 
 @helper
 def _words(
     scores: Float32,
+    active: Bool,
     author: Int32,
     asks: UInt8,
     joined: Float32,
@@ -115,7 +110,7 @@ def _words(
     """Part WORDS of a chunk of rows. `joined` begins PAD rows before the first of them; `room` is room."""
     n, first = scores.shape[0], chunk * CHUNK
     s, answers = room[0, :WINDOW], room[1, :CHUNK]
-    _window(scores, first, s)
+    _around(scores, active, chunk, s)
     for i in range(min(CHUNK, n - first)):
         row = np.uintp(first + i)
         answers[i] = ZERO
@@ -184,7 +179,7 @@ def _spread(
         if not active[chunk]:
             continue
         first = chunk * CHUNK
-        _window(cover, first, c)
+        _around(cover, active, chunk, c)
         for i in range(CHUNK + PAD):  # of rows -2 to CHUNK + 1
             five[i] = c[i] | c[i + 1] | c[i + 2] | c[i + 3] | c[i + 4]
         for i in range(CHUNK):
@@ -333,7 +328,7 @@ def _beside(
         for chunk in range(first // CHUNK, min(active.shape[0], first // CHUNK + chunks)):
             if active[chunk]:
                 at = chunk * CHUNK - first
-                _words(scores, author, asks, joined[at:], chunk, room[2:], words)
+                _words(scores, active, author, asks, joined[at:], chunk, room[2:], words)
         if dense.shape[0]:
             here = meaning[first : first + BLOCK]
             _window(dense, first, window)
@@ -477,7 +472,7 @@ def _mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> None:
 
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
-        *(READ_F32, READ_U64, READ_F32, READ_I64, READ_I32, READ_U8, READ_U8, READ_F32),
+        *(READ_F32, READ_U64, READ_F32, READ_BOOL, READ_I64, READ_I32, READ_U8, READ_U8, READ_F32),
         *(READ_I32, nb.int32, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8),
         *(READ_F32, nb.float64, nb.intp, nb.boolean, I32, F64, F64_2D, U8_2D),
     ),
@@ -487,6 +482,7 @@ def memory_scores(
     scores: Float32,
     cover: UInt64,
     idf: Float32,
+    active: Bool,
     time_ms: Int64,
     author: Int32,
     asks: UInt8,
@@ -512,7 +508,13 @@ def memory_scores(
     n, m = eligible.shape[0], rows.shape[0]
     if scores.shape[0] != n or cover.shape[0] != n or time_ms.shape[0] < n or author.shape[0] < n:
         return ROW_OUT_OF_RANGE, 0
-    if asks.shape[0] < n or totals.shape[0] != m or shares.shape[0] != m or shares.shape[1] != 10:
+    if (
+        active.shape[0] * CHUNK < n
+        or asks.shape[0] < n
+        or totals.shape[0] != m
+        or shares.shape[0] != m
+        or shares.shape[1] != 10
+    ):
         return ROW_OUT_OF_RANGE, 0
     if by.shape[0] != 2 or by.shape[1] not in (0, m):
         return ROW_OUT_OF_RANGE, 0
@@ -525,8 +527,7 @@ def memory_scores(
         if not 0 <= rows[i] < n:
             return ROW_OUT_OF_RANGE, 0
     parts, scales = np.empty((SCALED, n), np.float32), np.zeros((2, SCALED), np.float32)
-    active = _active(scores, cover)
-    r = _largest(scores) * TENTH
+    r = _best_score(scores, active) * TENTH
     sure = r / (r + np.float32(saturation))
     scales[0, WORDS] = weights[WORDS] * TENTH / (r + np.float32(saturation))
     most_near, most_wide = _passages(active, cover, idf, parts[PASSAGE], parts[WIDE_PASSAGE])
@@ -578,7 +579,7 @@ def memory_scores(
             shares[i, FLOATS + part] = np.float32((flags[row] >> part) & 1) * weights[FLOATS + part]
     if by.shape[1] != 0:
         for i in range(count):
-            by[0, i] = scores[rows[i]] > ZERO
+            by[0, i] = active[rows[i] // CHUNK] and scores[rows[i]] > ZERO
             by[1, i] = 0
         if dense.shape[0] == n:
             _mark_nearest(dense, rows[:count], m, by[1])

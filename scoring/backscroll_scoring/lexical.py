@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from types import ModuleType
 from typing import NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 
 from . import kernels_lexical
 from .arrays import Bool, Float32, Int32, Int64, UInt8, UInt64, require
+from .reference_lexical import CHUNK
 from .status import check
 
 K1 = 1.5
@@ -220,16 +220,39 @@ class Matches(NamedTuple):
     Attributes
     ----------
     scores : float32[n]
-        BM25, 0 where nothing matches.
+        BM25, 0 where nothing matches; anything outside of the active chunks.
     cover : uint64[n]
-        Bit i: the row has term i.
+        Bit i: the row has term i; the same.
     idf : float32[k]
         The weight of each term.
+    active : bool[c]
+        The chunks of `CHUNK` rows of which one matches, or stands up to `BESIDE` rows from one that does.
     """
 
     scores: Float32
     cover: UInt64
     idf: Float32
+    active: Bool
+
+    @classmethod
+    def of(cls, scores: Float32, cover: UInt64, idf: Float32) -> Matches:
+        """Of rows that are all known."""
+        return cls(scores, cover, idf, np.ones(_chunks(len(scores)), np.bool_))
+
+    def rows(self) -> Int32:
+        """int32[m]: the rows that match, ascending."""
+        near = np.flatnonzero(np.repeat(self.active, CHUNK)[: len(self.scores)])
+        return near[self.scores[near] > 0].astype(np.int32)
+
+    def best(self, cut: int, *, kernels: ModuleType = kernels_lexical) -> tuple[float, float]:
+        """The highest scores among the rows below `cut` and among the others, 0 where none match."""
+        best = np.empty(2, np.float32)
+        kernels.best_scores(self.scores, self.active, cut, best)
+        return best.item(0), best.item(1)
+
+
+def _chunks(rows: int) -> int:
+    return -(-rows // CHUNK)
 
 
 class Worth(NamedTuple):
@@ -239,8 +262,9 @@ class Worth(NamedTuple):
     slope: float
     least: float
 
-
-_ANY = Worth(0.0, 0.0, -math.inf)
+    def is_beyond(self, before: float, after: float) -> bool:
+        """Whether these, or what they bound, cannot come to it."""
+        return min(self.cap, before) - self.slope * after < self.least
 
 
 def bm25(
@@ -263,26 +287,25 @@ def bm25(
     """
     sought = _sought(postings, offsets, terms, boosts, eligible)
     n, k = len(eligible), len(terms)
-    found = Matches(np.empty(n, np.float32), np.empty(n, np.uint64), np.zeros(k, np.float32))
-    check(kernels.bm25(*sought, K1, B, found.idf, found.scores, found.cover))
-    return found
+    scores, cover, idf = np.empty(n, np.float32), np.empty(n, np.uint64), np.zeros(k, np.float32)
+    active = np.empty(_chunks(n), np.bool_)
+    check(kernels.bm25(*sought, K1, B, idf, scores, cover, active))
+    return Matches(scores, cover, idf, active)
 
 
-def best_bm25(
+def bound_bm25(
     postings: PostingsView,
     offsets: Int64,
     terms: Int32,
     boosts: Float32,
     eligible: UInt8,
     cut: int,
-    worth: Worth | None = None,
     *,
     kernels: ModuleType = kernels_lexical,
 ) -> tuple[float, float]:
-    """The highest scores of `bm25` among the rows below `cut` and among the others, 0 where none match.
+    """A number not less than `Matches.best`'s first and one not more than its second; no posting before `cut` is read.
 
-    Every row below ``len(eligible)`` was appended. Where it is plain that the two are not `worth` it, they are a number
-    that is not less than the first and one that is not more than the second, and no posting before `cut` is read.
+    Every row below ``len(eligible)`` was appended.
 
     Raises
     ------
@@ -291,9 +314,9 @@ def best_bm25(
     """
     sought = _sought(postings, offsets, terms, boosts, eligible)
     counts = postings.counts.take(terms, mode="clip")  # the kernel refuses what is out of range
-    entered, best = postings.entered.item(0), np.empty(2, np.float32)
-    check(kernels.best_bm25(*sought, K1, B, cut, counts, entered, *(worth or _ANY), best))
-    return best.item(0), best.item(1)
+    entered, bounds = postings.entered.item(0), np.empty(2, np.float32)
+    check(kernels.bound_bm25(*sought, K1, B, cut, counts, entered, bounds))
+    return bounds.item(0), bounds.item(1)
 
 
 def _sought(

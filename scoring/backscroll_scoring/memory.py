@@ -143,7 +143,7 @@ def score_memory(
         by = np.empty((2, 0), np.uint8)
     totals, shares = np.empty(len(wanted)), np.empty((len(wanted), len(MEMORY_FACTORS)))
     status, count = kernels.memory_scores(
-        *(matches.scores, matches.cover, matches.idf, time_ms, author, asks, eligible, *cues),
+        *(*matches, time_ms, author, asks, eligible, *cues),
         *(_WEIGHTS if has_dense else _LEXICAL_WEIGHTS, SATURATION, SITTING_MS),
         *(rows is None, wanted, totals, shares, by),
     )

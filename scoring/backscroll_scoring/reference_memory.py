@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from .arrays import Float32, Float64, Int32, Int64, UInt8, UInt64
+from .arrays import Bool, Float32, Float64, Int32, Int64, UInt8, UInt64
+from .reference_lexical import CHUNK
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 
@@ -79,6 +80,7 @@ def memory_scores(
     scores: Float32,
     cover: UInt64,
     idf: Float32,
+    active: Bool,
     time_ms: Int64,
     author: Int32,
     asks: UInt8,
@@ -117,7 +119,7 @@ def memory_scores(
 
     Parameters
     ----------
-    scores, cover, idf
+    scores, cover, idf, active
         Of `lexical.Matches`. The rest: `memory.MemoryCues`, `memory.score_memory`.
     weights : float32[10]
     choose : bool
@@ -136,7 +138,12 @@ def memory_scores(
         How many rows have scores now.
     """
     n = len(eligible)
-    if len(scores) != n or len(cover) != n or min(len(time_ms), len(author), len(asks)) < n:
+    if (
+        len(active) * CHUNK < n
+        or len(scores) != n
+        or len(cover) != n
+        or min(len(time_ms), len(author), len(asks)) < n
+    ):
         return ROW_OUT_OF_RANGE, 0
     if len(totals) != len(rows) or shares.shape != (len(rows), len(weights)):
         return ROW_OUT_OF_RANGE, 0
@@ -148,6 +155,8 @@ def memory_scores(
         return ROW_OUT_OF_RANGE, 0
     if len(date_spans) != 2 * len(date_values) or len(weights) != 10:
         return BAD_OFFSETS, 0
+    known = np.repeat(active, CHUNK)[:n]
+    scores, cover = np.where(known, scores, np.float32(0)), np.where(known, cover, np.uint64(0))
     r = float(scores.max(initial=0)) / 10
     sure = r / (r + saturation)
     words = with_neighbours(scores.tolist(), time_ms, sitting_ms, (0.2, 0.1))

@@ -13,7 +13,7 @@ from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .kept_sets import KeptSets
 from .lately import newest_by
-from .lexical import Postings, best_bm25, bm25, in_use, rows_with
+from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
@@ -53,7 +53,8 @@ def warm() -> None:
     rows_with(postings.view(), ids[:1], eligible)
     in_use(postings.view(), ids[:1], eligible)
     matches = bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible)
-    best_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
+    bound_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
+    matches.best(1)
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
     both = interleave(rows, rows, (True, False))
     give_places(both, np.zeros(2), np.zeros(2), eligible, 0, (1.0, 0.0))

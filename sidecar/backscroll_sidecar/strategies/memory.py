@@ -17,8 +17,8 @@ from backscroll_scoring import (
     MemoryCues,
     PostingsView,
     Worth,
-    best_bm25,
     bm25,
+    bound_bm25,
     rows_with,
     score_memory,
     top_order,
@@ -106,9 +106,10 @@ class Sought:
 
     def best_before(self, row: int, worth: Worth) -> tuple[float, float]:
         """The best BM25 of the rows before `row` and of those from it on; bounds of them if not `worth` more."""
-        return best_bm25(
-            self.postings, self.offsets, self.terms, self.boosts, self.eligible, row, worth
+        bounds = bound_bm25(
+            self.postings, self.offsets, self.terms, self.boosts, self.eligible, row
         )
+        return bounds if worth.is_beyond(*bounds) else self.matches.best(row)
 
 
 @quick
@@ -235,8 +236,7 @@ def rank_memory(
 
 def best_by_words(sought: Sought, limit: int) -> NDArray[np.int32]:
     """int32[<= limit]: rows that have a word of the question, best first."""
-    scores = sought.matches.scores
-    rows = np.flatnonzero(scores).astype(np.int32)
+    rows, scores = sought.matches.rows(), sought.matches.scores
     return rows[top_order(scores[rows].astype(np.float64), rows, limit=limit)]
 
 

@@ -48,7 +48,8 @@ TWIN_TESTS = (
 KERNELS = [
     *(getattr(kernels, name) for name in kernels.__all__),
     *(kernels_lexical.append_postings, kernels_lexical.mark_rows),
-    *(kernels_lexical.bm25, kernels_lexical.best_bm25),
+    *(kernels_lexical.bm25, kernels_lexical.bound_bm25),
+    kernels_lexical.best_scores,
     *(kernels_answers.join_records, kernels_answers.join_answer),
     *(kernels_answers.lay_out, kernels_answers.keep_slot),
     *(kernels_diversity.without_repeats, kernels_lately.newest_by),

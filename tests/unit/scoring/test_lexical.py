@@ -9,13 +9,14 @@ from backscroll_scoring import (
     GONE,
     Postings,
     Worth,
-    best_bm25,
     bm25,
+    bound_bm25,
     in_use,
     kernels_lexical,
     reference_lexical,
     rows_with,
 )
+from backscroll_scoring.reference_lexical import BESIDE, CHUNK
 
 TWINS = settings(deadline=None, max_examples=100)
 TERMS = 12
@@ -75,10 +76,14 @@ def test_bm25_twins(rows, terms, data):
     fast, plain = (
         found(view, rows, terms, eligible, k) for k in (kernels_lexical, reference_lexical)
     )
-    np.testing.assert_allclose(fast.scores, plain.scores, rtol=1e-5)
+    np.testing.assert_array_equal(fast.active, plain.active)
+    here = np.repeat(fast.active, CHUNK)[:n]
+    np.testing.assert_allclose(fast.scores[here], plain.scores[here], rtol=1e-5)
     np.testing.assert_allclose(fast.idf, plain.idf, rtol=1e-6)
-    np.testing.assert_array_equal(fast.cover, plain.cover)
-    assert not fast.scores[eligible == 0].any()
+    np.testing.assert_array_equal(fast.cover[here], plain.cover[here])
+    assert not plain.scores[~here].any()
+    assert not plain.scores[eligible == 0].any()
+    assert fast.rows().tolist() == plain.rows().tolist() == np.flatnonzero(plain.scores).tolist()
     known = [term for term in terms if term >= 0]
     marks = [
         rows_with(view, np.array(known, np.int32), eligible, kernels=k)
@@ -86,12 +91,10 @@ def test_bm25_twins(rows, terms, data):
     ]
     np.testing.assert_array_equal(*marks)
     assert marks[0].tolist() == [len(set(rows[row]) & set(known)) * flags[row] for row in range(n)]
-    cut, boosts = n // 2, np.linspace(0.5, 1, len(terms)).astype(np.float32)
-    for k in (kernels_lexical, reference_lexical):
-        best = best_bm25(
-            view, offsets_of(rows), np.array(terms, np.int32), boosts, eligible, cut, kernels=k
-        )
+    cut = n // 2
+    for one, k in ((fast, kernels_lexical), (plain, reference_lexical)):
         halves = plain.scores[:cut], plain.scores[cut:]
+        best = one.best(cut, kernels=k)
         assert best == pytest.approx([half.max(initial=0.0) for half in halves], rel=1e-5)
     used = [
         in_use(view, np.array(terms, np.int32), eligible, kernels=k).tolist()
@@ -110,8 +113,8 @@ def as_block(rows):
 
 @TWINS
 @given(runs, st.lists(st.integers(0, 20), unique=True), run, st.data())
-def test_best_bm25_that_is_not_worth_it(rows, edited, terms, data):
-    """What is given in its place bounds it, whatever was edited or moved; what is worth it is given as it is."""
+def test_bounds_of_the_best_bm25(rows, edited, terms, data):
+    """They bound it, whatever was edited or moved."""
     postings, texts = filled(rows), list(rows)
     for row in [row for row in edited if row < len(rows)]:
         texts[row] = data.draw(run)
@@ -126,22 +129,46 @@ def test_best_bm25_that_is_not_worth_it(rows, edited, terms, data):
     ids, boosts = np.array(terms, np.int32), np.linspace(0.5, 1, len(terms)).astype(np.float32)
     cut = data.draw(st.integers(0, n))
 
-    def best(kernels, *worth):
-        return best_bm25(
-            postings.view(), offsets_of(texts), ids, boosts, eligible, cut, *worth, kernels=kernels
-        )
-
-    exact = best(kernels_lexical)
-    bounds = [best(k, Worth(1e9, 0.7, 1e9)) for k in (kernels_lexical, reference_lexical)]
+    asked = (postings.view(), offsets_of(texts), ids, boosts, eligible)
+    exact = bm25(*asked).best(cut)
+    bounds = [bound_bm25(*asked, cut, kernels=k) for k in (kernels_lexical, reference_lexical)]
     assert bounds[0] == pytest.approx(bounds[1], rel=1e-5)
     assert bounds[0][0] >= exact[0]
     assert bounds[0][1] <= exact[1]
     worth = Worth(3.0, 0.7, data.draw(st.floats(-2, 4)))
-    for kernels in (kernels_lexical, reference_lexical):
-        before, after = best(kernels, worth)
-        is_worth = min(worth.cap, exact[0]) - worth.slope * exact[1] >= worth.least
-        assert (before, after) == pytest.approx(exact, rel=1e-5) or not is_worth
-        assert not is_worth or min(worth.cap, before) - worth.slope * after >= worth.least - 1e-5
+    assert not worth.is_beyond(*bounds[0]) or worth.is_beyond(*exact)
+
+
+@TWINS
+@given(st.dictionaries(st.integers(0, 3 * CHUNK + 9), run, max_size=8), run, st.data())
+def test_a_long_history_of_which_few_rows_match(said, terms, data):
+    """Chunks of rows are active as far as rows beside a match reach, and no further; of others nothing is told."""
+    n = data.draw(st.integers(1, 3 * CHUNK + 10))
+    rows = [said.get(row, []) for row in range(n)]
+    eligible = np.ones(n, np.uint8)
+    fast, plain = (
+        found(filled(rows).view(), rows, terms, eligible, k)
+        for k in (kernels_lexical, reference_lexical)
+    )
+    matching = [row for row, has in enumerate(rows) if set(has) & set(terms)]
+    near = {
+        (row + step) // CHUNK
+        for row in matching
+        for step in (-BESIDE, BESIDE)
+        if 0 <= row + step < n
+    }
+    near |= {row // CHUNK for row in matching}
+    assert (
+        np.flatnonzero(fast.active).tolist()
+        == np.flatnonzero(plain.active).tolist()
+        == sorted(near)
+    )
+    assert fast.rows().tolist() == matching
+    here = np.repeat(fast.active, CHUNK)[:n]
+    np.testing.assert_allclose(fast.scores[here], plain.scores[here], rtol=1e-5)
+    np.testing.assert_array_equal(fast.cover[here], plain.cover[here])
+    cut = data.draw(st.integers(0, n))
+    assert fast.best(cut) == pytest.approx(plain.best(cut, kernels=reference_lexical), rel=1e-5)
 
 
 @TWINS
@@ -233,7 +260,8 @@ def test_a_reader_beside_a_writer(rows, later, terms):
     for place, more in enumerate(later, len(rows)):
         add(postings, place, [more])
     after = found(view, rows, terms, eligible)
-    np.testing.assert_array_equal(before.scores, after.scores)
+    np.testing.assert_array_equal(before.rows(), after.rows())
+    np.testing.assert_array_equal(before.scores[before.rows()], after.scores[after.rows()])
     np.testing.assert_array_equal(before.idf, after.idf)
     known = np.arange(TERMS, dtype=np.int32)
     has = {term for row in rows for term in row}
@@ -266,7 +294,7 @@ def test_what_is_refused():
                 np.ones(1, np.float32), np.ones(1, np.uint8), kernels=kernels,
             )  # fmt: skip
         with pytest.raises(ValueError, match="postings"):
-            best_bm25(
+            bound_bm25(
                 postings.view(), np.array([0, 1], np.int64), out_of_table,
                 np.ones(1, np.float32), np.ones(1, np.uint8), 0, kernels=kernels,
             )  # fmt: skip

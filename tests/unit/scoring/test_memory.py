@@ -14,6 +14,7 @@ from backscroll_scoring import (
     score_memory,
     top_order,
 )
+from backscroll_scoring.reference_lexical import BESIDE, CHUNK
 
 TWINS = settings(deadline=None, max_examples=150)
 HOUR = 3_600_000
@@ -25,7 +26,7 @@ def score(
     """Rows a minute apart by users 0, 1, 0, 1 …; term 0 where `scores` is above 0."""
     values = np.zeros(n, np.float32)
     values[: len(scores)] = scores
-    matches = Matches(values, (values > 0).astype(np.uint64), np.ones(1, np.float32))
+    matches = Matches.of(values, (values > 0).astype(np.uint64), np.ones(1, np.float32))
     asked = np.zeros(n, np.uint8)
     asked[list(asks)] = 1
     rows = np.arange(n, dtype=np.int32)
@@ -67,7 +68,7 @@ def asked(draw):
         has_number=column(flags, np.uint8, empty=True),
     )
     return (
-        Matches(scores, cover, np.array(idf, np.float32)),
+        Matches.of(scores, cover, np.array(idf, np.float32)),
         np.cumsum(gaps), column(st.integers(0, 4), np.int32), column(flags, np.uint8), column(flags, np.uint8), cues,
     )  # fmt: skip
 
@@ -102,7 +103,7 @@ def test_twins_of_many_rows(n, terms):
     cover = np.where(draw.random(n) < 0.2, draw.integers(0, 2**terms, n), 0).astype(np.uint64)
     marks = (draw.random((4, n)) < 0.3).astype(np.uint8)
     question = (
-        Matches(cover.astype(np.float32) / 100, cover, draw.random(terms, np.float32)),
+        Matches.of(cover.astype(np.float32) / 100, cover, draw.random(terms, np.float32)),
         np.cumsum(draw.choice([60_000, HOUR], n, p=[0.8, 0.2])),
         draw.integers(0, 4, n).astype(np.int32), marks[0], 1 - marks[1] * marks[2],
         MemoryCues(
@@ -122,17 +123,18 @@ def test_twins_of_many_rows(n, terms):
 @given(st.sets(st.integers(-6, 6), max_size=4), st.integers(0, 2**32), st.sampled_from([3, 12]))
 def test_rows_passed_over(beside, seed, terms):
     """Few rows have a term, beside the ends of what is passed over together: what they give others is not lost."""
-    n, draw = 5 * kernels_memory.CHUNK + 3, np.random.default_rng(seed)
-    cover, scores = np.zeros(n, np.uint64), np.zeros(n, np.float32)
-    at = [
-        row
-        for end in (0, 1, 3, 4, 5)
-        for one in beside
-        if 0 <= (row := end * kernels_memory.CHUNK + one) < n
-    ]
-    cover[at], scores[at] = draw.integers(1, 2**terms, len(at)), draw.random(len(at)) * 9
+    n, draw = 5 * CHUNK + 3, np.random.default_rng(seed)
+    cover, scores = draw.integers(1, 2**terms, n, np.uint64), draw.random(n, np.float32) * 9
+    ends = [CHUNK * end for end in (0, 1, 3, 4, 5)]
+    matching = [row for end in ends for one in beside if 0 <= (row := end + one) < n]
+    active = np.zeros(6, np.bool_)
+    for row in matching:
+        active[max(0, row - BESIDE) // CHUNK : min(n - 1, row + BESIDE) // CHUNK + 1] = True
+    none = np.repeat(active, CHUNK)[:n]  # of the others the kernel may not read what stands there
+    none[matching] = False
+    cover[none], scores[none] = 0, 0
     question = (
-        Matches(scores, cover, draw.random(terms, np.float32)),
+        Matches(scores, cover, draw.random(terms, np.float32), active),
         np.cumsum(draw.choice([60_000, HOUR], n, p=[0.8, 0.2])),
         draw.integers(0, 3, n).astype(np.int32), (draw.random(n) < 0.3).astype(np.uint8),
         (draw.random(n) < 0.9).astype(np.uint8), MemoryCues(draw.random(n, np.float32)),
@@ -168,7 +170,7 @@ def long_history(n, levels):
     eligible = (np.arange(n) % 7 > 0).astype(np.uint8)
     rows = np.arange(n, dtype=np.int32)
     return (
-        Matches(*none), rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), eligible,
+        Matches.of(*none), rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), eligible,
         MemoryCues(dense=dense),
     )  # fmt: skip
 
@@ -197,7 +199,7 @@ def test_nearest_twins(data):
     )
     rows = np.arange(n, dtype=np.int32)
     question = (
-        Matches(hits, (hits > 0).astype(np.uint64), np.ones(1, np.float32)),
+        Matches.of(hits, (hits > 0).astype(np.uint64), np.ones(1, np.float32)),
         *(rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), np.ones(n, np.uint8)),
         MemoryCues(dense),
     )
