@@ -30,6 +30,7 @@ ROUNDING = 1e-4
 FIRST_CHUNK = 2
 LARGEST_CHUNK = 512
 COUNTED = 4_096
+SHIFT = CHUNK.bit_length() - 1
 HEADER = -2
 """A header holds ``HEADER - place`` of the chunk before it, ``HEADER`` + 1 when there is none: always negative."""
 
@@ -166,8 +167,10 @@ def _weight(
         row = _row(rows, pool[place])
         if 0 <= row < eligible.shape[0] and eligible[row] != 0:
             count += 1
-            _activate(max(0, row - BESIDE) // CHUNK, active, scores, cover)
-            _activate(min(last, row + BESIDE) // CHUNK, active, scores, cover)
+            first, end = max(0, row - BESIDE) >> SHIFT, min(last, row + BESIDE) >> SHIFT
+            if not (active[first] and active[end]):  # most are, by an earlier posting
+                _activate(first, active, scores, cover)
+                _activate(end, active, scores, cover)
         place = _before(pool, place)
     if count == 0:
         return np.float32(0.0)

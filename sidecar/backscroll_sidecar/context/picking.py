@@ -162,7 +162,7 @@ class Picker:
                 return found, chosen_near(view, question, profile, replies)
             query = await make_query(sought.meant(question.text))
             recalled = await recall(query, sought, self._meaning(profile), deadline)
-            found = found._replace(recalled=recalled)
+            found = Found(replies, far, sought, recalled)
             return found, chosen_far(view, question, profile, replies, far, recalled)
         except (OutOfTime, TimeoutError):
             return found, None

@@ -92,6 +92,8 @@ class Semantic:
             return None
         given = query.query_embedding
         if given is not None and given.embedder_id == self._embedder.id:
+            if isinstance(given.values, memoryview):  # as it came: no copy
+                return np.frombuffer(given.values, np.float32)
             return np.array(given.values, np.float32)
         if not self._gate(query):
             return None
