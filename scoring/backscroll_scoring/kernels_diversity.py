@@ -138,16 +138,22 @@ def _shared(ids: Int32, a: int, a_end: int, b: int, b_end: int) -> int:
 
 
 @helper
-def _is_in(ids: Int32, wanted: int) -> bool:
-    low = 0
-    high = ids.shape[0]
+def _place(values: Int32 | Int64, wanted: int) -> int:
+    """Where the first of these ascending values is that is not below the wanted one."""
+    low, high = 0, values.shape[0]
     while low < high:
         middle = (low + high) // 2
-        if ids[middle] < wanted:
+        if values[middle] < wanted:
             low = middle + 1
         else:
             high = middle
-    return low < ids.shape[0] and ids[low] == wanted
+    return low
+
+
+@helper
+def _is_in(ids: Int32, wanted: int) -> bool:
+    at = _place(ids, wanted)
+    return at < ids.shape[0] and ids[at] == wanted
 
 
 @helper
@@ -279,14 +285,8 @@ def collapse(
 @helper
 def _start(numbers: Int64, starts: Int32, number: int) -> int:
     """Where the set with this number begins, -1 where none is kept."""
-    low, high = 0, numbers.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if numbers[middle] < number:
-            low = middle + 1
-        else:
-            high = middle
-    return starts[low] if low < numbers.shape[0] and numbers[low] == number else -1
+    at = _place(numbers, number)
+    return starts[at] if at < numbers.shape[0] and numbers[at] == number else -1
 
 
 @kernel(
