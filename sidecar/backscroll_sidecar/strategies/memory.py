@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -94,15 +93,23 @@ class Sought:
     eligible: NDArray[np.uint8]
     postings: PostingsView
     offsets: NDArray[np.int64]
+    _matches: Matches | None = field(default=None, init=False, repr=False)
 
     def meant(self, text: str) -> str:
         """The question without whom it names, which says best what it means; `text` where nothing is left of it."""
         return self.named.rest.strip() or text
 
-    @cached_property
+    @property
     def matches(self) -> Matches:
-        """How the rows match the words; looked for when first asked for."""
-        return bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible)
+        """How the rows match the words; looked for when first asked for.
+
+        No `cached_property`: Python 3.11 has one lock for those of all questions, and the loop would wait for threads.
+        """
+        if self._matches is None:
+            self._matches = bm25(
+                self.postings, self.offsets, self.terms, self.boosts, self.eligible
+            )
+        return self._matches
 
     def best_before(self, row: int, worth: Worth) -> tuple[float, float]:
         """The best BM25 of the rows before `row` and of those from it on; bounds of them if not `worth` more."""
