@@ -48,10 +48,6 @@ class KeptSets:
         self._numbers: Int64 = np.empty(0, np.int64)  # ascending
         self._starts: Int32 = np.empty(0, np.int32)
 
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._numbers)
-
     @property
     def nbytes(self) -> int:
         """Bytes it holds."""
@@ -76,13 +72,16 @@ class KeptSets:
 
     def _make_room(self, words: int) -> None:
         if words > len(self._words):
-            larger = np.empty(max(FIRST_WORDS, 2 * len(self._words), words), np.int32)
+            larger = np.empty(max(FIRST_WORDS, 3 * len(self._words) // 2, words), np.int32)
             larger[: self._used] = self._words[: self._used]
             self._words = larger
 
     def lacks(self, numbers: Int64) -> Bool:
         """bool[m]: under which numbers nothing is kept."""
-        lacking: Bool = ~np.isin(numbers, self._numbers)
+        if not len(self._numbers):
+            return np.ones(len(numbers), np.bool_)
+        at = self._numbers.searchsorted(numbers).clip(max=len(self._numbers) - 1)
+        lacking: Bool = self._numbers[at] != numbers
         return lacking
 
     def of(self, numbers: Int64) -> FeatureSets:
@@ -102,7 +101,7 @@ class KeptSets:
         """Another one with the same sets but for these."""
         out = KeptSets(self._engine)
         stays = ~np.isin(self._numbers, list(numbers))
-        out._words, out._used = self._words.copy(), self._used
+        out._words, out._used = self._words[: self._used].copy(), self._used
         out._numbers, out._starts = self._numbers[stays], self._starts[stays]
         return out
 

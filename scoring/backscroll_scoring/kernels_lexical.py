@@ -289,7 +289,7 @@ def bm25(
     return OK
 
 
-@kernel(nb.void(READ_F32, READ_BOOL, nb.intp, F32))
+@kernel(nb.void(READ_F32, READ_BOOL, nb.intp, F32), nogil=True)
 def best_scores(scores: Float32, active: Bool, cut: int, best: Float32) -> None:
     """See `reference_lexical.best_scores`. No score is negative, so their bits are ordered as they are."""
     bits, most, before, after = scores.view(np.int32), best.view(np.int32), np.int32(0), np.int32(0)

@@ -234,11 +234,6 @@ class Matches(NamedTuple):
     idf: Float32
     active: Bool
 
-    @classmethod
-    def of(cls, scores: Float32, cover: UInt64, idf: Float32) -> Matches:
-        """Of rows that are all known."""
-        return cls(scores, cover, idf, np.ones(_chunks(len(scores)), np.bool_))
-
     def rows(self) -> Int32:
         """int32[m]: the rows that match, ascending."""
         near = np.flatnonzero(np.repeat(self.active, CHUNK)[: len(self.scores)])
@@ -249,10 +244,6 @@ class Matches(NamedTuple):
         best = np.empty(2, np.float32)
         kernels.best_scores(self.scores, self.active, cut, best)
         return best.item(0), best.item(1)
-
-
-def _chunks(rows: int) -> int:
-    return -(-rows // CHUNK)
 
 
 class Worth(NamedTuple):
@@ -288,7 +279,7 @@ def bm25(
     sought = _sought(postings, offsets, terms, boosts, eligible)
     n, k = len(eligible), len(terms)
     scores, cover, idf = np.empty(n, np.float32), np.empty(n, np.uint64), np.zeros(k, np.float32)
-    active = np.empty(_chunks(n), np.bool_)
+    active = np.empty(-(-n // CHUNK), np.bool_)
     check(kernels.bm25(*sought, K1, B, idf, scores, cover, active))
     return Matches(scores, cover, idf, active)
 

@@ -58,7 +58,7 @@ class Meaning:
         known = rng.random(query.end) < 0.9
         values = np.where(known, rng.uniform(-0.2, 0.9, query.end), 0.0).astype(np.float32)
         found = Similarities(values, known, exhaustive=self._seed % 3 > 0)
-        return Comparison(1.0 if self._seed % 2 else 1e6, lambda: found)
+        return Comparison(1.0 if self._seed % 2 else 1e3, lambda: found)
 
 
 @dataclass

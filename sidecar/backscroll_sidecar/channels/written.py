@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import FeatureSets, KeptSets, Page
 
 MAX_BYTES = 2_097_152
-"""Of one channel: some 1,000 messages of ordinary length in one style, or 800 with what they are compared by."""
+"""Of one channel: some 1,000 messages of ordinary length in one style, fewer with what they are compared by."""
 MAX_PAGE_BYTES = 1_048_576
 """Of its pages besides."""
 STYLE_BYTES = 300
@@ -34,7 +34,7 @@ class Written:
     Attributes
     ----------
     wanted : how the last question wanted messages written; whoever writes some ahead wants it, too
-    sets : what lines are compared by, by arrival number: to be read only
+    sets : what lines are compared by, by arrival number; `sets_with` adds to them
     """
 
     __slots__ = ("_by_style", "_page_bytes", "_pages", "_written_bytes", "sets", "wanted")

@@ -58,7 +58,7 @@ class Deadline:
         """Await `work` for this share of what is left; raises `TimeoutError` after that.
 
         A coroutine is begun without a limit, which could not cut it off before it waits, and mostly it never does: the
-        limit costs 9 us. Where it waits, `meanwhile` is called first.
+        limit costs 9 us. If it waits, `meanwhile` is called first.
         """
         begun: Awaitable[T] = work
         if isinstance(work, CoroutineType):

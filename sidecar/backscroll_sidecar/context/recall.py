@@ -15,6 +15,7 @@ import structlog
 from numpy.typing import NDArray
 
 from backscroll_scoring import MAX_QUERY_TERMS
+from backscroll_scoring.reference_lexical import CHUNK
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People
@@ -44,12 +45,14 @@ log = structlog.get_logger(__name__)
 _NEAR = Reach.NEAR
 
 MEANING_SHARE = 0.5
-"""Of the time left, what meaning may take; without it the words decide."""
+"""Of the time left, what getting ready for meaning may take; without it the words decide."""
 
 SEEK_TEXT = 1.6
 """Names, words and signs of a question, against words, tokens and type of it (`text_us`)."""
 SEEK_US, SEEK_US_PER_POSTING = 60.0, 0.042
 """Measured at 10,000 and 100,000 rows: at all; counting and scoring one posting."""
+SEEK_US_PER_CHUNK = 0.1
+"""Of that, where the first posting among so many rows is scored."""
 SEEK_US_PER_ROW, SEEK_US_PER_MARKED_ROW = 0.0001, 0.0003
 """Counting the rows that count: where all do but a few named ones (measured at a million: 40 to 60 us); where some are
 partial or recalled, or of another thread, so that marks are made of states first (110 to 210)."""
@@ -82,7 +85,7 @@ class Meaning(Protocol):
     """The part of the semantic source that can say how similar every row is to a question."""
 
     async def compare(self, query: StrategyQuery) -> Comparison | None:
-        """Of the first `end` rows; None without a vector of the question. Raises `SourceFailed`."""
+        """The question with the first `end` rows; None without a vector of it. Raises `SourceFailed`."""
 
 
 @quick
@@ -187,7 +190,8 @@ def look_up_us(history: History, question: Question) -> float:
         # what the channel does not have is sought by its characters
         numbers += lexicon.ids.numbers(parts)
     said = _said(lexicon.postings.counts, numbers)
-    return _read_us(question) + _count_us(history) + SEEK_US_PER_POSTING * said
+    scored_us = SEEK_US_PER_POSTING * said + SEEK_US_PER_CHUNK * min(said, history.end / CHUNK)
+    return _read_us(question) + _count_us(history) + scored_us
 
 
 def _is_short_work(history: History, question: Question) -> bool:
@@ -261,24 +265,40 @@ async def recall(
     """Rank the whole history for the question; a source of similarities that fails is left out, named."""
     said = _said(sought.postings.counts, sought.terms.tolist())
     us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
-    lost: tuple[Degradation, ...] = ()
-    comparison: Comparison | None = None
-    if meaning is not None:
-        meant = sought.meant(query.question)
-        asked = query if meant == query.question else replace(query, question=meant)
-        try:
-            comparison = await deadline.bound(
-                meaning.compare(asked), MEANING_SHARE, partial(_match, sought, us)
-            )
-        except SourceFailed as failed:
-            lost = (Degradation("gather", failed.reason, "semantic"),)
-        except TimeoutError:
-            lost = (Degradation("gather", "TIMEOUT", "semantic"),)
-        except Exception as error:  # noqa: BLE001 - anybody's code, which costs the meaning only (law 5)
-            lost = (_failed(error),)
-    if us + (comparison.us if comparison else 0.0) > INLINE_US:
+    comparison, lost = await _comparison(query, sought, meaning, deadline, us)
+    if comparison is not None:
+        us += comparison.us
+    if us > INLINE_US:
         return await asyncio.to_thread(_best, query, sought, comparison, lost)
     return _best(query, sought, comparison, lost)
+
+
+async def _comparison(
+    query: StrategyQuery,
+    sought: Sought,
+    meaning: Meaning | None,
+    deadline: Deadline,
+    rank_us: float,
+) -> tuple[Comparison | None, tuple[Degradation, ...]]:
+    """What meaning needs, if there is time for it and for ranking behind it; else why there is none."""
+    if meaning is None:
+        return None, ()
+    meant = sought.meant(query.question)
+    asked = query if meant == query.question else replace(query, question=meant)
+    reason = "TIMEOUT"
+    try:
+        found = await deadline.bound(
+            meaning.compare(asked), MEANING_SHARE, partial(_match, sought, rank_us)
+        )
+        if found is None or deadline.allows(rank_us + found.us):
+            return found, ()
+    except SourceFailed as failed:
+        reason = failed.reason
+    except TimeoutError:
+        pass
+    except Exception as error:  # noqa: BLE001 - anybody's code, which costs the meaning only (law 5)
+        return None, (_failed(error),)
+    return None, (Degradation("gather", reason, "semantic"),)
 
 
 def _match(sought: Sought, rank_us: float) -> None:

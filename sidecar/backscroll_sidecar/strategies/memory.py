@@ -43,6 +43,8 @@ CHARACTER_BOOST = 0.5
 
 QUESTION = np.uint8(MessageType.QUESTION)
 """To compare a column with the enum's own value takes ten times as long."""
+MOST_KEPT_ROWS = 200_000
+"""Of a longer history the gate's matches, 12 bytes a row, are not kept for the ranking while a question is embedded."""
 NO_CUES = MemoryCues()
 _ONES = np.ones(MAX_QUERY_TERMS, np.float32)
 
@@ -106,17 +108,21 @@ class Sought:
         No `cached_property`: Python 3.11 has one lock for those of all questions, and the loop would wait for threads.
         """
         if self._matches is None:
-            self._matches = bm25(
-                self.postings, self.offsets, self.terms, self.boosts, self.eligible
-            )
+            self._matches = self._match()
         return self._matches
+
+    def _match(self) -> Matches:
+        return bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible)
 
     def best_before(self, row: int, worth: Worth) -> tuple[float, float]:
         """The best BM25 of the rows before `row` and of those from it on; bounds of them if not `worth` more."""
         bounds = bound_bm25(
             self.postings, self.offsets, self.terms, self.boosts, self.eligible, row
         )
-        return bounds if worth.is_beyond(*bounds) else self.matches.best(row)
+        if worth.is_beyond(*bounds):
+            return bounds
+        is_kept = len(self.eligible) <= MOST_KEPT_ROWS
+        return (self.matches if is_kept else self._match()).best(row)
 
 
 @quick

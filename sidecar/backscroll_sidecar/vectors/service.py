@@ -51,7 +51,7 @@ GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 SIGN_ROWS = 2_000
 """From here on signs take less than half of a look at every row (bench/test_vectors.py)."""
 INLINE_US = 300.0
-US_PER_EXACT_ROW, US_PER_FAST_ROW = 0.05, 0.004
+SIGNS_US, US_PER_FAST_ROW, US_PER_EXACT_ROW, US_PER_ROW = 25.0, 0.004, 0.05, 0.004
 """Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
 
 
@@ -77,7 +77,7 @@ class Vectors:
     ----------
     reader : where vectors are loaded from.
     embedder_id : whose vectors these are.
-    executor : takes searches over large channels and the making of indexes.
+    executor : takes searches for the nearest in large channels, and the making of indexes.
     index : ``auto``: by size; ``exact``: every row, always; ``hnsw``: the graph, always.
     files, submit : where graphs are kept, and the writer's `submit`, which remembers their hashes. None: in memory.
     max_bytes : memory of all channels' vectors together; the one in use always stays.
@@ -199,8 +199,8 @@ class Vectors:
     def _us(self, block: Block, rows: int) -> float:
         """What a look at so many rows of a block is predicted to take."""
         if self._goes_by_signs(block):
-            return len(block) * US_PER_FAST_ROW
-        return rows * US_PER_EXACT_ROW
+            return SIGNS_US + len(block) * US_PER_FAST_ROW
+        return min(rows, len(block)) * US_PER_EXACT_ROW + rows * US_PER_ROW
 
     # --- loading -----------------------------------------------------------------------------------
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from backscroll_scoring import FeatureSets, shingle_sets
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.written import MAX_BYTES, Written
 from backscroll_sidecar.domain import Member, MessageState
@@ -32,6 +35,37 @@ def test_they_never_exceed_their_bytes():
         assert kept.nbytes <= MAX_BYTES
     assert kept.of(2_999 % 5)[2_999]
     assert 0 < sum(len(kept.of(style)) for style in range(5)) <= 100
+
+
+def sets(places) -> FeatureSets:
+    """One for each, of 20 KB."""
+    return shingle_sets(["".join(map(chr, range(0x4E00, 0x4E00 + 5_000)))] * len(places))
+
+
+def test_what_lines_are_compared_by_is_bounded():
+    """It counts as much as lines do: when both are full all begins anew, and those asked for are there all the same."""
+    kept, made = Written(), []
+    kept.keep("style", 0, object(), 100)
+    for first in range(0, 400, 4):
+        seqs = np.arange(first, first + 4, dtype=np.int64)
+        found = kept.sets_with(seqs, lambda new: made.append(len(new)) or sets(new))
+        assert not found.lacks(seqs).any()
+        assert kept.nbytes < 2 * MAX_BYTES
+    assert made == [4] * 100
+    assert kept.sets.lacks(np.arange(4, dtype=np.int64)).all()
+    assert not kept.of("style")
+
+
+def test_a_changed_line_is_cut_again():
+    """An edit takes away what it was compared by, for who looks from now on; who looks already goes on as before."""
+    channel = room()
+    old, seqs = channel.view().written, np.arange(1, 5, dtype=np.int64)
+    old.sets_with(seqs, sets)
+    recalled = stored_in_order([say("m1", BEN, "")])[0]
+    recalled = replace(recalled, seq=2, revision=1, state=MessageState.RECALLED)
+    channel.publish(Applied(stored=(recalled,)))
+    assert channel.view().written.sets.lacks(seqs).tolist() == [False, True, False, False]
+    assert not old.sets.lacks(seqs).any()
 
 
 def test_their_bytes_are_the_channels():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from backscroll_sidecar.context.model import Overrides
@@ -183,6 +185,43 @@ def test_whatever_fails_in_the_semantic_part_costs_that_part(monkeypatch, part, 
         monkeypatch.setattr(Shelf, "compare", broken)
     built = room.build_now("what is broken in room four?", CAT, profile="balanced")
     assert [(d.source, d.reason) for d in built.degradations] == [("semantic", "ERROR")]
+    alone = Room([*PAST, *NOISE]).build_now("what is broken in room four?", CAT, profile="balanced")
+    assert (ids(built), built.rung) == (ids(alone), alone.rung)
+
+
+@pytest.mark.parametrize(("us", "inline"), [(1.0, True), (1e3, False)])
+def test_a_long_comparison_leaves_the_loop(monkeypatch, us, inline):
+    """Law 9: similarities and ranking together, in one thread; the answer is the same."""
+    room, _ = meaning([*PAST, *NOISE])
+    question = "what is broken in room four?"
+    usual = ids(room.build_now(question, CAT, profile="balanced"))
+    real, ran = Shelf.compare, []
+
+    async def compare(*args):
+        found = await real(*args)
+
+        def make():
+            ran.append(threading.current_thread() is threading.main_thread())
+            return found.make()
+
+        return Comparison(us, make)
+
+    monkeypatch.setattr(Shelf, "compare", compare)
+    built = room.build_now(question, CAT, profile="balanced")
+    assert set(ran) == {inline}
+    assert (ids(built), built.degradations) == (usual, ())
+
+
+def test_a_comparison_that_would_come_too_late_is_left_out(monkeypatch):
+    """N-09: what takes longer than there is time costs the meaning; the words decide."""
+
+    async def compare(*args):
+        return Comparison(1e9, lambda: pytest.fail("it was begun all the same"))
+
+    room, _ = meaning([*PAST, *NOISE])
+    monkeypatch.setattr(Shelf, "compare", compare)
+    built = room.build_now("what is broken in room four?", CAT, profile="balanced")
+    assert [(d.source, d.reason) for d in built.degradations] == [("semantic", "TIMEOUT")]
     alone = Room([*PAST, *NOISE]).build_now("what is broken in room four?", CAT, profile="balanced")
     assert (ids(built), built.rung) == (ids(alone), alone.rung)
 

@@ -26,7 +26,7 @@ def score(
     """Rows a minute apart by users 0, 1, 0, 1 …; term 0 where `scores` is above 0."""
     values = np.zeros(n, np.float32)
     values[: len(scores)] = scores
-    matches = Matches.of(values, (values > 0).astype(np.uint64), np.ones(1, np.float32))
+    matches = known(values, (values > 0).astype(np.uint64), np.ones(1, np.float32))
     asked = np.zeros(n, np.uint8)
     asked[list(asks)] = 1
     rows = np.arange(n, dtype=np.int32)
@@ -35,6 +35,11 @@ def score(
         np.ones(n, np.uint8) if eligible is None else np.array(eligible, np.uint8),
         cues or MemoryCues(), rows=rows, kernels=kernels,
     )  # fmt: skip
+
+
+def known(scores, cover, idf):
+    """Matches of rows that are all told of."""
+    return Matches(scores, cover, idf, np.ones(-(-len(scores) // CHUNK), np.bool_))
 
 
 def part(scored, factor):
@@ -68,7 +73,7 @@ def asked(draw):
         has_number=column(flags, np.uint8, empty=True),
     )
     return (
-        Matches.of(scores, cover, np.array(idf, np.float32)),
+        known(scores, cover, np.array(idf, np.float32)),
         np.cumsum(gaps), column(st.integers(0, 4), np.int32), column(flags, np.uint8), column(flags, np.uint8), cues,
     )  # fmt: skip
 
@@ -103,7 +108,7 @@ def test_twins_of_many_rows(n, terms):
     cover = np.where(draw.random(n) < 0.2, draw.integers(0, 2**terms, n), 0).astype(np.uint64)
     marks = (draw.random((4, n)) < 0.3).astype(np.uint8)
     question = (
-        Matches.of(cover.astype(np.float32) / 100, cover, draw.random(terms, np.float32)),
+        known(cover.astype(np.float32) / 100, cover, draw.random(terms, np.float32)),
         np.cumsum(draw.choice([60_000, HOUR], n, p=[0.8, 0.2])),
         draw.integers(0, 4, n).astype(np.int32), marks[0], 1 - marks[1] * marks[2],
         MemoryCues(
@@ -145,6 +150,11 @@ def test_rows_passed_over(beside, seed, terms):
     )
     np.testing.assert_allclose(fast.shares, plain.shares, rtol=2e-4, atol=2e-5)
     np.testing.assert_allclose(fast.totals, plain.totals, rtol=2e-4, atol=1e-4)
+    for scored, kernels in ((fast, kernels_memory), (plain, reference_memory)):
+        best = score_memory(*question, limit=40, kernels=kernels)
+        order = top_order(scored.totals, rows, limit=40)
+        assert best.rows.tolist() == order[np.isfinite(scored.totals[order])].tolist()
+        assert best.by_words.tolist() == [row in matching and scores[row] > 0 for row in best.rows]
 
 
 @settings(TWINS, max_examples=60)
@@ -170,7 +180,7 @@ def long_history(n, levels):
     eligible = (np.arange(n) % 7 > 0).astype(np.uint8)
     rows = np.arange(n, dtype=np.int32)
     return (
-        Matches.of(*none), rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), eligible,
+        known(*none), rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), eligible,
         MemoryCues(dense=dense),
     )  # fmt: skip
 
@@ -199,7 +209,7 @@ def test_nearest_twins(data):
     )
     rows = np.arange(n, dtype=np.int32)
     question = (
-        Matches.of(hits, (hits > 0).astype(np.uint64), np.ones(1, np.float32)),
+        known(hits, (hits > 0).astype(np.uint64), np.ones(1, np.float32)),
         *(rows * np.int64(HOUR), rows % 2, np.zeros(n, np.uint8), np.ones(n, np.uint8)),
         MemoryCues(dense),
     )
