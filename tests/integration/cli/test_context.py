@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
 from tests.integration.cli.conftest import CHANNEL
+from tests.kit.certificates import certificate_of_own
 
 pytestmark = pytest.mark.slow
 
@@ -122,13 +122,8 @@ def test_what_was_not_used_is_said_in_words(chat):
 
 
 def test_a_server_that_speaks_tls_gets_the_advice(tmp_path, shell):
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(cert)],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    with shell.serving("--tls-cert", str(cert), "--tls-key", str(key)) as process:
+    tls = certificate_of_own(tmp_path)
+    with shell.serving("--tls-cert", str(tls.cert), "--tls-key", str(tls.key)) as process:
         done = shell.run("context", CHANNEL, "hi", "--server", process.address)
     assert done.returncode == 1
     assert "maybe it speaks TLS: give --tls-ca" in done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import stat
-import subprocess
 from pathlib import Path
 
 import grpc
@@ -18,23 +17,14 @@ from backscroll_sidecar.rpc.listeners import TlsFiles
 from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.server import start_server
 from tests.integration.rpc.conftest import EdgeApp, refused, serving, text
+from tests.kit.certificates import certificate_of_own
 
 QUESTION = pb.BuildContextRequest(question="x", channel="g")
 
 
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
-    """A certificate of our own for this machine."""
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(cert),
-         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return TlsFiles(cert, key)
+    return certificate_of_own(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_kinds_flags_and_settings_have_the_numbers_of_the_rfc() -> None:
 
 
 def test_settings_are_pairs_of_16_and_32_bits() -> None:
-    raw = frames.settings(initial_window_size=2**31 - 1, max_frame_size=16_384)
+    raw = frames.settings((frames.INITIAL_WINDOW_SIZE, 2**31 - 1), (frames.MAX_FRAME_SIZE, 16_384))
     size, kind, flags, stream_id, body = parts(raw)
     assert (size, kind, flags, stream_id) == (12, 4, 0, 0)
     assert list(struct.iter_unpack(">HI", body)) == [(4, 2**31 - 1), (5, 16_384)]

@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 import stat
-import subprocess
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from backscroll_sidecar.rpc.exposure import parse_address
 from backscroll_sidecar.rpc.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.server import start_server
+from tests.kit.certificates import certificate_of_own
 
 EDGES: tuple[EdgeName, ...] = ("auto", "grpc")
 PATIENCE_S = 30.0
@@ -46,17 +46,7 @@ def edge(request: pytest.FixtureRequest) -> EdgeName:
 
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
-    """A certificate of our own for this machine."""
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(cert),
-         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return TlsFiles(cert, key)
+    return certificate_of_own(tmp_path_factory.mktemp("tls"))
 
 
 def listening(edge: EdgeName = "auto", tls: TlsFiles | None = None, name: str = "") -> Listeners:

@@ -18,7 +18,9 @@ from backscroll_sidecar.rpc.http2.frames import (
     HEADERS,
     INITIAL_WINDOW_SIZE,
     LEAST_FRAME_BYTES,
+    MAX_CONCURRENT_STREAMS,
     MAX_FRAME_SIZE,
+    MAX_HEADER_LIST_SIZE,
     MOST_FRAME_BYTES,
     MOST_STREAM_ID,
     MOST_WINDOW_BYTES,
@@ -133,9 +135,9 @@ class Connection(asyncio.Protocol):
         self._last_call = self.loop.call_later(GREETING_S, transport.abort)
         self.write(
             settings(
-                max_concurrent_streams=MOST_STREAMS,
-                initial_window_size=STREAM_WINDOW_BYTES,
-                max_header_list_size=MAX_METADATA_BYTES,
+                (MAX_CONCURRENT_STREAMS, MOST_STREAMS),
+                (INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES),
+                (MAX_HEADER_LIST_SIZE, MAX_METADATA_BYTES),
             )
             + window_update(0, CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES)
         )

@@ -65,12 +65,9 @@ def headers(stream_id: int, block: bytes, flags: int = 0) -> bytes:
     return b"".join(out)
 
 
-def settings(**values: int) -> bytes:
-    """A SETTINGS frame of values by the names above."""
-    names = {name: globals()[name.upper()] for name in values}
-    return frame(
-        SETTINGS, 0, 0, b"".join(SETTING.pack(names[name], value) for name, value in values.items())
-    )
+def settings(*pairs: tuple[int, int]) -> bytes:
+    """A SETTINGS frame: each setting's number, see above, and its value."""
+    return frame(SETTINGS, 0, 0, b"".join(SETTING.pack(*pair) for pair in pairs))
 
 
 def window_update(stream_id: int, count: int) -> bytes:

@@ -1,0 +1,58 @@
+"""How a connection begins."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from backscroll_sidecar.rpc.http2 import frames
+from backscroll_sidecar.rpc.http2.connection import (
+    CONNECTION_WINDOW_BYTES,
+)
+from backscroll_sidecar.rpc.http2.frames import (
+    DEFAULT_WINDOW_BYTES,
+    PING,
+    PREFACE,
+    SETTINGS,
+    Code,
+    frame,
+)
+from backscroll_sidecar.rpc.http2.headers import MAX_METADATA_BYTES
+from backscroll_sidecar.rpc.http2.stream import STREAM_WINDOW_BYTES
+from tests.integration.rpc.http2.peer import HELLO, Peer, Served
+
+
+async def test_the_server_says_first_what_it_takes(peer: Peer) -> None:
+    await peer.ping()
+    assert peer.frames[0].kind == SETTINGS
+    assert peer.settings[frames.INITIAL_WINDOW_SIZE] == STREAM_WINDOW_BYTES
+    assert peer.settings[frames.MAX_HEADER_LIST_SIZE] == MAX_METADATA_BYTES
+    assert peer.allowed[0] == CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES
+
+
+async def test_a_preface_may_come_in_pieces(served: Served) -> None:
+    for cut in (1, 5, 23, 24, 25, 32):
+        async with served.peer(hello=b"") as peer:
+            peer._unacknowledged.append({})
+            peer.send(HELLO[:cut])
+            await asyncio.sleep(0.005)
+            peer.send(HELLO[cut:])
+            assert await peer.is_well(1)
+
+
+@pytest.mark.parametrize(
+    "hello",
+    [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"x", PREFACE[:-1] + b"x", b"PRI * HTTP/1", b"\x16\x03\x01\x02\0"],
+)  # fmt: skip
+async def test_a_wrong_preface_ends_the_connection_at_its_first_wrong_byte(
+    served: Served, hello: bytes
+) -> None:
+    async with served.peer(hello=hello) as peer:
+        assert await peer.fault() is Code.PROTOCOL_ERROR
+
+
+async def test_a_preface_without_settings_is_none(served: Served) -> None:
+    """RFC 9113, section 3.4: the first frame is SETTINGS."""
+    async with served.peer(hello=PREFACE + frame(PING, 0, 0, bytes(8))) as peer:
+        assert await peer.fault() is Code.PROTOCOL_ERROR
