@@ -129,10 +129,10 @@ NO_SIGNS = Signs(np.empty((0, 0), np.uint64), np.empty(0, np.float32))
 
 
 class Similar(NamedTuple):
-    """How similar messages are: float32[m], 0 without a vector; bool[m], who has one; whether all values are exact."""
+    """How similar messages are: float32[m], NaN without a vector; how many have one; whether all values are exact."""
 
     values: Float32
-    known: Bool
+    known: int
     exhaustive: bool
 
 
@@ -182,9 +182,9 @@ class ScanIndex:
 
     def similarities(self, query: Float32, seqs: Int64) -> Similar:
         """See `VectorIndex`. What is not looked at exactly is estimated from its bits, by a line through the rest."""
-        values, known = np.empty(len(seqs), np.float32), np.empty(len(seqs), np.bool_)
+        values = np.empty(len(seqs), np.float32)
         engine = reference_vectors if self.use_reference else kernels_vectors
-        status = engine.similarities(*self._asked(query, seqs), values, known)
+        status, known = engine.similarities(*self._asked(query, seqs), values)
         return Similar(values, known, _is_exact(status))
 
     def _asked(

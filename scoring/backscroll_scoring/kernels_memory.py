@@ -28,7 +28,7 @@ ANSWER = np.float32(0.3)
 DENSE_NEAR = np.float32(0.25)
 TENTH = np.float32(0.1)
 ZERO = np.float32(0.0)
-U8_2D = nb.types.Array(nb.uint8, 2, "C")
+BOOL_2D = nb.types.Array(nb.boolean, 2, "C")
 WORDS, PASSAGE, WIDE_PASSAGE, MEANING, DATE = range(5)
 FLOATS = 5  # parts that are numbers; as many are signs
 SCALED = 4  # of these, those known when all rows have been seen: (value - least) * scale
@@ -51,7 +51,7 @@ def _window(values: Float32 | UInt64, first: int, out: Float32 | UInt64) -> None
     there, inner = values[first - PAD + ahead :], out[ahead:]
     count = min(inner.shape[0], there.shape[0])
     for i in range(ahead):
-        out[i] = 0
+        out[i] = False
     for i in range(count):
         inner[i] = there[i]
     for i in range(count, inner.shape[0]):
@@ -91,7 +91,7 @@ def _around(values: Float32 | UInt64, active: Bool, chunk: int, out: Float32 | U
     """The values of an active chunk and PAD rows on both sides, 0 where there is no row, or nothing is known of it."""
     _window(values, chunk * CHUNK, out)
     for i in range(PAD if chunk > 0 and not active[chunk - 1] else 0):
-        out[i] = 0
+        out[i] = False
     for i in range(PAD if chunk + 1 < active.shape[0] and not active[chunk + 1] else 0):
         out[CHUNK + PAD + i] = 0
 
@@ -440,14 +440,14 @@ def _known(values: Float32) -> Float32:
 
 
 @helper
-def _mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> None:
+def _mark_nearest(values: Float32, rows: Int32, limit: int, out: Bool) -> None:
     """See `reference_memory.nearest`. The last one in is found among those that may be, and no order of all is made."""
     bound = np.float32(_reached(_known(values), limit))
     able = _reaching(values, bound)
     order, n_near = np.empty(rows.shape[0], np.int32), 0
     for i in range(rows.shape[0]):
         row = rows[i]
-        out[i] = 0
+        out[i] = False
         if not values[row] >= bound:
             continue
         at = n_near
@@ -467,14 +467,14 @@ def _mark_nearest(values: Float32, rows: Int32, limit: int, out: UInt8) -> None:
         else:
             high = middle
     for i in range(low):
-        out[order[i]] = 1
+        out[order[i]] = True
 
 
 @kernel(
     nb.types.UniTuple(nb.intp, 2)(
         *(READ_F32, READ_U64, READ_F32, READ_BOOL, READ_I64, READ_I32, READ_U8, READ_U8, READ_F32),
         *(READ_I32, nb.int32, READ_U8, READ_I32, READ_F32, READ_U8, READ_U8),
-        *(READ_F32, nb.float64, nb.intp, nb.boolean, I32, F64, F64_2D, U8_2D),
+        *(READ_F32, nb.float64, nb.intp, nb.boolean, I32, F64, F64_2D, BOOL_2D),
     ),
     nogil=True,
 )
@@ -502,7 +502,7 @@ def memory_scores(
     rows: Int32,
     totals: Float64,
     shares: Float64,
-    by: UInt8,
+    by: Bool,
 ) -> tuple[int, int]:
     """See `reference_memory.memory_scores`. The parts of all rows stay here: only those asked for are written out."""
     n, m = eligible.shape[0], rows.shape[0]
@@ -580,7 +580,7 @@ def memory_scores(
     if by.shape[1] != 0:
         for i in range(count):
             by[0, i] = active[rows[i] // CHUNK] and scores[rows[i]] > ZERO
-            by[1, i] = 0
+            by[1, i] = False
         if dense.shape[0] == n:
             _mark_nearest(dense, rows[:count], m, by[1])
     return OK, count

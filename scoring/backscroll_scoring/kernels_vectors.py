@@ -5,9 +5,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .arrays import Bool, Float32, Int8, Int16, Int32, Int64, UInt64
+from .arrays import Float32, Int8, Int16, Int32, Int64, UInt64
 from .compile import (
-    BOOL,
     F32,
     I32,
     READ_F32,
@@ -37,6 +36,8 @@ AHEAD = 8
 ONE, ALL = np.uint64(1), np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 NO_DIRECTION, INEXACT, EXACT = -1, 0, 1
 NO_SLOT = -1
+UNKNOWN = np.float32(np.nan)
+"""How similar a message without a vector is."""
 CLEAR = 1.0
 """A question's sign counts where it is this much of the mean distance from the centre away: the other signs are as good
 as drawn by lot. Rows behind the signs for recall@20 .98 of 10,000, 30,000, 90,000 real ones: 126, 143, 164; with every
@@ -299,20 +300,15 @@ def _expected(distances: Int16, line: tuple[float, float, float]) -> Float32:
 
 
 @helper
-def _estimate(
-    expected: Float32, chunks: Int32, slots: Int32, values: Float32, has_one: Bool
-) -> None:
-    """Fill in what is expected of every place's slot, 0 without a slot."""
+def _estimate(expected: Float32, chunks: Int32, slots: Int32, values: Float32) -> None:
+    """Fill in what is expected of every place's slot, NaN without a slot."""
     for chunk in range(chunks.shape[0]):
         start, row = chunk * BLOCK, chunks[chunk]
         for i in range(BLOCK if row >= 0 else 0):
             values[start + i] = expected[row + i]
-        for i in range(BLOCK if row >= 0 else 0):
-            has_one[start + i] = True
         for i in range(min(BLOCK, values.shape[0] - start) if row < 0 else 0):
             slot = slots[-1 - row, i]
-            has_one[start + i] = slot >= 0
-            values[start + i] = expected[slot] if slot >= 0 else np.float32(0.0)
+            values[start + i] = expected[slot] if slot >= 0 else UNKNOWN
 
 
 @kernel(
@@ -359,9 +355,9 @@ def nearest(
 
 
 @kernel(
-    nb.intp(
+    nb.types.UniTuple(nb.intp, 2)(
         *(READ_I8_3D, READ_F32_2D, READ_U64_2D, READ_F32, READ_I32),
-        *(READ_F32, READ_I64, nb.intp, nb.float64, F32, BOOL),
+        *(READ_F32, READ_I64, nb.intp, nb.float64, F32),
     ),
     nogil=True,
 )
@@ -376,13 +372,12 @@ def similarities(
     least: int,
     share: float,
     values: Float32,
-    has_one: Bool,
-) -> int:
+) -> tuple[int, int]:
     """See `reference_vectors.similarities`."""
     n = codes.shape[0]
     unit = _unit(query, codes.shape[1])
     if unit.shape[0] == 0:
-        return NO_DIRECTION
+        return NO_DIRECTION, 0
     chunks, slots = _slots(seqs, slot_of, n)
     near, of_near, known, counts = _looked_at(
         planes, centre, n, chunks, slots, unit, query.shape[0], least, share
@@ -391,10 +386,10 @@ def similarities(
     if near.shape[0] < known:
         distances = _distances(counts, n)
         expected = _expected(distances, _falling_line(distances, of_near, exact))
-        _estimate(expected, chunks, slots, values, has_one)
+        _estimate(expected, chunks, slots, values)
     else:
-        values[:] = 0.0
-        has_one[:] = False
+        for i in range(values.shape[0]):
+            values[i] = UNKNOWN
     for i in range(near.shape[0]):
-        values[near[i]], has_one[near[i]] = exact[i], True
-    return EXACT if near.shape[0] == known else INEXACT
+        values[near[i]] = exact[i]
+    return EXACT if near.shape[0] == known else INEXACT, known

@@ -137,10 +137,10 @@ def score_memory(
         raise ValueError(f"limit must not be negative: {limit}")
     if rows is None:
         wanted = np.empty(min(n, limit), np.int32)
-        by = np.empty((2, len(wanted)), np.uint8)
+        by = np.empty((2, len(wanted)), np.bool_)
     else:  # a copy: the kernel may write into its own, these may be read-only
         wanted = require("rows", rows, np.int32).copy()
-        by = np.empty((2, 0), np.uint8)
+        by = np.empty((2, 0), np.bool_)
     totals, shares = np.empty(len(wanted)), np.empty((len(wanted), len(MEMORY_FACTORS)))
     status, count = kernels.memory_scores(
         *(*matches, time_ms, author, asks, eligible, *cues),
@@ -151,4 +151,4 @@ def score_memory(
     weights = _TOLD if has_dense else _LEXICAL_TOLD
     if count < len(wanted):
         wanted, totals, shares, by = wanted[:count], totals[:count], shares[:count], by[:, :count]
-    return MemoryScores(wanted, totals, shares, weights, *by.view(np.bool_))
+    return MemoryScores(wanted, totals, shares, weights, *by)

@@ -100,7 +100,7 @@ def memory_scores(
     rows: Int32,
     totals: Float64,
     shares: Float64,
-    by: UInt8,
+    by: Bool,
 ) -> tuple[int, int]:
     """The score of rows and what it is made of.
 
@@ -127,8 +127,8 @@ def memory_scores(
         are given.
     rows : int32[m], totals : float64[m], shares : float64[m, 10], written
         See `memory.MemoryScores`.
-    by : uint8[2, m] or uint8[2, 0], written
-        Where there is room: 1 for a row that shares a word with the question, and for one that is `nearest`, among m.
+    by : bool[2, m] or bool[2, 0], written
+        Where there is room: true for a row that shares a word with the question; for one that is `nearest`, among m.
 
     Returns
     -------

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from .arrays import Bool, Float32, Int8, Int32, Int64, UInt64
+from .arrays import Float32, Int8, Int32, Int64, UInt64
 from .intrinsics import BLOCK
 from .kernels_vectors import (
     CLEAR,
@@ -24,6 +24,7 @@ from .kernels_vectors import (
     NO_DIRECTION,
     NO_SLOT,
     QUERY_STEPS,
+    UNKNOWN,
 )
 
 
@@ -167,26 +168,27 @@ def similarities(
     least: int,
     share: float,
     values: Float32,
-    has_one: Bool,
-) -> int:
+) -> tuple[int, int]:
     """Say how similar each message is; parameters and status as in `nearest`.
 
     values : float32[m], output
-        Cosines: exact of those looked at, estimated of others, 0 without a vector.
-    has_one : bool[m], output
-        Whether the message has a vector.
+        Cosines: exact of those looked at, estimated of others, NaN without a vector.
+
+    Returns
+    -------
+    status, known : int
+        As in `nearest`; and how many messages have a vector.
     """
     every, exact, status, distances = _looked(
         codes, scales, planes, centre, slot_of, query, seqs, least, share
     )
     if status == NO_DIRECTION:
-        return status
-    values[:], has_one[:] = 0.0, False
+        return status, 0
+    values[:] = UNKNOWN
     estimated = {} if status == EXACT else expected(distances, list(exact), exact)
     for place in every:
-        has_one[place] = True
         values[place] = exact.get(place, estimated.get(place, 0.0))
-    return status
+    return status, len(every)
 
 
 def _looked(

@@ -56,8 +56,8 @@ class Meaning:
             return None
         rng = np.random.default_rng(self._seed)
         known = rng.random(query.end) < 0.9
-        values = np.where(known, rng.uniform(-0.2, 0.9, query.end), 0.0).astype(np.float32)
-        found = Similarities(values, known, exhaustive=self._seed % 3 > 0)
+        values = np.where(known, rng.uniform(-0.2, 0.9, query.end), np.nan).astype(np.float32)
+        found = Similarities(values, int(known.sum()), exhaustive=self._seed % 3 > 0)
         return Comparison(1.0 if self._seed % 2 else 1e3, lambda: found)
 
 

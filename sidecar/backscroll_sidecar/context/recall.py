@@ -23,7 +23,7 @@ from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.gate import Reach, decisive_score, reaches
 from backscroll_sidecar.context.question import INLINE_US, Question, text_us
 from backscroll_sidecar.domain import Degradation
-from backscroll_sidecar.ports import Comparison, Similarities
+from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 from backscroll_sidecar.strategies.long_ago import (
     moment_of,
@@ -317,19 +317,12 @@ def _best(
     dense, exhaustive = None, True
     if comparison is not None:
         try:
-            dense, exhaustive = _dense(comparison.make())
+            similar = comparison.make()
+            dense, exhaustive = similar.values if similar.known else None, similar.exhaustive
         except Exception as error:  # noqa: BLE001 - as above
             lost = (_failed(error),)
     memory = rank_memory(query.view, sought, dense, limit=query.recall_limit).positive()
     return Recalled(memory, lost, exhaustive)
-
-
-def _dense(similar: Similarities) -> tuple[NDArray[np.float32] | None, bool]:
-    """What ranking takes of similarities: NaN where a row has no vector, None where none has; whether all are exact."""
-    dense, known = similar.values, np.count_nonzero(similar.known)
-    if known < len(dense):
-        dense = np.where(similar.known, dense, np.float32(np.nan))
-    return dense if known else None, similar.exhaustive
 
 
 def _failed(error: Exception) -> Degradation:

@@ -108,15 +108,15 @@ class Similarities(NamedTuple):
     Attributes
     ----------
     values : float32[n]
-        The cosine of each message asked about, -1 to 1, 0 for one without a vector. Never NaN.
-    known : bool[n]
-        Whether there is a vector.
+        The cosine of each message asked about, -1 to 1; NaN for one without a vector, and only for such.
+    known : int
+        How many of them have a vector.
     exhaustive : bool
         False when only the best of them are exact and the others estimated.
     """
 
     values: NDArray[np.float32]
-    known: NDArray[np.bool_]
+    known: int
     exhaustive: bool
 
 

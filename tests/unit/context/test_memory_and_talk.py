@@ -44,7 +44,7 @@ class Shelf:
         rows = [view.texts[row] for row in range(view.count) if view.seq[row] in set(seqs.tolist())]
         vectors = await self._embedder.embed(rows)
         values = vectors @ query
-        return Comparison(1.0, lambda: Similarities(values, values == values, True))
+        return Comparison(1.0, lambda: Similarities(values, len(values), True))
 
     async def nearest(self, key, seqs, query, limit):
         raise AssertionError("the ranking compares")
