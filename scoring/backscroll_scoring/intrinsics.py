@@ -25,6 +25,9 @@ LANES = 32
 """Products that are made at once."""
 WORDS, TOGETHER, LOW_LEVELS = 8, 16, 4
 """Words in a vector of sign bits; planes that are added at once, and the bits of their number."""
+PLANES_AHEAD = 4 * WORDS
+"""Words of each plane that are fetched before they are needed: no processor follows `TOGETHER` streams by itself. Of
+100,000 rows `similarities` took 268 us with 4 vectors, 308 with 8, 293 with 16, 337 with none; of 10,000 always 30."""
 
 
 @intrinsic
@@ -113,22 +116,27 @@ def _plain_dot(
     return np.float32((whole * (scales[row] * query_scales)).sum())
 
 
+def _fetch(builder: Any, at: Any) -> None:  # noqa: ANN401
+    """Let the processor begin to read what lies at a pointer, if anything does."""
+    byte, number = ir.IntType(8), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), number, number, number])
+    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    to_read, keep, data = number(0), number(3), number(1)
+    builder.call(fetch, [builder.bitcast(at, byte.as_pointer()), to_read, keep, data])
+
+
 @intrinsic
 def _fetch_row(typing_context: Any, codes: Any, row: Any) -> Any:  # noqa: ANN401, ARG001
     """Let the processor begin to read a row: rows lie far apart, and it would wait for each."""
-    byte, number = ir.IntType(8), ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), number, number, number])
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         blocks, zero = builder.extract_value(array.shape, 1), context.get_constant(nb.intp, 0)
         with cgutils.for_range(builder, blocks) as loop:
             at = cgutils.get_item_pointer(
                 context, builder, signature.args[0], array, (arguments[1], loop.index, zero)
             )
-            to_read, keep, data = number(0), number(3), number(1)
-            builder.call(fetch, [builder.bitcast(at, byte.as_pointer()), to_read, keep, data])
+            _fetch(builder, at)
         return context.get_dummy_value()
 
     return nb.void(codes, nb.intp), generate
@@ -175,6 +183,9 @@ def _add_vectors(
         carried = cgutils.alloca_once(builder, wide)
         levels, words = cgutils.unpack_tuple(builder, arrays[0].shape)
         with cgutils.for_range_slice(builder, number(0), words, number(WORDS)) as (at, _):
+            ahead = builder.add(at, number(PLANES_AHEAD))
+            for dim in dims:
+                _fetch(builder, pointer(1, dim, ahead))
             added = [
                 builder.xor(builder.load(vector_at(1, dim, at), align=8), flip)
                 for dim, flip in zip(dims, flips, strict=True)
