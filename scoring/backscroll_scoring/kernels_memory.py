@@ -51,7 +51,7 @@ def _window(values: Float32 | UInt64, first: int, out: Float32 | UInt64) -> None
     there, inner = values[first - PAD + ahead :], out[ahead:]
     count = min(inner.shape[0], there.shape[0])
     for i in range(ahead):
-        out[i] = False
+        out[i] = 0
     for i in range(count):
         inner[i] = there[i]
     for i in range(count, inner.shape[0]):
@@ -91,7 +91,7 @@ def _around(values: Float32 | UInt64, active: Bool, chunk: int, out: Float32 | U
     """The values of an active chunk and PAD rows on both sides, 0 where there is no row, or nothing is known of it."""
     _window(values, chunk * CHUNK, out)
     for i in range(PAD if chunk > 0 and not active[chunk - 1] else 0):
-        out[i] = False
+        out[i] = 0
     for i in range(PAD if chunk + 1 < active.shape[0] and not active[chunk + 1] else 0):
         out[CHUNK + PAD + i] = 0
 
