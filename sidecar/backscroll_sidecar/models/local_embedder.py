@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.models.column_blocks import ColumnBlocks
+from backscroll_sidecar.models.column_blocks import ColumnBlocks, packs_nothing
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.models.vectors import checked_vectors
 from backscroll_sidecar.ports import ModelError, ModelFault
@@ -154,7 +154,10 @@ class _GivingWay:
 
 
 def _in_blocks(backend: Any) -> None:  # noqa: ANN401
-    """Have the matrices that every token is multiplied with multiplied block by block."""
+    """Have the matrices that every token is multiplied with multiplied block by block, where that is quicker."""
+    limiter = backend._threadpool  # noqa: SLF001 - a method of threadpoolctl's controller, None without it
+    if limiter is None or not any(map(packs_nothing, limiter.__self__.info())):
+        return
     backend.proj_W = ColumnBlocks(backend.proj_W)
     backend.w1 = [ColumnBlocks(weights) for weights in backend.w1]
     backend.w2 = [ColumnBlocks(weights) for weights in backend.w2]

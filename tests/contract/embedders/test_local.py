@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from backscroll_sidecar.models import local_embedder
+from backscroll_sidecar.models.column_blocks import ColumnBlocks, packs_nothing
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.ports import ModelError, ModelFault
 from tests.contract.embedders.embedder_contract import Breaking, EmbedderContract
@@ -58,6 +59,14 @@ class TestLocalEmbedder(EmbedderContract):
         alone = [await embedder.embed([text], is_query=True) for text in texts]
         assert np.abs(together - bare).max() < 1e-5
         assert np.abs(np.concatenate(alone) - bare).max() < 1e-5
+
+    async def test_it_multiplies_by_blocks_where_that_is_quicker(
+        self, embedder: LocalEmbedder
+    ) -> None:
+        backend = embedder._model._model
+        is_quicker = any(map(packs_nothing, backend._threadpool.__self__.info()))
+        for weights in (backend.proj_W, *backend.w1, *backend.w2):
+            assert isinstance(weights, ColumnBlocks) == is_quicker
 
     async def test_a_question_does_not_wait_for_the_model(self) -> None:
         """DESIGN 5: until it is loaded the source is named as degraded; messages wait."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 
 from backscroll_sidecar.context.model import Overrides
@@ -75,6 +76,27 @@ def test_a_line_of_long_ago_wins_a_place_by_its_words(question: str, found: str)
     assert (one.decided_by, one.fate) == ("memory", Fate.SELECTED)
     (item,) = [item for item in built.items if item.message_id == found]
     assert item.category is Category.SEMANTIC  # shown as a reference, apart from the talk
+
+
+@pytest.mark.parametrize("question", ["what is broken in room four?", "猫叫什么名字？"])
+def test_where_no_line_has_a_vector_the_words_decide_alone(question: str):
+    """S2-11: an embedder is there and has seen nothing yet: the same shares and order as without one."""
+    room, embedder = meaning([*PAST, *NOISE])
+
+    async def nothing(key, seqs, query) -> Comparison:
+        values = np.full(len(seqs), np.nan, np.float32)
+        return Comparison(1.0, lambda: Similarities(values, 0, True))
+
+    room.builder._picker._semantic._vectors.compare = nothing
+    told = [
+        [(one.message_id, one.rank, one.shares) for one in built.explanation.candidates]
+        for built in (
+            one.build_now(question, CAT, profile="balanced", explain=True)
+            for one in (room, Room([*PAST, *NOISE]))
+        )
+    ]
+    assert embedder.calls
+    assert told[0] == told[1]
 
 
 CALLS = [

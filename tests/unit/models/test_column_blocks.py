@@ -9,6 +9,7 @@ from backscroll_sidecar.models.column_blocks import (
     BLOCK_COLUMNS,
     MOST_MULTIPLICATIONS,
     ColumnBlocks,
+    packs_nothing,
 )
 
 HEIGHT = 1_280
@@ -38,8 +39,27 @@ def test_rows_may_be_columns_of_another_matrix() -> None:
     assert np.allclose(rows @ ColumnBlocks(weights), rows @ weights, atol=1e-3)
 
 
-def test_equal_rows_give_equal_products() -> None:
-    random = np.random.default_rng(2)
-    rows = random.standard_normal((14, 512)).astype(np.float32)
-    blocks = ColumnBlocks(random.standard_normal((512, 768)).astype(np.float32))
-    assert (rows @ blocks).tobytes() == (rows.copy() @ blocks).tobytes()
+def test_small_products_are_made_of_blocks() -> None:
+    """What the whole matrix holds is read for larger ones only."""
+    weights = np.ones((HEIGHT, 64), np.float32)
+    blocks = ColumnBlocks(weights)
+    weights[:] = np.nan
+    rows = np.ones((MOST_ROWS + 1, HEIGHT), np.float32)
+    assert (rows[:-1] @ blocks == HEIGHT).all()
+    assert np.isnan(rows @ blocks).all()
+
+
+@pytest.mark.parametrize(
+    ("api", "architecture", "expected"),
+    [
+        ("openblas", "SkylakeX", True),
+        ("openblas", "Haswell", False),
+        ("openblas", None, False),
+        ("mkl", "SkylakeX", False),
+        ("openmp", None, False),
+    ],
+)
+def test_only_openblas_with_avx_512_packs_nothing(
+    api: str, architecture: str | None, expected: bool
+) -> None:
+    assert packs_nothing({"internal_api": api, "architecture": architecture}) == expected
