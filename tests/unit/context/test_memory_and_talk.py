@@ -79,15 +79,17 @@ def test_a_line_of_long_ago_wins_a_place_by_its_words(question: str, found: str)
 
 
 @pytest.mark.parametrize("question", ["what is broken in room four?", "猫叫什么名字？"])
-def test_where_no_line_has_a_vector_the_words_decide_alone(question: str):
+def test_where_no_line_has_a_vector_the_words_decide_alone(
+    question: str, monkeypatch: pytest.MonkeyPatch
+):
     """S2-11: an embedder is there and has seen nothing yet: the same shares and order as without one."""
     room, embedder = meaning([*PAST, *NOISE])
 
-    async def nothing(key, seqs, query) -> Comparison:
+    async def nothing(self, key, seqs, query) -> Comparison:
         values = np.full(len(seqs), np.nan, np.float32)
         return Comparison(1.0, lambda: Similarities(values, 0, True))
 
-    room.builder._picker._semantic._vectors.compare = nothing
+    monkeypatch.setattr(Shelf, "compare", nothing)
     told = [
         [(one.message_id, one.rank, one.shares) for one in built.explanation.candidates]
         for built in (

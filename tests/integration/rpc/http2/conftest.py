@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.integration.rpc.http2.peer import Peer, Served, serving
+from tests.integration.rpc.http2.peer import Peer
+from tests.integration.rpc.http2.serving import Served, serving
 
 
 @pytest.fixture

@@ -15,16 +15,8 @@ from backscroll_sidecar.rpc.http2 import frames
 from backscroll_sidecar.rpc.http2.frames import (
     Code,
 )
-from tests.integration.rpc.http2.peer import (
-    Peer,
-    Served,
-    Status,
-    data,
-    echo,
-    message,
-    serving,
-    until,
-)
+from tests.integration.rpc.http2.peer import Peer, Status, data, message
+from tests.integration.rpc.http2.serving import Served, echo, serving, until
 
 
 async def test_a_handler_that_raises_fails_its_call_alone_and_tells_nobody_why() -> None:

@@ -22,7 +22,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     frame,
 )
 from backscroll_sidecar.rpc.listeners import Listeners
-from tests.integration.rpc.http2.peer import CALL, GOOD, HELLO, SHAPES, message, until
+from tests.integration.rpc.http2.peer import CALL, GOOD, HELLO, message
+from tests.integration.rpc.http2.serving import SHAPES, until
 from tests.integration.rpc.http2.wire import hung_up, settle, wired
 
 

@@ -20,7 +20,8 @@ from backscroll_sidecar.rpc.http2.frames import (
 )
 from backscroll_sidecar.rpc.http2.headers import MAX_METADATA_BYTES
 from backscroll_sidecar.rpc.http2.stream import STREAM_WINDOW_BYTES
-from tests.integration.rpc.http2.peer import HELLO, Peer, Served
+from tests.integration.rpc.http2.peer import HELLO, Peer
+from tests.integration.rpc.http2.serving import Served
 
 
 async def test_the_server_says_first_what_it_takes(peer: Peer) -> None:

@@ -25,17 +25,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     reset,
     window_update,
 )
-from tests.integration.rpc.http2.peer import (
-    CALL,
-    Peer,
-    Served,
-    Status,
-    data,
-    message,
-    pattern,
-    serving,
-    settings_frame,
-)
+from tests.integration.rpc.http2.peer import CALL, Peer, Status, data, message
+from tests.integration.rpc.http2.serving import Served, pattern, serving
 from tests.integration.rpc.http2.wire import hung_up, said, settle, wired
 
 
@@ -45,7 +36,7 @@ async def test_an_answer_goes_through_a_window_of_one_byte() -> None:
     encoder = hpack.Encoder()
     fields = [(name, "/t/Big" if name == ":path" else value) for name, value in CALL]
     take = wire.connection.data_received
-    take(PREFACE + settings_frame((frames.INITIAL_WINDOW_SIZE, 1)) + window_update(0, 2**20))
+    take(PREFACE + frames.settings((frames.INITIAL_WINDOW_SIZE, 1)) + window_update(0, 2**20))
     take(frame(HEADERS, END_HEADERS, 1, bytes(encoder.encode(fields))))
     take(data(1, message(b"200000"), end=True))
     await settle(wire)
@@ -113,7 +104,7 @@ async def test_frames_are_as_long_as_the_client_takes_them(served: Served) -> No
 @pytest.mark.parametrize("value", [0, LEAST_FRAME_BYTES - 1, 2**24, 2**32 - 1])
 async def test_a_frame_size_that_cannot_be_ends_the_connection(served: Served, value: int) -> None:
     async with served.peer() as peer:
-        peer.send(settings_frame((frames.MAX_FRAME_SIZE, value)))
+        peer.send(frames.settings((frames.MAX_FRAME_SIZE, value)))
         assert await peer.fault() is Code.PROTOCOL_ERROR
 
 
@@ -188,7 +179,7 @@ async def test_too_wide_a_window_is_an_error(served: Served, stream_id: int) -> 
 
 async def test_settings_of_too_wide_a_window_are_an_error(served: Served) -> None:
     async with served.peer() as peer:
-        peer.send(settings_frame((frames.INITIAL_WINDOW_SIZE, 2**31)))
+        peer.send(frames.settings((frames.INITIAL_WINDOW_SIZE, 2**31)))
         assert await peer.fault() is Code.FLOW_CONTROL_ERROR
 
 

@@ -21,19 +21,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     frame,
     reset,
 )
-from tests.integration.rpc.http2.peer import (
-    CALL,
-    HELLO,
-    Answer,
-    Gate,
-    Peer,
-    Status,
-    data,
-    flow,
-    message,
-    serving,
-    until,
-)
+from tests.integration.rpc.http2.peer import CALL, HELLO, Answer, Peer, Status, data, message
+from tests.integration.rpc.http2.serving import Gate, flow, serving, until
 from tests.integration.rpc.http2.wire import hung_up, settle, wired
 
 

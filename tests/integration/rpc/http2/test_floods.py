@@ -20,7 +20,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     frame,
     reset,
 )
-from tests.integration.rpc.http2.peer import Gate, Peer, Status, data, message, serving, until
+from tests.integration.rpc.http2.peer import Peer, Status, data, message
+from tests.integration.rpc.http2.serving import Gate, serving, until
 
 
 async def test_pings_are_answered_with_what_they_say(peer: Peer) -> None:

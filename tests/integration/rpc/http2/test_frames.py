@@ -30,7 +30,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     reset,
     window_update,
 )
-from tests.integration.rpc.http2.peer import GOOD, Peer, Served, data, message, pattern
+from tests.integration.rpc.http2.peer import GOOD, Peer, data, message
+from tests.integration.rpc.http2.serving import Served, pattern
 from tests.integration.rpc.http2.wire import hung_up, said, settle, wired
 
 ANSWERS = {

@@ -27,21 +27,15 @@ from backscroll_sidecar.rpc.http2.frames import (
     window_update,
 )
 from backscroll_sidecar.rpc.http2.stream import STREAM_WINDOW_BYTES
-from tests.integration.rpc.http2.peer import (
-    CALL,
-    MAX_BYTES,
-    PATIENCE_S,
+from tests.integration.rpc.http2.peer import CALL, MAX_BYTES, PATIENCE_S, Status, data, message
+from tests.integration.rpc.http2.serving import (
     SHAPES,
     Gate,
     Served,
-    Status,
     Watched,
-    data,
-    message,
     pattern,
     requests,
     serving,
-    settings_frame,
     until,
 )
 from tests.integration.rpc.http2.wire import hung_up, said, settle, wired
@@ -240,7 +234,7 @@ async def test_what_one_read_brought_is_taken_in_pieces() -> None:
         for stream_id in range(1, 4_001, 2)
     ]
     wire.connection.data_received(
-        PREFACE + settings_frame() + window_update(0, 2**30) + b"".join(calls)
+        PREFACE + frames.settings() + window_update(0, 2**30) + b"".join(calls)
     )
     assert 0 < len(wire.connection._streams) < 200
     wire.connection.data_received(frame(PING, 0, 0, bytes(8)))  # behind them

@@ -19,16 +19,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     frame,
 )
 from backscroll_sidecar.rpc.http2.headers import MAX_METADATA_BYTES
-from tests.integration.rpc.http2.peer import (
-    CALL,
-    MAX_BYTES,
-    Peer,
-    Status,
-    data,
-    in_frames,
-    message,
-    serving,
-)
+from tests.integration.rpc.http2.peer import CALL, MAX_BYTES, Peer, Status, data, in_frames, message
+from tests.integration.rpc.http2.serving import serving
 
 
 @pytest.mark.parametrize("path", ["/t/Echo", "/t/Split"])

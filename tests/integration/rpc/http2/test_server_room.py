@@ -18,18 +18,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     reset,
 )
 from backscroll_sidecar.rpc.http2.stream import STREAM_WINDOW_BYTES
-from tests.integration.rpc.http2.peer import (
-    MAX_BYTES,
-    Gate,
-    Peer,
-    Status,
-    data,
-    in_frames,
-    message,
-    pattern,
-    serving,
-    until,
-)
+from tests.integration.rpc.http2.peer import MAX_BYTES, Peer, Status, data, in_frames, message
+from tests.integration.rpc.http2.serving import Gate, pattern, serving, until
 
 
 async def test_more_than_there_is_room_for_ends_the_connection() -> None:

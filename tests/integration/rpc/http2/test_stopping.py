@@ -17,19 +17,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     reset,
 )
 from backscroll_sidecar.rpc.http2.server import LocalServer
-from tests.integration.rpc.http2.peer import (
-    MAX_BYTES,
-    PATIENCE_S,
-    Answer,
-    Gate,
-    Served,
-    Status,
-    data,
-    flow,
-    message,
-    serving,
-    until,
-)
+from tests.integration.rpc.http2.peer import MAX_BYTES, PATIENCE_S, Answer, Status, data, message
+from tests.integration.rpc.http2.serving import Gate, Served, flow, serving, until
 from tests.integration.rpc.http2.wire import hung_up, settle, wire_of
 
 

@@ -27,7 +27,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     reset,
     window_update,
 )
-from tests.integration.rpc.http2.peer import Gate, Peer, Served, Status, data, message, serving
+from tests.integration.rpc.http2.peer import Peer, Status, data, message
+from tests.integration.rpc.http2.serving import Gate, Served, serving
 
 
 @pytest.mark.parametrize("stream_id", [5, 2, 4])

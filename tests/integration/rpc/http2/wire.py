@@ -16,7 +16,8 @@ from backscroll_sidecar.rpc.http2.frames import (
     HEADERS,
 )
 from backscroll_sidecar.rpc.http2.server import LocalServer
-from tests.integration.rpc.http2.peer import MAX_BYTES, SHAPES, Answer, Frame, no_task_but, until
+from tests.integration.rpc.http2.peer import MAX_BYTES, Answer, Frame
+from tests.integration.rpc.http2.serving import SHAPES, no_task_but, until
 
 
 class Wire(asyncio.Transport):
