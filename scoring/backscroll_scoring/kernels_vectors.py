@@ -288,27 +288,36 @@ def _falling_line(distances: Int16, near: Int32, exact: Float32) -> tuple[float,
 
 
 @helper
-def _expected(distances: Int16, line: tuple[float, float, float]) -> Float32:
-    """float32[>= n]: what the distance of each slot lets expect."""
-    first, slope, most = np.float32(line[0]), np.float32(line[1]), np.float32(line[2])
-    least, out = np.float32(-1.0), np.empty(distances.shape[0], np.float32)
-    for i in range(out.shape[0]):
-        value = first + slope * np.float32(distances[i])
-        value = value if value < most else most  # noqa: FURB136
-        out[i] = value if value > least else least  # noqa: FURB136
-    return out
+def _expected(
+    distance: np.int16, first: np.float32, slope: np.float32, most: np.float32
+) -> np.float32:
+    """What a distance lets expect: -1 at the least."""
+    value, least = first + slope * np.float32(distance), np.float32(-1.0)
+    value = value if value < most else most  # noqa: FURB136
+    return value if value > least else least  # noqa: FURB136
 
 
 @helper
-def _estimate(expected: Float32, chunks: Int32, slots: Int32, values: Float32) -> None:
-    """Fill in what is expected of every place's slot, NaN without a slot."""
+def _estimate(
+    distances: Int16,
+    line: tuple[float, float, float],
+    chunks: Int32,
+    slots: Int32,
+    values: Float32,
+) -> None:
+    """Fill in what the distance of every place's slot lets expect, NaN without a slot."""
+    first, slope, most = np.float32(line[0]), np.float32(line[1]), np.float32(line[2])
     for chunk in range(chunks.shape[0]):
         start, row = chunk * BLOCK, chunks[chunk]
-        for i in range(BLOCK if row >= 0 else 0):
-            values[start + i] = expected[row + i]
+        if row >= 0:
+            out, far = values[start : start + BLOCK], distances[row : row + BLOCK]
+            for i in range(BLOCK):
+                out[i] = _expected(far[i], first, slope, most)
         for i in range(min(BLOCK, values.shape[0] - start) if row < 0 else 0):
             slot = slots[-1 - row, i]
-            values[start + i] = expected[slot] if slot >= 0 else UNKNOWN
+            values[start + i] = (
+                _expected(distances[slot], first, slope, most) if slot >= 0 else UNKNOWN
+            )
 
 
 @kernel(
@@ -385,8 +394,7 @@ def similarities(
     exact = _exact(codes, scales, of_near, unit)
     if near.shape[0] < known:
         distances = _distances(counts, n)
-        expected = _expected(distances, _falling_line(distances, of_near, exact))
-        _estimate(expected, chunks, slots, values)
+        _estimate(distances, _falling_line(distances, of_near, exact), chunks, slots, values)
     else:
         for i in range(values.shape[0]):
             values[i] = UNKNOWN
