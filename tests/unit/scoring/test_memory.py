@@ -198,6 +198,24 @@ def test_the_best_of_many(n, levels, limit):
 
 
 @TWINS
+@given(st.sets(st.integers(0, 1_599), min_size=1, max_size=6), st.integers(1, 6), st.booleans())
+def test_few_stand_out(high, limit, some_missing):
+    """A row that no other of its block comes near is not passed over with it, wherever it stands in it."""
+    n, draw = 1_600, np.random.default_rng(len(high))  # three blocks and a part of one
+    dense = draw.random(n, np.float32)
+    if some_missing:
+        dense[draw.random(n) < 0.3] = np.nan
+    dense[sorted(high)] = 10 + np.arange(len(high))
+    question = (*long_history(n, 1)[:-1], MemoryCues(dense=dense))
+    question[4][:] = 1
+    every = np.arange(n, dtype=np.int32)
+    best, totals = score_memory(*question, limit=limit), score_memory(*question, rows=every).totals
+    np.testing.assert_array_equal(best.rows, top_order(totals, every, limit=limit))
+    nearest = np.argsort(np.nan_to_num(dense, nan=-1))[n - limit :]
+    assert best.by_meaning.tolist() == np.isin(best.rows, nearest).tolist()
+
+
+@TWINS
 @given(st.data())
 def test_nearest_twins(data):
     """By meaning are the same rows in both, never more than the limit of all rows; of equal ones the later rows."""
