@@ -225,8 +225,8 @@ def _note_peaks(values: Float32 | Float64, first: int, peaks: Float32 | Float64)
             most = value if value > most else most  # noqa: FURB136 - NaN is none
         out[i] = most
     for row in range(values.shape[0] if values.shape[0] < BLOCK else 0):
-        if values[row] > out[row % PEAKS]:
-            out[row % PEAKS] = values[row]
+        value, most = values[row], out[row % PEAKS]
+        out[row % PEAKS] = value if value > most else most  # noqa: FURB136
 
 
 @helper
@@ -437,7 +437,8 @@ def _reaching(
             for i in range(some.shape[0]):
                 has_one |= np.uint8(some[i] >= bound)
             for i in range(some.shape[0] if has_one else 0):
-                places[count] = first + i  # told without a branch: no processor guesses well which are
+                # told without a branch: no processor guesses well which are
+                places[count] = first + i
                 count += some[i] >= bound
     return places[:count]
 
