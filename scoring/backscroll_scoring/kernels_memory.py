@@ -214,7 +214,7 @@ def _meaning(own: Float32, joined: Float32, d: Float32, out: Float32) -> bool:
 
 @helper
 def _note_peaks(values: Float32 | Float64, first: int, peaks: Float32 | Float64) -> None:
-    """Write the peaks of the block that begins at row `first`; of no values minus infinity, and NaN is none."""
+    """Write the peaks of a block of values, which begins at row `first`: minus infinity where there is none but NaN."""
     out = peaks[first // BLOCK * PEAKS :][:PEAKS]
     for i in range(PEAKS):
         out[i] = -np.inf
@@ -360,7 +360,7 @@ def _beside(
             if active[chunk]:
                 at = chunk * CHUNK - first
                 _words(scores, active, author, asks, joined[at:], chunk, room[2:], words)
-        if dense.shape[0]:
+        if dense.shape[0] == words.shape[0]:
             here = meaning[first : first + BLOCK]
             _window(dense, first, window)
             missing |= _meaning(window, joined, room[3], here)
@@ -418,7 +418,7 @@ def _reached(values: Float32 | Float64, count: int) -> float:
 
 @helper
 def _enough(values: Float32 | Float64, peaks: Float32 | Float64, count: int) -> bool:
-    """Whether the peaks of values tell as well as these themselves what `count` of them reach."""
+    """Whether there are peaks enough, and fewer than values, to tell by them a bound that `count` values reach."""
     return peaks.shape[0] >= 2 * count and peaks.shape[0] < values.shape[0]
 
 

@@ -197,22 +197,41 @@ def test_the_best_of_many(n, levels, limit):
     np.testing.assert_array_equal(best.rows, order[np.isfinite(totals[order])])
 
 
-@TWINS
-@given(st.sets(st.integers(0, 1_599), min_size=1, max_size=6), st.integers(1, 6), st.booleans())
-def test_few_stand_out(high, limit, some_missing):
+@settings(TWINS, max_examples=20)
+@given(st.sets(st.integers(0, 1_599), min_size=1, max_size=6), st.integers(1, 6))
+def test_few_stand_out(high, limit):
     """A row that no other of its block comes near is not passed over with it, wherever it stands in it."""
-    n, draw = 1_600, np.random.default_rng(len(high))  # three blocks and a part of one
-    dense = draw.random(n, np.float32)
-    if some_missing:
-        dense[draw.random(n) < 0.3] = np.nan
+    n = 1_600  # three blocks and a part of one
+    dense = np.random.default_rng(len(high)).random(n, np.float32)
     dense[sorted(high)] = 10 + np.arange(len(high))
     question = (*long_history(n, 1)[:-1], MemoryCues(dense=dense))
     question[4][:] = 1
     every = np.arange(n, dtype=np.int32)
     best, totals = score_memory(*question, limit=limit), score_memory(*question, rows=every).totals
     np.testing.assert_array_equal(best.rows, top_order(totals, every, limit=limit))
-    nearest = np.argsort(np.nan_to_num(dense, nan=-1))[n - limit :]
-    assert best.by_meaning.tolist() == np.isin(best.rows, nearest).tolist()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("limit", [16, 32, 48])
+def test_nearest_of_many_blocks(seed, limit):
+    """Which of the best by words are among the nearest, where many are as near as each other, or have no vector."""
+    n, draw = 1_600, np.random.default_rng(seed)
+    dense = draw.integers(0, 12, n).astype(np.float32)
+    dense[draw.random(n) < 0.3] = np.nan
+    dense[512:1024] = np.nan
+    hits = np.zeros(n, np.float32)
+    near = np.flatnonzero(dense >= 10)
+    hits[draw.choice(near, len(near) // 3, replace=False)] = 9
+    question = (
+        known(hits, (hits > 0).astype(np.uint64), np.ones(1, np.float32)),
+        *(np.arange(n) * np.int64(HOUR), np.zeros(n, np.int32), np.zeros(n, np.uint8)),
+        (draw.random(n) < 0.9).astype(np.uint8), MemoryCues(dense),
+    )  # fmt: skip
+    best = score_memory(*question, limit=limit)
+    order = sorted(np.flatnonzero(~np.isnan(dense)), key=lambda row: (dense[row], row))
+    nearest = order[len(order) - limit :]
+    assert best.by_meaning.tolist() == [row in nearest for row in best.rows]
+    assert 0 < np.count_nonzero(best.by_meaning) < limit
 
 
 @TWINS
