@@ -207,11 +207,11 @@ async def test_the_builder_knows_what_is_left_of_the_deadline() -> None:
     """N-09: the caller's deadline, less what is gone; and no work goes on for a caller who left."""
     slow = Slow()
     async with serving(EdgeApp(None, slow)) as served:
-        call = served.context.BuildContext(pb.BuildContextRequest(question="x"), timeout=0.3)
+        call = served.context.BuildContext(pb.BuildContextRequest(question="x"), timeout=2.0)
         found = await refused(call)
         assert found.code is grpc.StatusCode.DEADLINE_EXCEEDED
         assert slow.time_left_s is not None
-        assert 0.1 < slow.time_left_s < 0.31
+        assert 0.1 < slow.time_left_s < 2.01
         await asyncio.wait_for(slow.cancelled.wait(), 60)
         assert served.records[-1].code == "DEADLINE_EXCEEDED"
 
