@@ -80,13 +80,10 @@ async def test_a_missed_deadline_is_counted() -> None:
         async with AsyncClient(server.addresses[0]) as client:
             await client.build_context("room", "connected?", asker="u1")
             app.builder.answer = never
-            for timeout_s in (0.05, 1, 3, 10):  # a call that ends on its way here is not counted
-                with pytest.raises(DeadlineExceeded):
-                    await client.build_context("room", "hello?", asker="u1", timeout_s=timeout_s)
-                for _ in range(100):
-                    if server.missed_deadlines:
-                        break
-                    await asyncio.sleep(0.01)
+            with pytest.raises(DeadlineExceeded):
+                await client.build_context("room", "hello?", asker="u1", timeout_s=3)
+            for _ in range(1_000):
                 if server.missed_deadlines:
                     break
+                await asyncio.sleep(0.01)
         assert server.missed_deadlines == {"BuildContext": 1}

@@ -32,9 +32,9 @@ from backscroll_sidecar.ports import ChatModel, Clock
 T = TypeVar("T")
 
 MOST_RESERVE_S = 0.25
+"""A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
 COMMIT_S = 0.02
 """What most commits take at most, a slow disk's included: short deadlines leave more than half of the reserve to it."""
-"""A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
 DEFAULT_SELF_ID = "assistant"
 """The author of replies where the caller names no id of its bot."""
 

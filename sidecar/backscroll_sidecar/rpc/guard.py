@@ -37,6 +37,9 @@ Incoming = bytes | AsyncIterator[bytes]
 
 DEADLINE_TOLERANCE_S = 0.001
 """An answer ready this late does not reach the caller in time any more."""
+MOST_ROUNDED_SHARE = 0.01
+"""By up to this much a caller's deadline is told too late: gRPC's C core tells three digits, rounded up (of 1 s it says
+1,010 ms, of 30 s 30,100 ms, of 600 s 601 s). Believed, we would say DEADLINE to a caller who is gone already."""
 
 
 class Context(Protocol):
@@ -217,7 +220,7 @@ class Guard:
         left = context.time_remaining()
         if left is None or left == math.inf:
             return Call(tenant, None)
-        watch.deadline_s = time.monotonic() + left
+        watch.deadline_s = time.monotonic() + (1 - MOST_ROUNDED_SHARE) * left
         return Call(tenant, watch.deadline_s)
 
 

@@ -216,6 +216,20 @@ async def test_the_builder_knows_what_is_left_of_the_deadline() -> None:
         assert served.records[-1].code == "DEADLINE_EXCEEDED"
 
 
+@pytest.mark.parametrize("timeout_s", [2.0, 9.5, 30.0, 123.4, 600.0, 3_601.0])
+async def test_a_deadline_is_never_thought_later_than_it_is(timeout_s: float) -> None:
+    """N-09: gRPC's C core tells three digits, rounded up: of 600 s it says 601, and a reply would come too late."""
+    slow = Slow()
+    async with serving(EdgeApp(None, slow)) as served:
+        call = served.context.BuildContext(pb.BuildContextRequest(question="x"), timeout=timeout_s)
+        waiting = asyncio.ensure_future(call)
+        await asyncio.wait_for(slow.started.wait(), 60)
+        assert slow.time_left_s is not None
+        assert 0 < slow.time_left_s <= timeout_s
+        waiting.cancel()
+        await asyncio.wait_for(slow.cancelled.wait(), 60)
+
+
 async def test_without_a_deadline_there_is_none() -> None:
     slow = Slow()
     async with serving(EdgeApp(None, slow)) as served:
