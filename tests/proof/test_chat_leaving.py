@@ -169,6 +169,17 @@ async def test_deadlines_from_one_to_two_hundred_ms(model: ModelProcess) -> None
     assert all(row.partial for row in timed if row.message.author.id == "bot")
 
 
+@pytest.mark.proof
+async def test_a_deadline_that_grpc_tells_too_late(model: ModelProcess) -> None:
+    """Behind 10 s its C core tells 9.71 s as 10, or more: DEADLINE comes before the caller's own all the same."""
+    async with talk(model_base_url=model.url) as bot:
+        await bot.ask(turn("warm up", context={"model": script("warm", count=2)}), timeout_s=10.0)
+        long = turn("and?", context={"model": script("long", gap=0.1, count=1_000)})
+        heard = await bot.ask(long, timeout_s=9.71)
+    assert heard.refusal is None
+    assert (heard.reason, heard.end.partial) == ("DEADLINE", True)
+
+
 async def load(bot: Bot, place: int) -> None:
     """One bot that asks again and again."""
     while True:
