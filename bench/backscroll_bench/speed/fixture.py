@@ -315,12 +315,14 @@ def elsewhere(asked: Questions, channels: Sequence[str]) -> Questions:
 
 
 async def once_loaded(call: Call, request: bytes) -> bytes:
-    """The answer once the channel is in memory: a cold one may take longer than a build waits for it."""
+    """The answer once the channel is in memory: a cold one may take longer than a build waits, or leave it no time."""
     end_s = time.monotonic() + LOAD_S
     while True:
         answer = await call(request)
         built = context_pb2.BuildContextResponse.FromString(answer)
-        is_late = any(one.source == "history" for one in built.degradations)
+        is_late = any(
+            one.source == "history" or one.reason == "DEADLINE" for one in built.degradations
+        )
         if not is_late or time.monotonic() > end_s:
             return answer
         await asyncio.sleep(LOAD_LOOK_S)

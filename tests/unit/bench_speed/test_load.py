@@ -5,8 +5,9 @@ from itertools import islice
 
 import pytest
 
-from backscroll.v1 import history_pb2
+from backscroll.v1 import context_pb2, history_pb2
 from backscroll_bench.speed import chats, vectors
+from backscroll_bench.speed.fixture import once_loaded
 from backscroll_bench.speed.load import MOST_CONCURRENT, closed_loop
 
 
@@ -23,6 +24,26 @@ class Calls:
         await asyncio.sleep(0)
         self.now -= 1
         return b""
+
+
+async def test_a_cold_channel_is_asked_until_nothing_was_too_late():
+    late = [("gather", "history", "TIMEOUT"), ("rank", "", "DEADLINE")]
+    away = ("rank", "semantic", "NOT_CONFIGURED")
+    answers = [
+        context_pb2.BuildContextResponse(
+            degradations=[
+                context_pb2.Degradation(stage=stage, source=source, reason=reason)
+                for stage, source, reason in lost
+            ]
+        ).SerializeToString()
+        for lost in ([late[0]], [away, late[1]], [away])
+    ]
+    left = iter(answers)
+
+    async def call(_):
+        return next(left)
+
+    assert await once_loaded(call, b"") == answers[-1]
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
