@@ -211,7 +211,7 @@ async def test_the_builder_knows_what_is_left_of_the_deadline() -> None:
         found = await refused(call)
         assert found.code is grpc.StatusCode.DEADLINE_EXCEEDED
         assert slow.time_left_s is not None
-        assert 0.1 < slow.time_left_s <= 2.0
+        assert 0.7 < slow.time_left_s <= 2.0
         await asyncio.wait_for(slow.cancelled.wait(), 60)
         assert served.records[-1].code == "DEADLINE_EXCEEDED"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -14,7 +16,7 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import history_pb2 as hpb
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.errors import BackscrollError, NotAllowed, StoreReadOnly, StoreUnavailable
-from backscroll_sidecar.rpc import limits
+from backscroll_sidecar.rpc import guard, limits
 from backscroll_sidecar.rpc.limits import GateLimits
 from tests.integration.rpc.conftest import EdgeApp, Served, refusal, refused, serving, text
 
@@ -156,6 +158,38 @@ async def test_a_cancelled_call_gives_its_room_back(monkeypatch: pytest.MonkeyPa
         await until(lambda: len(served.records) == 3)
         assert [record.code for record in served.records] == ["CANCELLED"] * 3
         assert all(not record.incident for record in served.records)
+
+
+@pytest.mark.parametrize(
+    ("passed_s", "leaves", "code", "missed"),
+    [
+        (90.0, True, "CANCELLED", 0),
+        (97.5, True, "DEADLINE_EXCEEDED", 1),
+        (97.5, False, "UNAVAILABLE", 0),
+        (102.0, False, "UNAVAILABLE", 1),
+    ],
+    ids=["left early", "left when time was up", "answered in time", "answered too late"],
+)
+async def test_what_counts_as_a_missed_deadline(
+    passed_s: float, leaves: bool, code: str, missed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """N-09: 100 s may be 96 of the caller's; who is still there has what was told (101 s at most)."""
+    now_s = 1_000.0
+    clock = SimpleNamespace(monotonic=lambda: now_s, perf_counter_ns=time.perf_counter_ns)
+    monkeypatch.setattr(guard, "time", clock)
+    builder = Failing()
+    async with serving(EdgeApp(None, builder)) as served:
+        call = asyncio.ensure_future(ask(served, timeout=100))
+        await until(lambda: builder.running == 1)
+        now_s += passed_s
+        if leaves:
+            call.cancel()
+        else:
+            builder.go.set()
+            await refused(call)
+        await until(lambda: bool(served.records))
+        assert [record.code for record in served.records] == [code]
+        assert served.running.missed_deadlines["BuildContext"] == missed
 
 
 async def test_an_export_nobody_reads_gives_its_room_back(

@@ -177,6 +177,7 @@ async def test_every_delta_of_the_model_comes_through_the_relay_after_it_was_wri
             heard = await streams.hear(channel, relay.METHOD, raw, 30)
     assert list(heard.written_s) == sorted(heard.written_s)
     assert all(a < b for a, b in zip(heard.written_s, heard.heard_s, strict=True))
+    assert heard.delay_s > 0
     # Whoever stalls, a delta may be late, but none is written before its time (uvloop's timers count milliseconds).
     for n, written_s in enumerate(heard.written_s, start=1):
         assert written_s > asked_s + n * gap_us / 1e6 - 0.002
