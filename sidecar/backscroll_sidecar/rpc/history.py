@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.errors import NotImplementedYet
 from backscroll_sidecar.history.meaning import Scope
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.batches import ImportSource, append_batch, encode_results
@@ -191,6 +192,30 @@ class HistoryServicer:
         return pb.WaitForIndexResponse(
             ready=found.is_ready, unembedded_count=found.unembedded_count
         )
+
+    # --- being built -------------------------------------------------------------------------------
+
+    async def list_channels(self, request: pb.ListChannelsRequest, call: Call) -> bytes:
+        """List the channels of the tenant."""
+        raise NotImplementedYet("being built")
+
+    async def alias_message(self, request: pb.AliasMessageRequest, call: Call) -> bytes:
+        """Give a message another id."""
+        raise NotImplementedYet("being built")
+
+    async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> bytes:
+        """Pin a message."""
+        raise NotImplementedYet("being built")
+
+    async def unpin_message(self, request: pb.UnpinMessageRequest, call: Call) -> bytes:
+        """Unpin a message."""
+        raise NotImplementedYet("being built")
+
+    async def list_pinned_messages(
+        self, request: pb.ListPinnedMessagesRequest, call: Call
+    ) -> bytes:
+        """List what is pinned."""
+        raise NotImplementedYet("being built")
 
     async def export_messages(
         self, request: pb.ExportMessagesRequest, call: Call

@@ -1,3 +1,4 @@
+from backscroll.v1 import history_pb2 as _history_pb2
 from backscroll.v1 import message_pb2 as _message_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -41,6 +42,21 @@ class PayloadFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PAYLOAD_FORMAT_UNSPECIFIED: _ClassVar[PayloadFormat]
     PAYLOAD_FORMAT_OPENAI_CHAT: _ClassVar[PayloadFormat]
     PAYLOAD_FORMAT_NONE: _ClassVar[PayloadFormat]
+
+class ResponsePart(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RESPONSE_PART_UNSPECIFIED: _ClassVar[ResponsePart]
+    RESPONSE_PART_ITEM_MESSAGES: _ClassVar[ResponsePart]
+    RESPONSE_PART_MESSAGES: _ClassVar[ResponsePart]
+    RESPONSE_PART_PAYLOADS: _ClassVar[ResponsePart]
+    RESPONSE_PART_TEXT: _ClassVar[ResponsePart]
+
+class StoredSystemRows(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STORED_SYSTEM_ROWS_UNSPECIFIED: _ClassVar[StoredSystemRows]
+    STORED_SYSTEM_ROWS_USER: _ClassVar[StoredSystemRows]
+    STORED_SYSTEM_ROWS_SYSTEM: _ClassVar[StoredSystemRows]
+    STORED_SYSTEM_ROWS_SKIP: _ClassVar[StoredSystemRows]
 
 class Source(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -113,6 +129,15 @@ TOKENIZER_BYTES_4: Tokenizer
 PAYLOAD_FORMAT_UNSPECIFIED: PayloadFormat
 PAYLOAD_FORMAT_OPENAI_CHAT: PayloadFormat
 PAYLOAD_FORMAT_NONE: PayloadFormat
+RESPONSE_PART_UNSPECIFIED: ResponsePart
+RESPONSE_PART_ITEM_MESSAGES: ResponsePart
+RESPONSE_PART_MESSAGES: ResponsePart
+RESPONSE_PART_PAYLOADS: ResponsePart
+RESPONSE_PART_TEXT: ResponsePart
+STORED_SYSTEM_ROWS_UNSPECIFIED: StoredSystemRows
+STORED_SYSTEM_ROWS_USER: StoredSystemRows
+STORED_SYSTEM_ROWS_SYSTEM: StoredSystemRows
+STORED_SYSTEM_ROWS_SKIP: StoredSystemRows
 SOURCE_UNSPECIFIED: Source
 SOURCE_RECENT: Source
 SOURCE_WINDOW: Source
@@ -153,7 +178,7 @@ END_REASON_DEADLINE: EndReason
 END_REASON_CANCELLED: EndReason
 
 class Overrides(_message.Message):
-    __slots__ = ("use_intelligent_context", "max_context", "time_window_hours", "relevance_threshold", "sources", "max_chars_per_message", "recent_limit", "recent_floor")
+    __slots__ = ("use_intelligent_context", "max_context", "time_window_hours", "relevance_threshold", "sources", "max_chars_per_message", "recent_limit", "recent_floor", "decay_per_hour", "recency_half_life_minutes")
     USE_INTELLIGENT_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MAX_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TIME_WINDOW_HOURS_FIELD_NUMBER: _ClassVar[int]
@@ -162,6 +187,8 @@ class Overrides(_message.Message):
     MAX_CHARS_PER_MESSAGE_FIELD_NUMBER: _ClassVar[int]
     RECENT_LIMIT_FIELD_NUMBER: _ClassVar[int]
     RECENT_FLOOR_FIELD_NUMBER: _ClassVar[int]
+    DECAY_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
+    RECENCY_HALF_LIFE_MINUTES_FIELD_NUMBER: _ClassVar[int]
     use_intelligent_context: bool
     max_context: int
     time_window_hours: int
@@ -170,7 +197,9 @@ class Overrides(_message.Message):
     max_chars_per_message: int
     recent_limit: int
     recent_floor: int
-    def __init__(self, use_intelligent_context: bool = ..., max_context: _Optional[int] = ..., time_window_hours: _Optional[int] = ..., relevance_threshold: _Optional[float] = ..., sources: _Optional[_Iterable[str]] = ..., max_chars_per_message: _Optional[int] = ..., recent_limit: _Optional[int] = ..., recent_floor: _Optional[int] = ...) -> None: ...
+    decay_per_hour: float
+    recency_half_life_minutes: float
+    def __init__(self, use_intelligent_context: bool = ..., max_context: _Optional[int] = ..., time_window_hours: _Optional[int] = ..., relevance_threshold: _Optional[float] = ..., sources: _Optional[_Iterable[str]] = ..., max_chars_per_message: _Optional[int] = ..., recent_limit: _Optional[int] = ..., recent_floor: _Optional[int] = ..., decay_per_hour: _Optional[float] = ..., recency_half_life_minutes: _Optional[float] = ...) -> None: ...
 
 class SystemPrompt(_message.Message):
     __slots__ = ("text", "is_template", "parameters")
@@ -190,7 +219,7 @@ class SystemPrompt(_message.Message):
     def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class BuildContextRequest(_message.Message):
-    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership")
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope", "language")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ASKER_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -221,6 +250,10 @@ class BuildContextRequest(_message.Message):
     QUESTION_LABEL_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_NAMES_FIELD_NUMBER: _ClassVar[int]
     VISIBLE_SINCE_MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
+    OMIT_FIELD_NUMBER: _ClassVar[int]
+    STORED_SYSTEM_ROWS_FIELD_NUMBER: _ClassVar[int]
+    SEMANTIC_SCOPE_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     channel: str
     asker: _message_pb2.Author
     question: str
@@ -251,10 +284,14 @@ class BuildContextRequest(_message.Message):
     question_label: str
     include_names: bool
     visible_since_membership: bool
-    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ...) -> None: ...
+    omit: _containers.RepeatedScalarFieldContainer[ResponsePart]
+    stored_system_rows: StoredSystemRows
+    semantic_scope: _history_pb2.SearchScope
+    language: str
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ..., language: _Optional[str] = ...) -> None: ...
 
 class Item(_message.Message):
-    __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated")
+    __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel")
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
@@ -264,6 +301,7 @@ class Item(_message.Message):
     CATEGORY_FIELD_NUMBER: _ClassVar[int]
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
     message: _message_pb2.Message
     role: _message_pb2.Role
     rank: int
@@ -273,7 +311,8 @@ class Item(_message.Message):
     category: Category
     token_count: int
     truncated: bool
-    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., role: _Optional[_Union[_message_pb2.Role, str]] = ..., rank: _Optional[int] = ..., score: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., category: _Optional[_Union[Category, str]] = ..., token_count: _Optional[int] = ..., truncated: bool = ...) -> None: ...
+    channel: str
+    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., role: _Optional[_Union[_message_pb2.Role, str]] = ..., rank: _Optional[int] = ..., score: _Optional[float] = ..., sources: _Optional[_Iterable[_Union[Source, str]]] = ..., own_sources: _Optional[_Iterable[str]] = ..., category: _Optional[_Union[Category, str]] = ..., token_count: _Optional[int] = ..., truncated: bool = ..., channel: _Optional[str] = ...) -> None: ...
 
 class RenderedMessage(_message.Message):
     __slots__ = ("role", "content", "message_ids")
@@ -464,16 +503,18 @@ class BuildContextResponse(_message.Message):
     def __init__(self, context_id: _Optional[str] = ..., channel_known: bool = ..., asked_at_ms: _Optional[int] = ..., profile: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., messages: _Optional[_Iterable[_Union[RenderedMessage, _Mapping]]] = ..., payloads: _Optional[_Iterable[_Union[Payload, _Mapping]]] = ..., text: _Optional[str] = ..., tokens: _Optional[_Union[TokenCounts, _Mapping]] = ..., stable_prefix_tokens: _Optional[int] = ..., rung: _Optional[_Union[Rung, str]] = ..., degradations: _Optional[_Iterable[_Union[Degradation, _Mapping]]] = ..., trigger: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., addressed: bool = ..., question_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., summary: _Optional[str] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., diagnostics: _Optional[_Union[Diagnostics, _Mapping]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., layout: _Optional[_Union[Layout, str]] = ..., channel: _Optional[str] = ...) -> None: ...
 
 class ModelCall(_message.Message):
-    __slots__ = ("temperature", "max_tool_iterations", "enable_tools", "max_output_tokens")
+    __slots__ = ("temperature", "max_tool_iterations", "enable_tools", "max_output_tokens", "extra_body_json")
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
     MAX_TOOL_ITERATIONS_FIELD_NUMBER: _ClassVar[int]
     ENABLE_TOOLS_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    EXTRA_BODY_JSON_FIELD_NUMBER: _ClassVar[int]
     temperature: float
     max_tool_iterations: int
     enable_tools: bool
     max_output_tokens: int
-    def __init__(self, temperature: _Optional[float] = ..., max_tool_iterations: _Optional[int] = ..., enable_tools: bool = ..., max_output_tokens: _Optional[int] = ...) -> None: ...
+    extra_body_json: str
+    def __init__(self, temperature: _Optional[float] = ..., max_tool_iterations: _Optional[int] = ..., enable_tools: bool = ..., max_output_tokens: _Optional[int] = ..., extra_body_json: _Optional[str] = ...) -> None: ...
 
 class ToolResult(_message.Message):
     __slots__ = ("call_id", "text", "is_error")
@@ -508,18 +549,20 @@ class Usage(_message.Message):
     def __init__(self, prompt_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ...) -> None: ...
 
 class ChatEnd(_message.Message):
-    __slots__ = ("reason", "turn_id", "reply_message_id", "usage", "partial")
+    __slots__ = ("reason", "turn_id", "reply_message_id", "usage", "partial", "finish_reason")
     REASON_FIELD_NUMBER: _ClassVar[int]
     TURN_ID_FIELD_NUMBER: _ClassVar[int]
     REPLY_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     reason: EndReason
     turn_id: str
     reply_message_id: str
     usage: Usage
     partial: bool
-    def __init__(self, reason: _Optional[_Union[EndReason, str]] = ..., turn_id: _Optional[str] = ..., reply_message_id: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., partial: bool = ...) -> None: ...
+    finish_reason: str
+    def __init__(self, reason: _Optional[_Union[EndReason, str]] = ..., turn_id: _Optional[str] = ..., reply_message_id: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., partial: bool = ..., finish_reason: _Optional[str] = ...) -> None: ...
 
 class ChatError(_message.Message):
     __slots__ = ("message", "reason", "retry_after_ms")

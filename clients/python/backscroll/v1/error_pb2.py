@@ -24,13 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61\x63kscroll/v1/error.proto\x12\rbackscroll.v1*\xd3\x05\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45RROR_REASON_INVALID_FIELD\x10\x01\x12\x1e\n\x1a\x45RROR_REASON_MISSING_FIELD\x10\x02\x12!\n\x1d\x45RROR_REASON_QUESTION_MISSING\x10\x03\x12!\n\x1d\x45RROR_REASON_BUDGET_TOO_SMALL\x10\x04\x12\"\n\x1e\x45RROR_REASON_MALFORMED_REQUEST\x10\x05\x12\x1a\n\x16\x45RROR_REASON_TOO_LARGE\x10\x06\x12 \n\x1c\x45RROR_REASON_BATCH_TOO_LARGE\x10\x07\x12 \n\x1c\x45RROR_REASON_UNKNOWN_PROFILE\x10\x08\x12\"\n\x1e\x45RROR_REASON_CHANNEL_NOT_FOUND\x10\t\x12\"\n\x1e\x45RROR_REASON_MESSAGE_NOT_FOUND\x10\n\x12\x1d\n\x19\x45RROR_REASON_MESSAGE_GONE\x10\x0b\x12\x19\n\x15\x45RROR_REASON_CONFLICT\x10\x0c\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\r\x12 \n\x1c\x45RROR_REASON_STORE_READ_ONLY\x10\x0e\x12\x1b\n\x17\x45RROR_REASON_OVERLOADED\x10\x0f\x12 \n\x1c\x45RROR_REASON_NOT_IMPLEMENTED\x10\x10\x12\x1c\n\x18\x45RROR_REASON_NOT_ALLOWED\x10\x11\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x12\x12\x19\n\x15\x45RROR_REASON_DEADLINE\x10\x13\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x14\x12\x1f\n\x1b\x45RROR_REASON_TURN_NOT_FOUND\x10\x15\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61\x63kscroll/v1/error.proto\x12\rbackscroll.v1*\xd3\x05\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x45RROR_REASON_INVALID_FIELD\x10\x01\x12\x1e\n\x1a\x45RROR_REASON_MISSING_FIELD\x10\x02\x12!\n\x1d\x45RROR_REASON_QUESTION_MISSING\x10\x03\x12!\n\x1d\x45RROR_REASON_BUDGET_TOO_SMALL\x10\x04\x12\"\n\x1e\x45RROR_REASON_MALFORMED_REQUEST\x10\x05\x12\x1a\n\x16\x45RROR_REASON_TOO_LARGE\x10\x06\x12 \n\x1c\x45RROR_REASON_BATCH_TOO_LARGE\x10\x07\x12 \n\x1c\x45RROR_REASON_UNKNOWN_PROFILE\x10\x08\x12\"\n\x1e\x45RROR_REASON_CHANNEL_NOT_FOUND\x10\t\x12\"\n\x1e\x45RROR_REASON_MESSAGE_NOT_FOUND\x10\n\x12\x1d\n\x19\x45RROR_REASON_MESSAGE_GONE\x10\x0b\x12\x19\n\x15\x45RROR_REASON_CONFLICT\x10\x0c\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\r\x12 \n\x1c\x45RROR_REASON_STORE_READ_ONLY\x10\x0e\x12\x1b\n\x17\x45RROR_REASON_OVERLOADED\x10\x0f\x12 \n\x1c\x45RROR_REASON_NOT_IMPLEMENTED\x10\x10\x12\x1c\n\x18\x45RROR_REASON_NOT_ALLOWED\x10\x11\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x12\x12\x19\n\x15\x45RROR_REASON_DEADLINE\x10\x13\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x14\x12\x1f\n\x1b\x45RROR_REASON_TURN_NOT_FOUND\x10\x15\x42\\\n\x10io.backscroll.v1P\x01ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'backscroll.v1.error_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\020io.backscroll.v1P\001ZFgithub.com/backscroll/backscroll/clients/go/backscroll/v1;backscrollv1'
   _globals['_ERRORREASON']._serialized_start=45
   _globals['_ERRORREASON']._serialized_end=768
 # @@protoc_insertion_point(module_scope)

@@ -29,6 +29,8 @@ class AppendWarning(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     APPEND_WARNING_METADATA_DIFFERS: _ClassVar[AppendWarning]
     APPEND_WARNING_DEDUPE_KEY_SEEN: _ClassVar[AppendWarning]
     APPEND_WARNING_TEXT_SANITISED: _ClassVar[AppendWarning]
+    APPEND_WARNING_TIME_LOOKS_LIKE_SECONDS: _ClassVar[AppendWarning]
+    APPEND_WARNING_OWN_REPLY_SEEN: _ClassVar[AppendWarning]
 
 class AppendRefusal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -66,6 +68,8 @@ APPEND_WARNING_TIME_IN_FUTURE: AppendWarning
 APPEND_WARNING_METADATA_DIFFERS: AppendWarning
 APPEND_WARNING_DEDUPE_KEY_SEEN: AppendWarning
 APPEND_WARNING_TEXT_SANITISED: AppendWarning
+APPEND_WARNING_TIME_LOOKS_LIKE_SECONDS: AppendWarning
+APPEND_WARNING_OWN_REPLY_SEEN: AppendWarning
 APPEND_REFUSAL_UNSPECIFIED: AppendRefusal
 APPEND_REFUSAL_MISSING_ID: AppendRefusal
 APPEND_REFUSAL_MISSING_AUTHOR: AppendRefusal
@@ -150,7 +154,7 @@ class ImportMessagesResponse(_message.Message):
     def __init__(self, stored_count: _Optional[int] = ..., duplicate_count: _Optional[int] = ..., conflict_count: _Optional[int] = ..., gone_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., warning_count: _Optional[int] = ..., problems: _Optional[_Iterable[_Union[AppendResult, _Mapping]]] = ..., warning_count_by_kind: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class StoredMessage(_message.Message):
-    __slots__ = ("message", "sequence", "revision", "recalled", "message_type", "keywords", "mentioned_user_ids", "reply", "token_count", "partial")
+    __slots__ = ("message", "sequence", "revision", "recalled", "message_type", "keywords", "mentioned_user_ids", "reply", "token_count", "partial", "rank_time_ms", "alias_ids")
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +165,8 @@ class StoredMessage(_message.Message):
     REPLY_FIELD_NUMBER: _ClassVar[int]
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    RANK_TIME_MS_FIELD_NUMBER: _ClassVar[int]
+    ALIAS_IDS_FIELD_NUMBER: _ClassVar[int]
     message: _message_pb2.Message
     sequence: int
     revision: int
@@ -171,7 +177,9 @@ class StoredMessage(_message.Message):
     reply: _message_pb2.Reply
     token_count: int
     partial: bool
-    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., sequence: _Optional[int] = ..., revision: _Optional[int] = ..., recalled: bool = ..., message_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., keywords: _Optional[_Iterable[str]] = ..., mentioned_user_ids: _Optional[_Iterable[str]] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., token_count: _Optional[int] = ..., partial: bool = ...) -> None: ...
+    rank_time_ms: int
+    alias_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, message: _Optional[_Union[_message_pb2.Message, _Mapping]] = ..., sequence: _Optional[int] = ..., revision: _Optional[int] = ..., recalled: bool = ..., message_type: _Optional[_Union[_message_pb2.MessageType, str]] = ..., keywords: _Optional[_Iterable[str]] = ..., mentioned_user_ids: _Optional[_Iterable[str]] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., token_count: _Optional[int] = ..., partial: bool = ..., rank_time_ms: _Optional[int] = ..., alias_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListMessagesRequest(_message.Message):
     __slots__ = ("channel", "limit", "newest_first", "page_token", "author_id", "thread_id", "since_ms", "until_ms", "include_recalled", "channels", "message_ids")
@@ -310,7 +318,7 @@ class RecallMessageResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("user_id", "name", "aliases", "kind", "joined_at_ms", "left_at_ms", "former_names")
+    __slots__ = ("user_id", "name", "aliases", "kind", "joined_at_ms", "left_at_ms", "former_names", "stays", "role")
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ALIASES_FIELD_NUMBER: _ClassVar[int]
@@ -318,6 +326,8 @@ class Member(_message.Message):
     JOINED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     LEFT_AT_MS_FIELD_NUMBER: _ClassVar[int]
     FORMER_NAMES_FIELD_NUMBER: _ClassVar[int]
+    STAYS_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
     user_id: str
     name: str
     aliases: _containers.RepeatedScalarFieldContainer[str]
@@ -325,7 +335,17 @@ class Member(_message.Message):
     joined_at_ms: int
     left_at_ms: int
     former_names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, user_id: _Optional[str] = ..., name: _Optional[str] = ..., aliases: _Optional[_Iterable[str]] = ..., kind: _Optional[_Union[_message_pb2.AuthorKind, str]] = ..., joined_at_ms: _Optional[int] = ..., left_at_ms: _Optional[int] = ..., former_names: _Optional[_Iterable[str]] = ...) -> None: ...
+    stays: _containers.RepeatedCompositeFieldContainer[Stay]
+    role: str
+    def __init__(self, user_id: _Optional[str] = ..., name: _Optional[str] = ..., aliases: _Optional[_Iterable[str]] = ..., kind: _Optional[_Union[_message_pb2.AuthorKind, str]] = ..., joined_at_ms: _Optional[int] = ..., left_at_ms: _Optional[int] = ..., former_names: _Optional[_Iterable[str]] = ..., stays: _Optional[_Iterable[_Union[Stay, _Mapping]]] = ..., role: _Optional[str] = ...) -> None: ...
+
+class Stay(_message.Message):
+    __slots__ = ("joined_at_ms", "left_at_ms")
+    JOINED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    joined_at_ms: int
+    left_at_ms: int
+    def __init__(self, joined_at_ms: _Optional[int] = ..., left_at_ms: _Optional[int] = ...) -> None: ...
 
 class UpsertMembersRequest(_message.Message):
     __slots__ = ("channel", "members")
@@ -399,6 +419,84 @@ class ExportMessagesRequest(_message.Message):
     def __init__(self, channel: _Optional[str] = ...) -> None: ...
 
 class ExportMessagesResponse(_message.Message):
+    __slots__ = ("messages",)
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    messages: _containers.RepeatedCompositeFieldContainer[StoredMessage]
+    def __init__(self, messages: _Optional[_Iterable[_Union[StoredMessage, _Mapping]]] = ...) -> None: ...
+
+class ListChannelsRequest(_message.Message):
+    __slots__ = ("limit", "page_token", "name_contains")
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    NAME_CONTAINS_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    page_token: str
+    name_contains: str
+    def __init__(self, limit: _Optional[int] = ..., page_token: _Optional[str] = ..., name_contains: _Optional[str] = ...) -> None: ...
+
+class ChannelSummary(_message.Message):
+    __slots__ = ("channel", "message_count", "newest_sent_at_ms")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_SENT_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    message_count: int
+    newest_sent_at_ms: int
+    def __init__(self, channel: _Optional[str] = ..., message_count: _Optional[int] = ..., newest_sent_at_ms: _Optional[int] = ...) -> None: ...
+
+class ListChannelsResponse(_message.Message):
+    __slots__ = ("channels", "next_page_token")
+    CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    channels: _containers.RepeatedCompositeFieldContainer[ChannelSummary]
+    next_page_token: str
+    def __init__(self, channels: _Optional[_Iterable[_Union[ChannelSummary, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class AliasMessageRequest(_message.Message):
+    __slots__ = ("channel", "message_id", "alias_id")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    ALIAS_ID_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    message_id: str
+    alias_id: str
+    def __init__(self, channel: _Optional[str] = ..., message_id: _Optional[str] = ..., alias_id: _Optional[str] = ...) -> None: ...
+
+class AliasMessageResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class PinMessageRequest(_message.Message):
+    __slots__ = ("channel", "message_id")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    message_id: str
+    def __init__(self, channel: _Optional[str] = ..., message_id: _Optional[str] = ...) -> None: ...
+
+class PinMessageResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class UnpinMessageRequest(_message.Message):
+    __slots__ = ("channel", "message_id")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    message_id: str
+    def __init__(self, channel: _Optional[str] = ..., message_id: _Optional[str] = ...) -> None: ...
+
+class UnpinMessageResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListPinnedMessagesRequest(_message.Message):
+    __slots__ = ("channel",)
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    def __init__(self, channel: _Optional[str] = ...) -> None: ...
+
+class ListPinnedMessagesResponse(_message.Message):
     __slots__ = ("messages",)
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     messages: _containers.RepeatedCompositeFieldContainer[StoredMessage]

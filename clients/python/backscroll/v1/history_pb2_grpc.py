@@ -86,6 +86,31 @@ class HistoryServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_history__pb2.ListMembersRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_history__pb2.ListMembersResponse.FromString,
                 _registered_method=True)
+        self.ListChannels = channel.unary_unary(
+                '/backscroll.v1.HistoryService/ListChannels',
+                request_serializer=backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.FromString,
+                _registered_method=True)
+        self.AliasMessage = channel.unary_unary(
+                '/backscroll.v1.HistoryService/AliasMessage',
+                request_serializer=backscroll_dot_v1_dot_history__pb2.AliasMessageRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_history__pb2.AliasMessageResponse.FromString,
+                _registered_method=True)
+        self.PinMessage = channel.unary_unary(
+                '/backscroll.v1.HistoryService/PinMessage',
+                request_serializer=backscroll_dot_v1_dot_history__pb2.PinMessageRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_history__pb2.PinMessageResponse.FromString,
+                _registered_method=True)
+        self.UnpinMessage = channel.unary_unary(
+                '/backscroll.v1.HistoryService/UnpinMessage',
+                request_serializer=backscroll_dot_v1_dot_history__pb2.UnpinMessageRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_history__pb2.UnpinMessageResponse.FromString,
+                _registered_method=True)
+        self.ListPinnedMessages = channel.unary_unary(
+                '/backscroll.v1.HistoryService/ListPinnedMessages',
+                request_serializer=backscroll_dot_v1_dot_history__pb2.ListPinnedMessagesRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_history__pb2.ListPinnedMessagesResponse.FromString,
+                _registered_method=True)
         self.WaitForIndex = channel.unary_unary(
                 '/backscroll.v1.HistoryService/WaitForIndex',
                 request_serializer=backscroll_dot_v1_dot_history__pb2.WaitForIndexRequest.SerializeToString,
@@ -188,6 +213,44 @@ class HistoryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListChannels(self, request, context):
+        """ListChannels lists the channels of the tenant, the one with the newest message first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AliasMessage(self, request, context):
+        """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
+        before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
+        retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PinMessage(self, request, context):
+        """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+        MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UnpinMessage(self, request, context):
+        """UnpinMessage undoes it; a message that is not pinned is no error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPinnedMessages(self, request, context):
+        """ListPinnedMessages lists what is pinned in a channel, in the order in which it was pinned.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WaitForIndex(self, request, context):
         """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms.
         """
@@ -264,6 +327,31 @@ def add_HistoryServiceServicer_to_server(servicer, server):
                     servicer.ListMembers,
                     request_deserializer=backscroll_dot_v1_dot_history__pb2.ListMembersRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_history__pb2.ListMembersResponse.SerializeToString,
+            ),
+            'ListChannels': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListChannels,
+                    request_deserializer=backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.SerializeToString,
+            ),
+            'AliasMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.AliasMessage,
+                    request_deserializer=backscroll_dot_v1_dot_history__pb2.AliasMessageRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_history__pb2.AliasMessageResponse.SerializeToString,
+            ),
+            'PinMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.PinMessage,
+                    request_deserializer=backscroll_dot_v1_dot_history__pb2.PinMessageRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_history__pb2.PinMessageResponse.SerializeToString,
+            ),
+            'UnpinMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.UnpinMessage,
+                    request_deserializer=backscroll_dot_v1_dot_history__pb2.UnpinMessageRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_history__pb2.UnpinMessageResponse.SerializeToString,
+            ),
+            'ListPinnedMessages': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPinnedMessages,
+                    request_deserializer=backscroll_dot_v1_dot_history__pb2.ListPinnedMessagesRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_history__pb2.ListPinnedMessagesResponse.SerializeToString,
             ),
             'WaitForIndex': grpc.unary_unary_rpc_method_handler(
                     servicer.WaitForIndex,
@@ -553,6 +641,141 @@ class HistoryService(object):
             '/backscroll.v1.HistoryService/ListMembers',
             backscroll_dot_v1_dot_history__pb2.ListMembersRequest.SerializeToString,
             backscroll_dot_v1_dot_history__pb2.ListMembersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListChannels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.HistoryService/ListChannels',
+            backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.SerializeToString,
+            backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AliasMessage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.HistoryService/AliasMessage',
+            backscroll_dot_v1_dot_history__pb2.AliasMessageRequest.SerializeToString,
+            backscroll_dot_v1_dot_history__pb2.AliasMessageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PinMessage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.HistoryService/PinMessage',
+            backscroll_dot_v1_dot_history__pb2.PinMessageRequest.SerializeToString,
+            backscroll_dot_v1_dot_history__pb2.PinMessageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UnpinMessage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.HistoryService/UnpinMessage',
+            backscroll_dot_v1_dot_history__pb2.UnpinMessageRequest.SerializeToString,
+            backscroll_dot_v1_dot_history__pb2.UnpinMessageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPinnedMessages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.HistoryService/ListPinnedMessages',
+            backscroll_dot_v1_dot_history__pb2.ListPinnedMessagesRequest.SerializeToString,
+            backscroll_dot_v1_dot_history__pb2.ListPinnedMessagesResponse.FromString,
             options,
             channel_credentials,
             insecure,

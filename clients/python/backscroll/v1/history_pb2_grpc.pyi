@@ -70,6 +70,21 @@ class HistoryServiceStub:
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
     ListMembers: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListMembersRequest, _history_pb2.ListMembersResponse]
     """ListMembers returns everybody known in a channel, authors seen included."""
+    ListChannels: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]
+    """ListChannels lists the channels of the tenant, the one with the newest message first."""
+    AliasMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]
+    """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
+    before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
+    retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+    """
+    PinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]
+    """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+    MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
+    """
+    UnpinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]
+    """UnpinMessage undoes it; a message that is not pinned is no error."""
+    ListPinnedMessages: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListPinnedMessagesRequest, _history_pb2.ListPinnedMessagesResponse]
+    """ListPinnedMessages lists what is pinned in a channel, in the order in which it was pinned."""
     WaitForIndex: _grpc.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _grpc.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]
@@ -123,6 +138,21 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
     ListMembers: _aio.UnaryUnaryMultiCallable[_history_pb2.ListMembersRequest, _history_pb2.ListMembersResponse]  # type: ignore[assignment]
     """ListMembers returns everybody known in a channel, authors seen included."""
+    ListChannels: _aio.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]  # type: ignore[assignment]
+    """ListChannels lists the channels of the tenant, the one with the newest message first."""
+    AliasMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]  # type: ignore[assignment]
+    """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
+    before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
+    retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+    """
+    PinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]  # type: ignore[assignment]
+    """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+    MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
+    """
+    UnpinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]  # type: ignore[assignment]
+    """UnpinMessage undoes it; a message that is not pinned is no error."""
+    ListPinnedMessages: _aio.UnaryUnaryMultiCallable[_history_pb2.ListPinnedMessagesRequest, _history_pb2.ListPinnedMessagesResponse]  # type: ignore[assignment]
+    """ListPinnedMessages lists what is pinned in a channel, in the order in which it was pinned."""
     WaitForIndex: _aio.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]  # type: ignore[assignment]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _aio.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]  # type: ignore[assignment]
@@ -233,6 +263,51 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.ListMembersResponse, _abc.Awaitable[_history_pb2.ListMembersResponse]]:
         """ListMembers returns everybody known in a channel, authors seen included."""
+
+    @_abc_1.abstractmethod
+    def ListChannels(
+        self,
+        request: _history_pb2.ListChannelsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_history_pb2.ListChannelsResponse, _abc.Awaitable[_history_pb2.ListChannelsResponse]]:
+        """ListChannels lists the channels of the tenant, the one with the newest message first."""
+
+    @_abc_1.abstractmethod
+    def AliasMessage(
+        self,
+        request: _history_pb2.AliasMessageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_history_pb2.AliasMessageResponse, _abc.Awaitable[_history_pb2.AliasMessageResponse]]:
+        """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
+        before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
+        retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+        """
+
+    @_abc_1.abstractmethod
+    def PinMessage(
+        self,
+        request: _history_pb2.PinMessageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_history_pb2.PinMessageResponse, _abc.Awaitable[_history_pb2.PinMessageResponse]]:
+        """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+        MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
+        """
+
+    @_abc_1.abstractmethod
+    def UnpinMessage(
+        self,
+        request: _history_pb2.UnpinMessageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_history_pb2.UnpinMessageResponse, _abc.Awaitable[_history_pb2.UnpinMessageResponse]]:
+        """UnpinMessage undoes it; a message that is not pinned is no error."""
+
+    @_abc_1.abstractmethod
+    def ListPinnedMessages(
+        self,
+        request: _history_pb2.ListPinnedMessagesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_history_pb2.ListPinnedMessagesResponse, _abc.Awaitable[_history_pb2.ListPinnedMessagesResponse]]:
+        """ListPinnedMessages lists what is pinned in a channel, in the order in which it was pinned."""
 
     @_abc_1.abstractmethod
     def WaitForIndex(
