@@ -61,6 +61,10 @@ demo: $(STAMP)  ## Start a server with a sample chat and ask it something
 test: $(STAMP)  ## Run the tests (without the long proofs)
 	$(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "not proof" tests
 
+.PHONY: rows
+rows: $(STAMP)  ## Run the tests that prove a row of the features, and print each row with its surface
+	$(PYTEST) $(PYTEST_FLAGS) $(WORKERS) --rows -m "row and not proof" tests
+
 .PHONY: test-oldest
 test-oldest: $(OLD_STAMP)  ## Run the tests on the oldest dependencies we claim
 	$(OLD_VENV)/bin/python -m pytest $(PYTEST_FLAGS) -m "not proof" tests

@@ -12,6 +12,8 @@ import hypothesis
 import pytest
 import structlog
 
+from tests.kit.surface import Surfaces, watch
+
 # The first example of a run may load tables or compile a kernel, so no example has a deadline; the same examples
 # every time, so that a failure is somebody's change and not somebody's luck.
 hypothesis.settings.register_profile(
@@ -47,6 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
             importlib.import_module("backscroll_scoring")
         else:
             _compile_with_two_processes()
+    watch()
+    config.pluginmanager.register(Surfaces(is_report_wanted=config.option.rows))
 
 
 HALF = ("kernels_links", "kernels_conversations", "kernels_vectors")
@@ -81,6 +85,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rows",
+        action="store_true",
+        help="print which row of the features was proved through which surface",
+    )
     parser.addoption(
         "--update-goldens",
         action="store_true",
