@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -146,6 +147,21 @@ class ContextBuilder:
             if joined is not None:
                 return joined
         return await self._put_together(request, begun)
+
+    async def asked_now_ms(self, key: ChannelKey) -> int:
+        """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
+        view = self._provider.hot_view(key)
+        if view is None:
+            with contextlib.suppress(
+                Exception
+            ):  # a build names what is wrong with the store (law 5)
+                view = await self._provider.view(key)
+        now_ms = self._clock.now_ms()
+        return (
+            max(now_ms, view.columns.time_ms.item(-1))
+            if view is not None and view.count
+            else now_ms
+        )
 
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.

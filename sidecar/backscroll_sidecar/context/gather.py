@@ -153,13 +153,14 @@ def with_sources(
 def _added(
     sources: tuple[str, ...], names: tuple[str, ...], present: int
 ) -> tuple[tuple[str, ...], NDArray[np.uint32]]:
-    """The sources with those of `names` that are present, and the bits among them of every set of names."""
+    """The sources with those of `names` that are present, each once, and the bits among them of every set of names."""
     out, bits_of = sources, np.zeros(1 << len(names), np.uint32)
     for i, name in enumerate(names):
         if present >> i & 1:
             having = np.arange(len(bits_of)) >> i & 1 != 0
-            bits_of[having] |= np.uint32(1 << len(out))
-            out += (name,)
+            if name not in out:
+                out += (name,)
+            bits_of[having] |= np.uint32(1 << out.index(name))
     return out, bits_of
 
 

@@ -314,8 +314,10 @@ def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gat
     if not len(older):
         return gathered
     asker = view.people.index.get(query.user_id, -1)
-    if len(rows) and older.item(-1) >= rows.item(0):  # another source went as far back
-        older = older[places_of(older, rows) < 0]
+    asked = not set(OLDER).isdisjoint(gathered.sources)
+    if asked or (len(rows) and older.item(-1) >= rows.item(0)):  # another source went as far back
+        if not asked:
+            older = older[places_of(older, rows) < 0]
         marks = np.where(view.columns.author[older] == asker, np.uint8(1), np.uint8(2))
         return with_sources(gathered, older, marks, OLDER)
     count = len(older) + len(rows)

@@ -39,6 +39,8 @@ class StrategyQuery:
         Row that holds the question itself, -1 when it is not stored.
     self_ids : tuple of str
         The bot's own user ids, as far as the request names them.
+    mentioned : tuple of str
+        The user ids of those whom the question names.
     query_embedding : Embedding or None
         A vector of the question that came with the request.
     notes : dict
@@ -66,6 +68,7 @@ class StrategyQuery:
     query_embedding: Embedding | None = None
     trigger_row: int = -1
     self_ids: tuple[str, ...] = ()
+    mentioned: tuple[str, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
     _eligible: list[NDArray[np.bool_]] = field(init=False, repr=False, default_factory=list)
 
