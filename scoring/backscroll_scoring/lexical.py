@@ -306,7 +306,9 @@ def bound_bm25(
     sought = _sought(postings, offsets, terms, boosts, eligible)
     counts = np.zeros(len(terms), np.int32)
     if len(postings.counts):  # what no text has a word of has no postings
-        postings.counts.take(terms, out=counts, mode="clip")  # the kernel refuses what is out of range
+        postings.counts.take(
+            terms, out=counts, mode="clip"
+        )  # the kernel refuses what is out of range
     entered, bounds = postings.entered.item(0), np.empty(2, np.float32)
     check(kernels.bound_bm25(*sought, K1, B, cut, counts, entered, bounds))
     return bounds.item(0), bounds.item(1)

@@ -39,9 +39,8 @@ def _listen() -> None:
     finish = builder.ContextBuilder._finish
 
     def watched(self: Any, built: Any, *args: Any) -> None:
-        for one in built.degradations:
-            if one.reason == "ERROR":
-                _seen.append(f"{one.stage} {one.source} of profile {built.profile}: ERROR")
+        broken = [one for one in built.degradations if one.reason == "ERROR"]
+        _seen.extend(f"{one.stage} {one.source} of {built.profile}: ERROR" for one in broken)
         finish(self, built, *args)
 
     builder.ContextBuilder._finish = watched

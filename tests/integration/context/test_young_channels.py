@@ -1,7 +1,7 @@
-"""Every profile ranks in every channel there may be, however little was said: nothing to index, nobody to name, nothing left.
+"""Every profile ranks in every channel there may be: nothing to index, nobody to name, nothing left.
 
-A channel's first minutes are everybody's first try. Each question is asked of the channel as it was loaded and again after one
-more message of the same kind, by the quick way and by the one that explains.
+A channel's first minutes are everybody's first try. Each question is asked of the channel as it was loaded and again
+after one more message of the same kind, by the quick way and by the one that explains.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ CHANNELS = {
     "joins": [Message("m0", ANN, "Ann joined", NOON, role="system")],
     "pictures": sent(*[Media("image", uri=f"https://x/{n}.png") for n in range(20)]),
     "pictures with words": sent(Media("image", uri="https://x/1.png", alt_text="a red bicycle")),
-    "voices and files": sent(Media("audio"), Media("file", mime="application/pdf"), Media("sticker")),
+    "voices and files": sent(
+        Media("audio"), Media("file", mime="application/pdf"), Media("sticker")
+    ),
     "tools": [
         Message("m0", BOT, None, NOON, role="assistant", parts=[ToolCall("c1", "f", "{}")]),
         Message("m1", BOT, None, NOON, role="tool", parts=[ToolResult("c1", "")]),
@@ -78,9 +80,7 @@ QUESTIONS = (
 )
 
 
-@pytest_asyncio.fixture(
-    scope="module", loop_scope="module", params=["no embedder", "an embedder"]
-)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["no embedder", "an embedder"])
 async def client(request: pytest.FixtureRequest):
     embedder = FakeEmbedder() if request.param == "an embedder" else "none"
     async with served(embedder=embedder) as (client, _):
