@@ -331,7 +331,7 @@ class ContextBuilder:
         label = request.question_label
         return Parts(
             question=question_text(question, speaker, request.layout),
-            lines=lines_of(request.layout, picked, chosen, shown),
+            lines=lines_of(request.layout, picked, chosen, shown, question),
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=picked.gathered.preferences,
             question_label=QUESTION_LABEL if label is None else label,
@@ -364,10 +364,12 @@ class ContextBuilder:
                 lost.append(Degradation(failed.stage, "ERROR"))
                 return fit(parts, limits, frame, SimpleCompressor(), StandardAssembler())
 
-        is_long = fit_us(parts, limits) > INLINE_US
+        is_long = fit_us(parts, limits, frame) > INLINE_US
         fitted = await asyncio.to_thread(fit_parts) if is_long else fit_parts()
         if fitted.preferences_dropped:
             lost.append(Degradation("compress", "BUDGET", "preferences"))
+        if fitted.answered_dropped:
+            lost.append(Degradation("compress", "BUDGET", "chain"))
         return fitted, tuple(lost)
 
     def _payloads(
