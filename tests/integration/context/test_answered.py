@@ -1,4 +1,4 @@
-"""What the question replies to, and the newest line, are in every context: cut where the budget is short, never left out."""
+"""What the question replies to, and the newest line, are in every context: cut to the budget, never left out."""
 
 from __future__ import annotations
 
