@@ -52,9 +52,7 @@ def check(built: object, budget: int, id: str, text: str) -> pb.Item:
     """One message is in, whole or as a marked beginning of itself, and all of it within the budget."""
     (item,) = [one for one in built.items if one.message.id == id]
     assert built.tokens.total <= budget
-    shown = [
-        line for line in "\n".join(m["content"] for m in built.payload["messages"]).split("\n")
-    ]
+    shown = "\n".join(m["content"] for m in built.payload["messages"]).split("\n")
     said = "".join(line.removeprefix("  ") for line in shown)
     wanted = "".join(text.split("\n"))
     assert (wanted in said) is not item.truncated
@@ -82,12 +80,8 @@ async def test_what_the_question_replies_to_is_cut_to_what_fits(client, profile,
         for budget in (least + 32, least + 60, least + 150, 500, 1_000, 2_000, 4_096, 20_000):
             built = await client.build_context(channel, token_budget=budget, **request)
             item = check(built, budget, "long", LONG[kind])
-            assert item.truncated is (budget < 20_000) or kind in (
-                "English",
-                "lines",
-                "blank within",
-                "one word",
-            )
+            if budget == 20_000 or kind in ("Chinese", "families"):
+                assert item.truncated is (budget < 20_000)
             assert "ERROR" not in [one.reason for one in built.degradations]
             assert built.tokens.total >= min(before, budget // 2)
             before = built.tokens.total
