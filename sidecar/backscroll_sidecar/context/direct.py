@@ -76,7 +76,7 @@ def is_plainly_asked(request: BuildRequest, question: Question, view: ChannelVie
         question.explicit_parent_row == NO_ROW
         and view.all_live
         and not view.tool_rounds
-        and request.thread_id is None
+        and not question.is_narrow
         and not request.preferences
         and not request.visible_since_membership
     )
