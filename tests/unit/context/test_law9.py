@@ -181,14 +181,14 @@ async def test_a_word_that_others_said_leaves_the_loop(monkeypatch):
     many = [
         replace(
             row,
-            message=replace(row.message, id=f"m{n}", thread_id="t" if n else ""),
+            message=replace(row.message, id=f"m{n}", thread_id="t" if n else "few"),
             seq=n + 1,
             rank_time_ms=n,
         )
         for n in range(9_000)
     ]
     seeking = watched(monkeypatch, recall, "seek")
-    await Room(many).build("cat", thread_id="")
+    await Room(many).build("cat", thread_id="few")
     assert seeking == [False]
 
 
