@@ -45,7 +45,7 @@ class Turn:
     """A turn as it is kept.
 
     `messages` is what the model was last sent, frozen; `calls` what it then asked for, `reply_text` what it said with
-    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again. `iteration` counts
+    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again, with the vendor's `finish_reason`. `iteration` counts
     model calls. `budget`, `reserve` and `tokenizer` are those of the context; no budget: none is kept. `since` is what
     `TurnMark.since` wants; it means something in this process only, so who finds a turn sets it anew.
     """
@@ -71,6 +71,7 @@ class Turn:
     reserve: int = 0
     tokenizer: TokenizerName = TokenizerName.O200K
     since: int = 0
+    finish_reason: str = ""
 
     @property
     def mark(self) -> TurnMark:
@@ -173,6 +174,7 @@ class Reply:
     calls: list[ToolCallPart] = field(default_factory=list)
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    finish_reason: str = ""
 
     @property
     def text(self) -> str:
