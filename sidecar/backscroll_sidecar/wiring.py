@@ -36,6 +36,7 @@ from backscroll_sidecar.models.openai import DEFAULT_BASE_URL, OpenAIModel, Open
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
+from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.rpc.codec import WireCodec
 from backscroll_sidecar.rpc.rehearsal import rehearse
 from backscroll_sidecar.rpc.translate_built import JoiningCodec
@@ -139,15 +140,20 @@ async def open_app(
     clock: Clock | None = None,
     model: ChatModel | None = None,
     embedder: Embedder | None = None,
+    recorder: Recorder | None = None,
 ) -> AsyncIterator[App]:
     """Open the store and put everything over it together; at the end what was queued is committed.
 
     `clock`, `model` and `embedder` take the places of the machine's time and of what is configured. The model is
-    closed at the end.
+    closed at the end. `recorder` notes what is asked of store, sources and model.
     """
     async with AsyncExitStack() as stack:
         store = await _open_store(settings)
-        yield await _assemble(settings, clock or SystemClock(), store, stack, model, embedder)
+        if recorder is not None:
+            recorder.watch(store)
+        yield await _assemble(
+            settings, clock or SystemClock(), store, stack, model, embedder, recorder
+        )
 
 
 async def _open_store(settings: Settings) -> HistoryStore:
@@ -169,6 +175,7 @@ async def _assemble(
     stack: AsyncExitStack,
     model: ChatModel | None = None,
     embedder: Embedder | None = None,
+    recorder: Recorder | None = None,
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
     stack.push_async_callback(store.close)
@@ -206,10 +213,13 @@ async def _assemble(
     analyzer = analyze.Analyzer()
     own = own_strategies(settings)
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
+    sources = {**BUILTIN, **({} if embedding is None else {"semantic": embedding.semantic}), **own}
+    if recorder is not None:
+        sources = {name: recorder.strategy(one) for name, one in sources.items()}
     builder = ContextBuilder(
         channels,
         store,
-        {**BUILTIN, **({} if embedding is None else {"semantic": embedding.semantic}), **own},
+        sources,
         analyzer,
         settings.context_settings(tuple(own)),
         clock,
@@ -236,6 +246,7 @@ async def _assemble(
     )
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
+    model = model if recorder is None else recorder.model(model)
     stack.push_async_callback(model.close)
     chat = ChatService(
         builder,

@@ -62,7 +62,7 @@ class ChatError:
 
 @dataclass(frozen=True, slots=True)
 class ChatEnd:
-    """The last event. `reply_message_id` is empty where nothing was stored, `finish_reason` where the vendor gave none."""
+    """The last event. `reply_message_id` is empty where nothing was stored, `finish_reason` where none was given."""
 
     reason: EndReason
     turn_id: str

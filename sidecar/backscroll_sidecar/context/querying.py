@@ -48,6 +48,7 @@ async def strategy_query(
         query_embedding=request.query_embedding,
         trigger_row=question.trigger_row,
         self_ids=request.self_ids,
+        mentioned=question.mentioned,
     )
 
 

@@ -128,7 +128,7 @@ def of_event(body: object) -> ModelError:
 
 
 def is_failure(chunk: Mapping[str, object]) -> bool:
-    """Whether a chunk without a choice is a vendor's error outside of ``error``: Baidu's, MiniMax's, Spark's, Gemini's."""
+    """Whether a chunk without a choice is a vendor's error outside of ``error``, as of Baidu, MiniMax and Spark."""
     base, feedback = chunk.get("base_resp"), chunk.get("promptFeedback")
     codes = [
         chunk.get("error_code"),

@@ -1,6 +1,7 @@
-"""What vendors call the end of an answer and the refusal of a filter. Pure; docs/reference/model-words.md shows the tables.
+"""What vendors call the end of an answer and the refusal of a filter: docs/reference/model-words.md. Pure.
 
-Words are compared in any case, with any signs between their parts: ``MAX_TOKENS``, ``maxTokens``, ``FinishReason.MAX_TOKENS``.
+Words are compared in any case, with any signs between their parts: ``MAX_TOKENS``, ``maxTokens``,
+``FinishReason.MAX_TOKENS``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ FINISH_TABLE = (
     Ends(FinishReason.LENGTH, "Mistral", ("model_length",)),
     Ends(FinishReason.LENGTH, "Anthropic, Bedrock, Zhipu", ("model_context_window_exceeded",)),
     Ends(FinishReason.LENGTH, "watsonx, SenseNova", ("token_limit", "context")),
-    Ends(FinishReason.LENGTH, "others", ("max_length", "max_output_tokens", "max_new_tokens", "context_length_exceeded")),
+    Ends(FinishReason.LENGTH, "others", (
+        "max_length", "max_output_tokens", "max_new_tokens", "context_length_exceeded",
+    )),
     Ends(FinishReason.CONTENT_FILTER, "OpenAI, Azure, Moonshot, DeepSeek", ("content_filter",)),
     Ends(FinishReason.CONTENT_FILTER, "Gemini", (
         "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "content_filter: RECITATION",
@@ -106,8 +109,8 @@ REFUSAL_TABLE = (
             sentences=("敏感内容", "敏感信息", "敏感词", "违规内容", "内容安全")),
     Refusal("UCloud", ("sensitive_check_error",), ("invalid_messages",)),
 )  # fmt: skip
-"""A word counts alone, and as a part of a longer one. A number means something else elsewhere: it counts beside a sentence
-that speaks of what was said."""
+"""A word counts alone, and as a part of a longer one. A number means something else elsewhere: it counts beside a
+sentence that speaks of what was said."""
 
 
 _ABOUT_CONTENT = re.compile(

@@ -103,7 +103,10 @@ class UsageDelta:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event of every stream that did not raise. `word` is the vendor's own, at most 64 characters; it makes no ending another one."""
+    """The last event of every stream that did not raise. `word` is the vendor's own, at most 64 characters.
+
+    It makes no ending another one.
+    """
 
     reason: FinishReason
     word: str = field(default="", compare=False)

@@ -18,6 +18,7 @@ from backscroll_sidecar.strategies.base import (
     StrategyResult,
 )
 from backscroll_sidecar.strategies.graph import Graph
+from backscroll_sidecar.strategies.people import Asker, Mention
 from backscroll_sidecar.strategies.recall import Lexical, Recall
 
 MS_PER_HOUR = 3_600_000
@@ -95,7 +96,8 @@ class GivenPreferences:
 BUILTIN: Mapping[str, Strategy] = {
     s.name: s
     for s in (
-        Recent(), Window(), Chain(), Thread(), Graph(), Lexical(), Recall(), GivenPreferences(),
+        Recent(), Window(), Chain(), Thread(), Graph(), Mention(), Asker(), Lexical(), Recall(),
+        GivenPreferences(),
     )
 }  # fmt: skip
 

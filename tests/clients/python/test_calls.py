@@ -135,6 +135,7 @@ def test_the_small_reads(client, room):
     assert [member.user_id for member in client.list_members("room")] == ["ann"]
 
 
+@pytest.mark.row("P-26")
 def test_a_bot_that_was_down_appends_only_what_is_missing(client):
     """P-26: the newest id says where to go on."""
     with pytest.raises(NotFound):

@@ -85,6 +85,7 @@ def test_check_config_prints_every_setting_with_its_origin(shell):
     assert done["problems"] == []
 
 
+@pytest.mark.row("S5-27", "S5-28")
 @pytest.mark.parametrize(
     ("environment", "code", "says"),
     [
@@ -114,6 +115,7 @@ def test_version_is_that_of_the_package(shell):
     assert shell.json("version")["backscroll"] == version("backscroll")
 
 
+@pytest.mark.row("P-18")
 def test_the_demo_needs_no_key_and_no_network_and_finds_what_was_meant(shell):
     """P-18: a new server, a real chat, three real questions."""
     keys = dict.fromkeys(("OPENAI_API_KEY", "HTTP_PROXY", "HTTPS_PROXY"), "")

@@ -190,6 +190,7 @@ async def test_a_parent_in_another_channel_is_a_warning(served: Served, name: st
     assert list(result.warnings) == [W.APPEND_WARNING_REPLY_PARENT_IN_OTHER_CHANNEL]
 
 
+@pytest.mark.row("N-08")
 async def test_sending_again_is_a_duplicate_and_other_content_a_conflict(
     served: Served, name: str
 ) -> None:
@@ -274,6 +275,7 @@ async def test_no_channel_is_refused(served: Served) -> None:
     )
 
 
+@pytest.mark.row("P-23", "S1-01")
 async def test_a_message_comes_back_whole(served: Served, name: str) -> None:
     """S1-01, P-23: every part, multi-line and emoji, the edge, the marks, the thread."""
     sent = text(

@@ -110,6 +110,7 @@ async def test_what_is_wrong_is_named(
 # --- answers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.row("S1-05")
 async def test_items_are_the_messages_as_sent(served: Served, name: str) -> None:
     """The fragments made at append, joined; S1-05: each item tells source and category."""
     await chat(served, name)
@@ -136,6 +137,7 @@ async def test_an_edit_is_seen_at_once(served: Served, name: str) -> None:
     assert answer.items[0].message.parts[0].text.text == "changed"
 
 
+@pytest.mark.row("S1-12", "S1-18")
 async def test_the_payload_is_posted_unchanged(served: Served, name: str, httpserver: Any) -> None:
     """S1-12, S1-18: a body a vendor's server takes as it stands: model and messages of role and content."""
     await chat(served, name)
@@ -203,6 +205,7 @@ class Slow:
             raise
 
 
+@pytest.mark.row("N-09")
 async def test_the_builder_knows_what_is_left_of_the_deadline() -> None:
     """N-09: the caller's deadline, less what is gone; and no work goes on for a caller who left."""
     slow = Slow()

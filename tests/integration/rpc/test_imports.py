@@ -21,6 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 # --- imports and exports ---------------------------------------------------------------------------
 
 
+@pytest.mark.row("S1-01")
 async def test_an_export_can_be_imported(served: Served, name: str) -> None:
     """S1-01: everything comes back, in runs that any client takes."""
     chat = lines(1_203)
