@@ -18,16 +18,18 @@ from backscroll_sidecar.chat.storing import Ends, Storing
 from backscroll_sidecar.chat.turns import ChatRequest, Turn
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.deadline import reserve_s
-from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.question import own_question_id
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext
+from backscroll_sidecar.domain import Message, StoredMessage, TextPart
 from backscroll_sidecar.errors import (
     BackscrollError,
     Conflict,
     InvalidRequest,
     Reason,
 )
+from backscroll_sidecar.history.validate import rank_time
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock
+from backscroll_sidecar.turn_ids import question_id
 
 T = TypeVar("T")
 
@@ -103,63 +105,95 @@ class ChatService:
         context = _checked_context(request)
         since = self._history.losses_seen  # before anything of the channel is read
         turn_id = uuid.uuid4().hex
-        asked_at_ms = context.asked_at_ms
-        own_id = ""
+        question = self._question_to_store(request, turn_id)
         saving: list[asyncio.Task[Any]] = []
-        if (
-            not context.trigger_message_id
-            and context.key.channel
-            and context.asker
-            and context.question.strip()
-        ):
-            own_id = request.question_message_id or own_question_id(turn_id)
-            asked_at_ms = self._clock.now_ms() if asked_at_ms is None else asked_at_ms
-            saving.append(
-                self._storing.spawn(
-                    self._history.save_question(
-                        context.key, own_id, context.asker, context.question, asked_at_ms
-                    )
-                )
-            )
+        if question is not None:
+            saving.append(self._storing.spawn(self._save_question(context, question)))
+        finding = asyncio.create_task(self._find_trigger(context))
         tools_json = context.tools_json if request.enable_tools else ""
-        asked = replace(
-            context,
-            own_question_id=own_id,
-            asked_at_ms=asked_at_ms,
-            tools_json=tools_json,
-        )
+        own_id = question.id if question else ""
+        asked = replace(context, own_question_id=own_id, tools_json=tools_json)
         try:
             waited_s = await self._pacer.wait()
             left_s = request.time_left_s and request.time_left_s - waited_s
             built = await self._builder.build(replace(asked, time_left_s=left_s))
-        except BackscrollError as error:
-            for task in saving:
+        except BaseException as error:
+            for task in (*saving, finding):
                 task.cancel()  # what has not been queued by now is not stored for a refused request
-            error.field = error.field and f"context.{error.field}"
+            if isinstance(error, BackscrollError):
+                error.field = error.field and f"context.{error.field}"
             raise
         yield ContextBuilt(built)
+        turn = self._turn(request, asked, built, turn_id, await finding, question)
+        steps = self._answering.answer(replace(turn, since=since), ends, saving)
+        async with aclosing(steps):
+            async for event in steps:
+                yield event
+
+    def _question_to_store(self, request: ChatRequest, turn_id: str) -> Message | None:
+        """The question as a message, its time aside; None where a stored message is the question, or nobody asks."""
+        context = request.context
+        if context is None or context.trigger_message_id or context.asker is None:
+            return None
+        if not context.key.channel or not context.question.strip():
+            return None
+        return Message(
+            request.question_message_id or question_id(turn_id),
+            context.key.channel,
+            context.asker,
+            (TextPart(context.question),),
+            0,
+            thread_id=context.thread_id or "",
+            session_id=context.session_id,
+            reply=context.reply,
+            mentions=context.mentions,
+        )
+
+    async def _save_question(self, context: BuildRequest, question: Message) -> None:
+        at_ms = context.asked_at_ms
+        if at_ms is None:
+            at_ms = await self._builder.asked_now_ms(context.key)
+        await self._history.save_question(context.key, replace(question, sent_at_ms=at_ms))
+
+    async def _find_trigger(self, context: BuildRequest) -> StoredMessage | None:
+        if not context.trigger_message_id or not context.key.channel:
+            return None
+        return await self._history.find_question(context.key, context.trigger_message_id)
+
+    def _turn(
+        self,
+        request: ChatRequest,
+        context: BuildRequest,
+        built: BuiltContext,
+        turn_id: str,
+        trigger: StoredMessage | None,
+        question: Message | None,
+    ) -> Turn:
+        """The turn that begins with this context: in the request's thread, else in that of what it answers."""
         settings = self._settings
-        turn = Turn(
+        asked = trigger.message if trigger else question
+        after_ms = trigger.rank_time_ms if trigger else 0
+        if question is not None:
+            after_ms, _ = rank_time(built.asked_at_ms, self._clock.now_ms())
+        return Turn(
             id=turn_id,
             key=context.key,
             self_id=context.self_ids[0] if context.self_ids else DEFAULT_SELF_ID,
             model=built.model,
             messages=tuple(built.payload_messages),
-            question_message_id=context.trigger_message_id or own_id,
+            question_message_id=asked.id if asked else context.trigger_message_id,
             max_iterations=_or(request.max_tool_iterations, settings.max_tool_iterations),
             temperature=_or(request.temperature, settings.temperature),
-            tools_json=tools_json,
+            tools_json=context.tools_json,
             max_output_tokens=request.max_output_tokens,
             with_names=context.include_names,
             budget=built.tokens.budget,
             reserve=built.tokens.reserve,
             tokenizer=built.tokens.tokenizer,
-            since=since,
+            thread_id=context.thread_id or (asked.thread_id if asked else ""),
+            session_id=context.session_id or (asked.session_id if asked else ""),
+            after_ms=after_ms,
         )
-        steps = self._answering.answer(turn, ends, saving)
-        async with aclosing(steps):
-            async for event in steps:
-                yield event
 
     async def _continue(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The next round of a kept turn; of one that has ended, its reply again."""
@@ -172,6 +206,7 @@ class ChatService:
                 for event in _said_before(turn, turn.ended, self._settings.notices):
                     yield event
                 return
+            turn = replace(turn, after_ms=self._history.next_ms(turn))
             given = turn.in_order(request.tool_results)
             results, is_stored = await self._history.results_of(turn, given)
             # Counting tokens takes milliseconds where results are long (law 9).
@@ -223,7 +258,7 @@ def _said_before(turn: Turn, ended: EndReason, notices: Notices) -> Iterator[Cha
         yield Delta(turn.reply_text)
     if notice := notice_of(ended, notices):
         yield notice
-    yield ChatEnd(ended, turn.id, turn.reply_message_id)
+    yield ChatEnd(ended, turn.id, turn.reply_message_id, finish_reason=turn.finish_reason)
 
 
 def _checked_context(request: ChatRequest) -> BuildRequest:

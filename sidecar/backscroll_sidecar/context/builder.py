@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -146,6 +147,21 @@ class ContextBuilder:
             if joined is not None:
                 return joined
         return await self._put_together(request, begun)
+
+    async def asked_now_ms(self, key: ChannelKey) -> int:
+        """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
+        view = self._provider.hot_view(key)
+        if view is None:
+            with contextlib.suppress(
+                Exception
+            ):  # a build names what is wrong with the store (law 5)
+                view = await self._provider.view(key)
+        now_ms = self._clock.now_ms()
+        return (
+            max(now_ms, view.columns.time_ms.item(-1))
+            if view is not None and view.count
+            else now_ms
+        )
 
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
@@ -315,7 +331,7 @@ class ContextBuilder:
         label = request.question_label
         return Parts(
             question=question_text(question, speaker, request.layout),
-            lines=lines_of(request.layout, picked, chosen, shown),
+            lines=lines_of(request.layout, picked, chosen, shown, question),
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=picked.gathered.preferences,
             question_label=QUESTION_LABEL if label is None else label,
@@ -348,10 +364,12 @@ class ContextBuilder:
                 lost.append(Degradation(failed.stage, "ERROR"))
                 return fit(parts, limits, frame, SimpleCompressor(), StandardAssembler())
 
-        is_long = fit_us(parts, limits) > INLINE_US
+        is_long = fit_us(parts, limits, frame) > INLINE_US
         fitted = await asyncio.to_thread(fit_parts) if is_long else fit_parts()
         if fitted.preferences_dropped:
             lost.append(Degradation("compress", "BUDGET", "preferences"))
+        if fitted.answered_dropped:
+            lost.append(Degradation("compress", "BUDGET", "chain"))
         return fitted, tuple(lost)
 
     def _payloads(

@@ -41,7 +41,7 @@ class Profile:
     them, `recall_limit` those that look through the whole history. `parameters` None means recency decides, with
     `replies` the reply model, with `by_memory` the score for long memory. `threshold` is compared with the score;
     the `least_context` best, the `recent_floor` newest and, with `keep_chain`, the question's ancestors are kept
-    whatever their score.
+    whatever their score. So is, with `keep_answered`, the message that it replies to: a candidate whatever the sources.
     `diversity` says what happens to references that are alike: of near-duplicates the best ranked stays, or all are
     ranked by MMR. `fusion` ranks by what the sources themselves hold best, by their ranks ("rrf") or their scores
     ("linear"); age then takes at most `recency_share` of that away, half of it at `recency_half_life_minutes`.
@@ -67,6 +67,7 @@ class Profile:
     recent_floor: int = 0
     allows_floor: bool = True
     keep_chain: bool = False
+    keep_answered: bool = True
     replies: bool = False
     fusion: Fusion | None = None
     recency_share: float = 0.0
@@ -98,7 +99,7 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "classic", ("thread", "window", "preferences"), ScoreParameters(),
-            threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False,
+            threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False, keep_answered=False,
         ),
         Profile(
             "chain_recent", ("chain", "recent", "preferences"), None,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import QueryFeatures, ancestors, newest_by
+from backscroll_sidecar import turn_ids
 from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
@@ -22,14 +23,6 @@ SAME_TEXT_WINDOW_MS = 60_000
 _NONE = np.empty(0, np.int32)
 _HUMAN = AuthorKind.HUMAN
 NO_ROW = -1
-_OWN_QUESTION = ":question"
-
-
-def own_question_id(turn_id: str) -> str:
-    """The id under which a turn stores its question where its caller names none."""
-    return turn_id + _OWN_QUESTION
-
-
 INLINE_US = 300.0
 """What is predicted to take longer is done in a thread (law 9)."""
 US_PER_ASCII_CHAR, US_PER_CHAR = 0.4, 1.0
@@ -284,7 +277,7 @@ def _line_with_same_text(
 def _was_asked_before(view: ChannelView, row: int, request: BuildRequest, end: int) -> bool:
     """Whether an earlier turn stored this line, or the bot answered it."""
     message_id = view.message_ids[row]
-    if message_id == request.own_question_id or message_id.endswith(_OWN_QUESTION):
+    if message_id == request.own_question_id or message_id.endswith(turn_ids.QUESTION):
         return True
     answers = view.explicit_columns.parent[row:end] == row
     return bool((answers & (view.role[row:end] == Role.ASSISTANT)).any())

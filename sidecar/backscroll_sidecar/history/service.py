@@ -117,6 +117,10 @@ class HistoryService(HistoryReads):
         check_key(key)
         check_item_count(len(messages))
         received_at_ms = self._clock.now_ms()
+        if (
+            turn is not None
+        ):  # it says when: behind what it answers, by a clock that may be ahead of ours
+            received_at_ms = max(received_at_ms, *(one.sent_at_ms for one in messages))
         checked = await self.ingest.check(key, messages, received_at_ms)
         accepted = [one for one in checked if type(one) is Accepted]
         if not accepted:

@@ -84,7 +84,7 @@ def check_message(key: ChannelKey, message: Message, received_at_ms: int) -> Acc
             size = _check_content(cleaned)
         except Refusal as refusal:
             return Refused(message.id, refusal.code, refusal.field, refusal.size)
-    rank_time_ms, warnings = _rank_time(message.sent_at_ms, received_at_ms)
+    rank_time_ms, warnings = rank_time(message.sent_at_ms, received_at_ms)
     if cleaned is not message:
         warnings += (WarningCode.TEXT_SANITISED,)
     return Accepted(cleaned, rank_time_ms, size, warnings)
@@ -225,7 +225,8 @@ def _check_part(part: Part, field: str) -> int:
             return len(part.call_id)
 
 
-def _rank_time(sent_at_ms: int, received_at_ms: int) -> tuple[int, tuple[WarningCode, ...]]:
+def rank_time(sent_at_ms: int, received_at_ms: int) -> tuple[int, tuple[WarningCode, ...]]:
+    """The time a message is ranked by, as far as clocks go, and what is said where that is not the time it was sent."""
     if sent_at_ms == 0:
         return received_at_ms, (WarningCode.TIME_ZERO,)
     if sent_at_ms > received_at_ms + FUTURE_TOLERANCE_MS:

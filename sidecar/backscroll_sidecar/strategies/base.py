@@ -81,6 +81,10 @@ class StrategyQuery:
             self._eligible.append(self.make_eligible())
         return self._eligible[0]
 
+    def may_be(self, row: int) -> bool:
+        """Whether a row before `end` may be proposed."""
+        return bool(self.eligible[row]) if self.excluded is None else row not in self.excluded
+
     @property
     def parents(self) -> NDArray[np.int32]:
         """int32[n]: the reply edges this build follows."""

@@ -242,6 +242,7 @@ def test_a_cut_call_keeps_its_synthetic_result():
     assert "…\n  [result tool-a: none]" in built.text
 
 
+@pytest.mark.injects_fault
 def test_rounds_that_cannot_be_made_out_cost_the_tool_messages_only(monkeypatch):
     """Law 5: a fault of ours there is named, and the rest is ranked as ever."""
 
