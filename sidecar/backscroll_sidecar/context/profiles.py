@@ -141,9 +141,20 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "sources": tuple(name for name in wanted if name not in gated) if wanted else None,
         "memory_sources": tuple(name for name in gated if name in wanted) if wanted else None,
         "recent_floor": overrides.recent_floor if profile.allows_floor else None,
+        "recency_half_life_minutes": overrides.recency_half_life_minutes,
+        "parameters": _decaying(profile.parameters, overrides.decay_per_hour),
     }
     kept = {name: value for name, value in changes.items() if value is not None}
     return replace(profile, **kept) if kept else profile  # type: ignore[arg-type]
+
+
+def _decaying(
+    parameters: ScoreParameters | None, decay_per_hour: float | None
+) -> ScoreParameters | None:
+    """The scorer with another rate of decay; None where it stays as it is."""
+    if parameters is None or decay_per_hour is None:
+        return None
+    return replace(parameters, decay_per_hour=decay_per_hour)
 
 
 def plain(profile: Profile, message_count: int) -> Profile:
