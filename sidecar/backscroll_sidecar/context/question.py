@@ -135,9 +135,9 @@ class Question:
             out[[row for row in answered if row < self.end]] = True
         if self.later:
             behind = list(self.later)
-            answered = out[behind]
+            may_be = out[behind]
             out[self.trigger_row :] = False
-            out[behind] = answered
+            out[behind] = may_be
         out[list(own_rows)] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
