@@ -50,6 +50,9 @@ class Question:
     parent_row, explicit_parent_row : int
         The row it replies to, by any edge and by the platform's own; -1 none.
     self_ids : the bot's own ids.
+    lost_parent : int
+        The number (`ChannelView.ids`) of the id it replies to by the platform's edge where no such message is stored;
+        -1 none, or nobody else replies to that.
     thread_id : str
         Where it stands: the request's, else the trigger's; empty outside of threads.
     is_narrow : bool
@@ -74,6 +77,7 @@ class Question:
     self_ids: tuple[str, ...] = ()
     thread_id: str = ""
     is_narrow: bool = False
+    lost_parent: int = NO_ROW
     _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = field(
         init=False, repr=False, default_factory=list
     )
@@ -81,10 +85,13 @@ class Question:
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
         """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
         people = view.people.index
+        parent = self.parent_row if follow_inferred else self.explicit_parent_row
+        if parent < 0 <= self.lost_parent:
+            parent = view.as_parent(self.lost_parent)
         return QueryFeatures(
             time_ms=self.asked_at_ms,
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
-            parent=self.parent_row if follow_inferred else self.explicit_parent_row,
+            parent=parent,
             keyword_ids=self.keyword_ids(view),
             mention_ids=_numbered([people.get(user, NO_ROW) for user in self.mentioned]),
         )
@@ -225,6 +232,7 @@ def resolve_question(
         token_count=token_count if read is text else token_count * len(text) // len(read),
         self_ids=request.self_ids,
         thread_id=thread_id,
+        lost_parent=_lost_parent(request, view, trigger_row),
         is_narrow=bool(
             thread_id and (keep_thread if request.thread_id is None else request.thread_id)
         ),
@@ -354,6 +362,14 @@ def _parents(
         user = view.people.index[mentioned[0]]
         return newest_by(columns.author, columns.time_ms, user, end), NO_ROW
     return NO_ROW, NO_ROW
+
+
+def _lost_parent(request: BuildRequest, view: ChannelView, trigger_row: int) -> int:
+    """The number of the id that is answered where no such message is stored: the request's, else the trigger's."""
+    if request.reply is not None:
+        number = NO_ROW if request.reply.inferred else view.ids.find(request.reply.message_id)
+        return number if number >= 0 and view.row_of_number(number) < 0 else NO_ROW
+    return view.lost_target(trigger_row) if trigger_row >= 0 else NO_ROW
 
 
 def _is_question(view: ChannelView, row: int) -> bool | None:
