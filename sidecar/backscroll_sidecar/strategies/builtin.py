@@ -76,7 +76,7 @@ class Thread:
     name = "thread"
 
     def gather(self, query: StrategyQuery) -> StrategyResult:
-        """At most `thread_limit` eligible rows; nothing when the question replies to nothing and stands in no thread."""
+        """At most `thread_limit` eligible rows; nothing where a question replies to nothing and stands in no thread."""
         if query.parent_row < 0 and query.lost_parent < 0 and not query.thread_id:
             return NOTHING
         chain = _chain(query) if query.parent_row >= 0 else np.empty(0, np.int32)
