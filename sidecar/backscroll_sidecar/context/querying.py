@@ -48,6 +48,8 @@ async def strategy_query(
         query_embedding=request.query_embedding,
         trigger_row=question.trigger_row,
         self_ids=request.self_ids,
+        thread_id=question.thread_id,
+        lost_parent=question.lost_parent,
         mentioned=question.mentioned,
     )
 

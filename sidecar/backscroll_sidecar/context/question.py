@@ -50,6 +50,9 @@ class Question:
     parent_row, explicit_parent_row : int
         The row it replies to, by any edge and by the platform's own; -1 none.
     self_ids : the bot's own ids.
+    lost_parent : int
+        The number (`ChannelView.ids`) of the id it replies to by the platform's edge where no such message is stored;
+        -1 none, or nobody else replies to that.
     thread_id : str
         Where it stands: the request's, else the trigger's; empty outside of threads.
     later : tuple of int
@@ -78,6 +81,7 @@ class Question:
     thread_id: str = ""
     is_narrow: bool = False
     later: tuple[int, ...] = ()
+    lost_parent: int = NO_ROW
     _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = field(
         init=False, repr=False, default_factory=list
     )
@@ -85,10 +89,13 @@ class Question:
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
         """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
         people = view.people.index
+        parent = self.parent_row if follow_inferred else self.explicit_parent_row
+        if parent < 0 <= self.lost_parent:
+            parent = view.as_parent(self.lost_parent)
         return QueryFeatures(
             time_ms=self.asked_at_ms,
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
-            parent=self.parent_row if follow_inferred else self.explicit_parent_row,
+            parent=parent,
             keyword_ids=self.keyword_ids(view),
             mention_ids=_numbered([people.get(user, NO_ROW) for user in self.mentioned]),
         )
@@ -241,6 +248,7 @@ def resolve_question(
         self_ids=request.self_ids,
         thread_id=thread_id,
         later=later,
+        lost_parent=_lost_parent(request, view, trigger_row),
         is_narrow=bool(
             thread_id and (keep_thread if request.thread_id is None else request.thread_id)
         ),
@@ -380,6 +388,14 @@ def _answered_later(request: BuildRequest, view: ChannelView, trigger_row: int) 
         parent = NO_ROW if request.reply.inferred else view.row_of(request.reply.message_id)
     chain = Question.chain(view, parents, parent)
     return tuple(sorted({row for row in chain if row > trigger_row}))
+
+
+def _lost_parent(request: BuildRequest, view: ChannelView, trigger_row: int) -> int:
+    """The number of the id that is answered where no such message is stored: the request's, else the trigger's."""
+    if request.reply is not None:
+        number = NO_ROW if request.reply.inferred else view.ids.find(request.reply.message_id)
+        return number if number >= 0 and view.row_of_number(number) < 0 else NO_ROW
+    return view.lost_target(trigger_row) if trigger_row >= 0 else NO_ROW
 
 
 def _is_question(view: ChannelView, row: int) -> bool | None:
