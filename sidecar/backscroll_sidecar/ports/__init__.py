@@ -41,6 +41,13 @@ from backscroll_sidecar.ports.models import (
     ToolCallDelta,
     UsageDelta,
 )
+from backscroll_sidecar.ports.records import (
+    EVERYWHERE,
+    RecordChange,
+    StoredRecord,
+    about_message,
+    about_user,
+)
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
 from backscroll_sidecar.ports.vectors import (
@@ -60,6 +67,7 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "EVERYWHERE",
     "AppendChange",
     "Applied",
     "Change",
@@ -93,9 +101,11 @@ __all__ = [
     "ModelRequest",
     "Nearest",
     "RecallChange",
+    "RecordChange",
     "Segment",
     "SegmentsChange",
     "Similarities",
+    "StoredRecord",
     "StoredVector",
     "TextDelta",
     "ToolCallDelta",
@@ -107,4 +117,6 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "about_message",
+    "about_user",
 ]
