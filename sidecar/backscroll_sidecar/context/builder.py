@@ -175,7 +175,7 @@ class ContextBuilder:
         watch.lap("route")
         opened = await self._open(request, route, deadline)
         watch.lap("open")
-        question = await self._resolve(request, opened.view)
+        question = await self._resolve(request, route, opened.view)
         watch.lap("question")
         found = picked = choice = None
         if joins and route.picks_directly and not opened.degradations:
@@ -275,12 +275,13 @@ class ContextBuilder:
         known = view is not None
         return Opened(view or self._provider.empty_view(request.key), known, cache_hit=False)
 
-    async def _resolve(self, request: BuildRequest, view: ChannelView) -> Question:
+    async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
-        now_ms = self._clock.now_ms()
+        asked = request, view, self._analyzer, self._clock.now_ms()
+        narrow = route.profile.keep_thread
         if resolve_us(request, view) > INLINE_US:
-            return await asyncio.to_thread(resolve_question, request, view, self._analyzer, now_ms)
-        return resolve_question(request, view, self._analyzer, now_ms)
+            return await asyncio.to_thread(resolve_question, *asked, keep_thread=narrow)
+        return resolve_question(*asked, keep_thread=narrow)
 
     async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
         if request.key.channel:

@@ -118,6 +118,8 @@ def rank(
     if profile.parameters is None:
         return rank_by_recency(rows)
     columns = view.columns if profile.follow_inferred else view.explicit_columns
+    if question.lost_parent >= 0:
+        columns = view.with_lost_parents(columns)
     features = question.features(view, follow_inferred=profile.follow_inferred)
     parameters = profile.parameters
     contributions = partial(_contributions, columns, features, rows, parameters)
