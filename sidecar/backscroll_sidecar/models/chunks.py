@@ -99,22 +99,22 @@ class AnswerReader:
         said = choice.get("delta")
         if not said and choice.get("message"):
             return self._whole(chunk)
-        if said and not isinstance(said, dict):
-            raise ValueError
-        text = ""
-        if said:
-            if "tool_calls" in said or "function_call" in said:
-                for call in calls_of(said):
-                    self._calls.feed(*call_fields(call), call.get("index"))
-            content = said.get("content")
-            text = self._text.feed(
-                content if isinstance(content, str) and content else answer_text(said)
-            )
-            if self._thoughts is not None:
-                text = self._spoken(self._thoughts, text, said)
+        text = self._delta(said) if said else ""
         if reason := choice.get("finish_reason"):
             self._stop(reason)
         return text
+
+    def _delta(self, said: object) -> str:
+        if not isinstance(said, dict):
+            raise ValueError("not a chat completion: a delta of another shape")
+        if "tool_calls" in said or "function_call" in said:
+            for call in calls_of(said):
+                self._calls.feed(*call_fields(call), call.get("index"))
+        content = said.get("content")
+        text = self._text.feed(
+            content if isinstance(content, str) and content else answer_text(said)
+        )
+        return text if self._thoughts is None else self._spoken(self._thoughts, text, said)
 
     def _whole(self, completion: object) -> str:
         """A completion that was not streamed."""
