@@ -59,10 +59,8 @@ def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
 
 def _staying(member: Member, known: tuple[Stay, ...], given: Member) -> Member:
     """The member with the stays known before and those that were given."""
-    if given.has_all_stays:
-        stays = given.stays
-    else:
-        stays = stays_after(known, given.joined_at_ms, given.left_at_ms)
+    told = given.joined_at_ms, given.left_at_ms
+    stays = given.stays if given.has_all_stays else stays_after(known, *told)
     last = stays[-1] if stays else Stay()
     return replace(
         member,

@@ -8,7 +8,6 @@ from backscroll_sidecar.domain import Author, AuthorKind, ChannelKey, Member, Me
 from backscroll_sidecar.ports import HistoryStore, MembersChange
 from tests.contract.store.builders import NOON_MS, OTHER_ROOM, ROOM, append, edit, message, put
 
-
 Times = tuple[int | None, int | None]
 
 
