@@ -33,12 +33,12 @@ CREATE TABLE members (
     joined_at_ms INTEGER,
     left_at_ms   INTEGER,
     aliases      TEXT,                      -- JSON array; NULL: none
-    former_names TEXT,                      -- JSON array, newest first; NULL: none
+    former_names TEXT, role TEXT NOT NULL DEFAULT '', earlier_stays TEXT,                      -- JSON array, newest first; NULL: none
     PRIMARY KEY (tenant, channel, user_id)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "members" VALUES('default','other room','u-bot','Bot',2,1700000000000,NULL,NULL,NULL,NULL);
-INSERT INTO "members" VALUES('default','room','u-alice','Alice',1,1700000000000,NULL,NULL,NULL,NULL);
-INSERT INTO "members" VALUES('default','room','u-bob','Bob',1,1700000000000,NULL,NULL,NULL,NULL);
+INSERT INTO "members" VALUES('default','other room','u-bot','Bot',2,1700000000000,NULL,NULL,NULL,NULL,'',NULL);
+INSERT INTO "members" VALUES('default','room','u-alice','Alice',1,1700000000000,NULL,NULL,NULL,NULL,'',NULL);
+INSERT INTO "members" VALUES('default','room','u-bob','Bob',1,1700000000000,NULL,NULL,NULL,NULL,'',NULL);
 CREATE TABLE messages (
     tenant         TEXT NOT NULL,
     channel        TEXT NOT NULL,
@@ -86,11 +86,11 @@ CREATE TABLE schema_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) STRICT
 ;
-INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-26 10:44:57');
-INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-26 10:44:57');
-INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-26 10:44:57');
-INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-26 10:44:57');
-INSERT INTO "schema_migrations" VALUES(5,'tombstones','2026-11-26 10:44:57');
+INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-26 10:43:57');
+INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-26 10:43:57');
+INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-26 10:43:57');
+INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-26 10:43:57');
+INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-26 10:43:57');
 CREATE TABLE segments (
     tenant    TEXT NOT NULL,
     channel   TEXT NOT NULL,
@@ -108,7 +108,7 @@ CREATE TABLE tombstones (
     channel       TEXT NOT NULL,
     message_id    TEXT NOT NULL,
     erased_at_ms  INTEGER NOT NULL,
-    dedupe_digest TEXT NOT NULL, with_channel INTEGER NOT NULL DEFAULT 0,            -- '': none
+    dedupe_digest TEXT NOT NULL,            -- '': none
     PRIMARY KEY (tenant, channel, message_id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE turns (
