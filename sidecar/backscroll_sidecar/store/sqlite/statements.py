@@ -58,7 +58,7 @@ ORDER BY tenant, channel, message_id, revision
 """
 
 FIND_ERASED = f"""{_WANTED}
-SELECT tenant, channel, message_id
+SELECT tenant, channel, message_id, with_channel
 FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND message_id = in_name
 """
 
@@ -69,7 +69,7 @@ WHERE dedupe_key <> ''
 """
 
 FIND_ERASED_HOLDERS = f"""{_WANTED}
-SELECT tenant, channel, dedupe_digest, message_id
+SELECT tenant, channel, dedupe_digest, message_id, with_channel
 FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
 WHERE dedupe_digest <> ''
 """
@@ -223,22 +223,29 @@ INSERT INTO segments (
 # --- erasing -------------------------------------------------------------------------------------
 
 VICTIMS_BY_ID = f"""{_WANTED}
-SELECT DISTINCT seq, id, dedupe_key
+SELECT DISTINCT seq, id, dedupe_key, state
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND id = in_name AND channel = in_channel ORDER BY seq
 """
 
 VICTIMS_BY_AUTHOR = """
-SELECT seq, id, dedupe_key FROM messages INDEXED BY messages_by_author
+SELECT seq, id, dedupe_key, state FROM messages INDEXED BY messages_by_author
 WHERE tenant = ? AND channel = ? AND author_id = ? ORDER BY seq
 """
 
 VICTIMS_ALL = (
-    "SELECT seq, id, dedupe_key FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
+    "SELECT seq, id, dedupe_key, state FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
 )
 
 INSERT_TOMBSTONE = """
-INSERT INTO tombstones (tenant, channel, message_id, erased_at_ms, dedupe_digest) VALUES (?, ?, ?, ?, ?)
+INSERT INTO tombstones (tenant, channel, message_id, erased_at_ms, dedupe_digest, with_channel)
+VALUES (?, ?, ?, ?, ?, ?)
 """
+SEAL_TOMBSTONES = f"""{_WANTED}
+UPDATE tombstones SET with_channel = 0 WHERE (tenant, channel, message_id) IN (
+    SELECT in_tenant, in_channel, in_name FROM wanted
+)
+"""
+DROP_TOMBSTONE = "DELETE FROM tombstones WHERE tenant = ? AND channel = ? AND message_id = ?"
 
 ERASE_REVISIONS = "DELETE FROM revisions WHERE tenant = ? AND channel = ? AND message_id = ?"
 ERASE_VECTORS = "DELETE FROM vectors WHERE tenant = ? AND channel = ? AND message_id = ?"
