@@ -38,6 +38,7 @@ from backscroll_sidecar.ports.models import (
     ModelFault,
     ModelRequest,
     TextDelta,
+    TextTakenBack,
     ToolCallDelta,
     UsageDelta,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "StoredRecord",
     "StoredVector",
     "TextDelta",
+    "TextTakenBack",
     "ToolCallDelta",
     "TurnChange",
     "TurnMark",

@@ -33,12 +33,12 @@ CREATE TABLE members (
     joined_at_ms INTEGER,
     left_at_ms   INTEGER,
     aliases      TEXT,                      -- JSON array; NULL: none
-    former_names TEXT,                      -- JSON array, newest first; NULL: none
+    former_names TEXT, role TEXT NOT NULL DEFAULT '', earlier_stays TEXT,                      -- JSON array, newest first; NULL: none
     PRIMARY KEY (tenant, channel, user_id)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "members" VALUES('default','other room','u-bot','Bot',2,1700000000000,NULL,NULL,NULL,NULL);
-INSERT INTO "members" VALUES('default','room','u-alice','Alice',1,1700000000000,NULL,NULL,NULL,NULL);
-INSERT INTO "members" VALUES('default','room','u-bob','Bob',1,1700000000000,NULL,NULL,NULL,NULL);
+INSERT INTO "members" VALUES('default','other room','u-bot','Bot',2,1700000000000,NULL,NULL,NULL,NULL,'',NULL);
+INSERT INTO "members" VALUES('default','room','u-alice','Alice',1,1700000000000,NULL,NULL,NULL,NULL,'',NULL);
+INSERT INTO "members" VALUES('default','room','u-bob','Bob',1,1700000000000,NULL,NULL,NULL,NULL,'',NULL);
 CREATE TABLE messages (
     tenant         TEXT NOT NULL,
     channel        TEXT NOT NULL,
@@ -71,27 +71,6 @@ INSERT INTO "messages" VALUES('default','other room',1,'r1','u-bot','Bot',2,2,17
 INSERT INTO "messages" VALUES('default','room',1,'m1','u-alice','Alice',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',0,0,1700000000000,3,2,'one','["one"]',NULL);
 INSERT INTO "messages" VALUES('default','room',2,'m2','u-bob','Bob',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',0,1,1700000000500,3,3,'zwei 猫','["zwei","猫"]',NULL);
 INSERT INTO "messages" VALUES('default','room',3,'m3','u-alice','Alice',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',1,0,1700000000000,3,0,'',NULL,'{"parts":[]}');
-CREATE TABLE record_names (
-    tenant  TEXT NOT NULL,
-    channel TEXT NOT NULL,
-    number  INTEGER NOT NULL,
-    name    TEXT NOT NULL,
-    PRIMARY KEY (tenant, channel, number, name)
-) STRICT, WITHOUT ROWID;
-INSERT INTO "record_names" VALUES('default','room',1,'m:m1');
-CREATE TABLE records (
-    number        INTEGER PRIMARY KEY,
-    tenant        TEXT NOT NULL,
-    channel       TEXT NOT NULL,
-    kind          TEXT NOT NULL,
-    owner         TEXT NOT NULL,            -- whose it is, '': nobody's; an id names one record of its owner
-    id            TEXT NOT NULL,
-    body          BLOB NOT NULL,
-    created_at_ms INTEGER NOT NULL,
-    updated_at_ms INTEGER NOT NULL,
-    expires_at_ms INTEGER NOT NULL          -- from then on it is not read any more; 0: never
-) STRICT;
-INSERT INTO "records" VALUES(1,'default','room','pin','','r1',X'0070696E',1700000000000,1700000000000,0);
 CREATE TABLE revisions (
     tenant       TEXT NOT NULL,
     channel      TEXT NOT NULL,
@@ -107,11 +86,11 @@ CREATE TABLE schema_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) STRICT
 ;
-INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-26 09:48:05');
-INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-26 09:48:05');
-INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-26 09:48:05');
-INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-26 09:48:05');
-INSERT INTO "schema_migrations" VALUES(5,'records','2026-11-26 09:48:05');
+INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-26 10:43:57');
+INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-26 10:43:57');
+INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-26 10:43:57');
+INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-26 10:43:57');
+INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-26 10:43:57');
 CREATE TABLE segments (
     tenant    TEXT NOT NULL,
     channel   TEXT NOT NULL,
@@ -174,9 +153,4 @@ CREATE INDEX events_by_message ON events (tenant, channel, message_id) WHERE mes
 CREATE INDEX turns_by_expiry ON turns (tenant, expires_at_ms, turn_id);
 CREATE INDEX turns_by_channel ON turns (tenant, channel);
 CREATE UNIQUE INDEX segments_by_place ON segments (tenant, channel, last_seq);
-CREATE UNIQUE INDEX records_by_id ON records (tenant, channel, kind, owner, id);
-CREATE INDEX records_by_creation ON records (tenant, channel, kind, number);
-CREATE INDEX records_by_owner ON records (tenant, kind, owner, channel, number);
-CREATE INDEX records_by_expiry ON records (tenant, expires_at_ms, number) WHERE expires_at_ms > 0;
-CREATE INDEX records_by_name ON record_names (tenant, channel, name);
 COMMIT;
