@@ -170,7 +170,7 @@ Change = (
 
 @dataclass(frozen=True, slots=True)
 class EraseReceipt:
-    """How many rows went, by store part: ``messages``, ``revisions``, ``events``, ``members``, ``turns``, ``records``."""
+    """How many rows went, by part: messages, revisions, events, members, turns, records."""
 
     counts: Mapping[str, int]
 

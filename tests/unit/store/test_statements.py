@@ -41,7 +41,8 @@ WALKS_A_CHANNEL = {
     "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "ERASE_TURNS", "RECORDS_OF_CHANNEL",
 }  # fmt: skip
 WALK = re.compile(
-    r"SEARCH (messages|revisions|vectors|tombstones|members|events|turns|segments|records|record_names) .*\(tenant=\?( AND channel=\?)?\)$"
+    r"SEARCH (messages|revisions|vectors|tombstones|members|events|turns|segments|records|record_names) "
+    r".*\(tenant=\?( AND channel=\?)?\)$"
 )
 NO_TABLE = re.compile(
     r"SCAN (json_each|wanted|above|tree|places|stretch|\(subquery-\d+\)|CONSTANT ROW)"
