@@ -57,6 +57,9 @@ from backscroll_sidecar.ports.vectors import (
     UnembeddedPage,
     VectorSearch,
     Waited,
+    WideHit,
+    WideHits,
+    WideSearch,
 )
 
 __all__ = [
@@ -107,4 +110,7 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "WideHit",
+    "WideHits",
+    "WideSearch",
 ]
