@@ -38,6 +38,7 @@ from backscroll_sidecar.ports.models import (
     ModelFault,
     ModelRequest,
     TextDelta,
+    TextTakenBack,
     ToolCallDelta,
     UsageDelta,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "Similarities",
     "StoredVector",
     "TextDelta",
+    "TextTakenBack",
     "ToolCallDelta",
     "TurnChange",
     "TurnMark",

@@ -43,6 +43,8 @@ class AppendChange:
     rank_times_ms: tuple[int, ...]
     received_at_ms: int
     turn: TurnMark | None = None
+    restores_erased: bool = False
+    """Store again what went because its whole channel was erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class EraseChange:
 
     With `message_ids` set: these messages; else with `user_id` set: everything that user wrote in the channel, and
     the user as a member; else: the whole channel. In each case the channel's turns go too: they hold frozen texts.
+    What goes with its whole channel, and was not recalled, an append that `restores_erased` may store again.
     """
 
     key: ChannelKey

@@ -133,13 +133,15 @@ class _Run:
             message_id = message.id
             named = (tenant, channel, message_id)
             if named in records or named in erased or message.dedupe_key:
-                refusal = self._refusal(here, message)
+                refusal = self._refusal(here, message, change.restores_erased)
                 if refusal is not None:
                     results.append(refusal)
                     continue
                 if message.dedupe_key:
                     held = (tenant, channel, message.dedupe_key)
                     self._holders[held] = Holder(message_id, gone=False)
+                if named in erased:
+                    self.plan.restored[named] = None
             seq += 1
             row = StoredMessage(
                 bare(message, channel), analysis, seq, rank_time_ms, 0,
@@ -164,17 +166,18 @@ class _Run:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
         return Applied(tuple(results), tuple(stored), (), tuple(changed.values()), tuple(vectors))
 
-    def _refusal(self, here: Place, message: Message) -> AppendResult | None:
-        """Why this item is not stored; None: it is new."""
+    def _refusal(self, here: Place, message: Message, restores: bool) -> AppendResult | None:
+        """Why this item is not stored; None: it is new, or may come back."""
         named = (*here, message.id)
         if (record := self._records.get(named)) is not None:
             return judge_known(message, record)
-        if named in self._facts.erased:
+        restorable = self._facts.erased.get(named)
+        if restorable is not None and not (restores and restorable):
             return AppendResult(message.id, AppendOutcome.GONE)
         if not message.dedupe_key:
             return None
         holder = self._holders.get((*here, message.dedupe_key))
-        if holder is None:
+        if holder is None or (restores and holder.restorable):
             return None
         held = self._records.get((*here, holder.message_id))
         gone = holder.gone if held is None else held.stored.state is MessageState.RECALLED

@@ -79,10 +79,11 @@ class Person(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The message a dedupe key belongs to. `gone`: recalled or erased."""
+    """The message a dedupe key belongs to. `gone`: recalled or erased; `restorable`: erased with its whole channel."""
 
     message_id: str
     gone: bool
+    restorable: bool = False
 
 
 @dataclass(slots=True)
@@ -112,7 +113,8 @@ class Facts:
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
     records: dict[Named, Record] = field(default_factory=dict)
-    erased: set[Named] = field(default_factory=set)
+    erased: dict[Named, bool] = field(default_factory=dict)
+    """Whether each may be restored: it went with its whole channel."""
     holders: dict[Named, Holder] = field(default_factory=dict)
     parents: set[Named] = field(default_factory=set)
     strangers: set[Named] = field(default_factory=set)
@@ -128,6 +130,8 @@ class Plan:
     applied: list[Applied] = field(default_factory=list)
     last_seqs: dict[Place, int] = field(default_factory=dict)
     inserted: dict[Named, Record] = field(default_factory=dict)
+    restored: dict[Named, None] = field(default_factory=dict)
+    """Those inserted whose tombstones go."""
     updated: dict[Named, Record] = field(default_factory=dict)
     old_revisions: dict[Named, list[OldRevision]] = field(default_factory=dict)
     emptied: dict[Named, None] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, TurnChange
@@ -27,7 +28,7 @@ from backscroll_sidecar.store.facts import (
     needs_of,
     runs,
 )
-from backscroll_sidecar.store.memory_reads import Channel, MemoryReader
+from backscroll_sidecar.store.memory_reads import Channel, MemoryReader, Tombstone
 
 
 class MemoryStore(MemoryReader):
@@ -62,7 +63,7 @@ class MemoryStore(MemoryReader):
             if named[2] in channel.records:
                 facts.records[named] = channel.records[named[2]]
             if named[2] in channel.erased:
-                facts.erased.add(named)
+                facts.erased[named] = channel.erased[named[2]].with_channel
         for named in needs.dedupe_keys:
             if (holder := self._holder(named)) is not None:
                 facts.holders[named] = holder
@@ -88,9 +89,9 @@ class MemoryStore(MemoryReader):
         if (message_id := channel.dedupe_keys.get(key)) is not None:
             state = channel.records[message_id].stored.state
             return Holder(message_id, gone=state is MessageState.RECALLED)
-        for message_id, digest in channel.erased.items():
-            if digest == dedupe_digest(key):
-                return Holder(message_id, gone=True)
+        for message_id, one in channel.erased.items():
+            if one.digest == dedupe_digest(key):
+                return Holder(message_id, gone=True, restorable=one.with_channel)
         return None
 
     def _edges(self, needs: Needs) -> Iterator[tuple[Named, str]]:
@@ -105,6 +106,7 @@ class MemoryStore(MemoryReader):
             channel.last_seq, channel.is_known = last_seq, True
         for (tenant, channel_id, message_id), record in plan.inserted.items():
             channel, message = self._channels[tenant, channel_id], record.stored.message
+            channel.erased.pop(message_id, None)
             channel.records[message_id] = record
             self._homes[tenant, message_id].add(channel_id)
             if message.dedupe_key:
@@ -171,9 +173,11 @@ class MemoryStore(MemoryReader):
             or (not change.message_ids and record.stored.message.author.id == change.user_id)
         ]
         ids = {record.stored.message.id for record in victims}
+        for message_id in channel.erased.keys() & change.message_ids:
+            channel.erased[message_id] = replace(channel.erased[message_id], with_channel=False)
         told = [key for key, (about, _) in channel.events.items() if whole or about in ids]
         for record in victims:
-            self._forget(change.key, channel, record)
+            self._forget(change.key, channel, record, with_channel=whole)
         channel.indexes.clear()
         for key in told:
             del channel.events[key]
@@ -196,10 +200,13 @@ class MemoryStore(MemoryReader):
         erased_ids = tuple(record.stored.message.id for record in victims)
         return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
 
-    def _forget(self, key: ChannelKey, channel: Channel, record: Record) -> None:
+    def _forget(
+        self, key: ChannelKey, channel: Channel, record: Record, *, with_channel: bool
+    ) -> None:
         message = record.stored.message
         del channel.records[message.id]
-        channel.erased[message.id] = dedupe_digest(message.dedupe_key)
+        restorable = with_channel and record.stored.state is not MessageState.RECALLED
+        channel.erased[message.id] = Tombstone(dedupe_digest(message.dedupe_key), restorable)
         channel.dedupe_keys.pop(message.dedupe_key, None)
         self._homes[key.tenant, message.id].discard(key.channel)
         if message.reply is not None:

@@ -22,6 +22,15 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.facts import Person, Place, Record, is_embeddable
 
 
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is kept of an erased message. `with_channel`: it went with its whole channel, and was not recalled."""
+
+    digest: str
+    """Of its dedupe key."""
+    with_channel: bool
+
+
 @dataclass(slots=True)
 class Channel:
     """Everything of one channel. `records` is in order of `seq`, `events` in order of arrival."""
@@ -29,8 +38,7 @@ class Channel:
     is_known: bool = False
     last_seq: int = 0
     records: dict[str, Record] = field(default_factory=dict)
-    erased: dict[str, str] = field(default_factory=dict)
-    """Id to digest of its dedupe key."""
+    erased: dict[str, Tombstone] = field(default_factory=dict)
     people: dict[str, Person] = field(default_factory=dict)
     events: dict[tuple[str, str], tuple[str, Event]] = field(default_factory=dict)
     """By context and id; each with the id of the message it tells about, or ''."""

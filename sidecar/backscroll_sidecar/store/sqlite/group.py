@@ -119,7 +119,9 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
         if taken:
             ids = wanted(taken)
             facts.records.update(_find_records(connection, ids))
-            facts.erased.update(connection.execute(sql.FIND_ERASED, (ids,)))
+            for *named, with_channel in connection.execute(sql.FIND_ERASED, (ids,)):
+                tenant, channel, message_id = named
+                facts.erased[tenant, channel, message_id] = bool(with_channel)
     if needs.dedupe_keys:
         facts.holders.update(_find_holders(connection, needs.dedupe_keys))
     if needs.parents:
@@ -165,8 +167,10 @@ def _find_holders(connection: sqlite3.Connection, keys: Iterable[Named]) -> dict
     keys = list(keys)
     by_digest = {(tenant, channel, dedupe_digest(key)): key for tenant, channel, key in keys}
     holders = {
-        (tenant, channel, by_digest[tenant, channel, digest]): Holder(message_id, gone=True)
-        for tenant, channel, digest, message_id in connection.execute(
+        (tenant, channel, by_digest[tenant, channel, digest]): Holder(
+            message_id, gone=True, restorable=bool(with_channel)
+        )
+        for tenant, channel, digest, message_id, with_channel in connection.execute(
             sql.FIND_ERASED_HOLDERS, (wanted(by_digest),)
         )
     }
@@ -194,6 +198,8 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.last_seqs:
         seqs = [(*here, seq) for here, seq in plan.last_seqs.items()]
         _write_rows(connection, sql.PUT_LAST_SEQ, seqs)
+    if plan.restored:
+        many(sql.DROP_TOMBSTONE, plan.restored)
     if plan.inserted:
         new = [encode_record(named[0], record) for named, record in plan.inserted.items()]
         _write_rows(connection, sql.INSERT_MESSAGE, new)
@@ -322,23 +328,28 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     here = (key.tenant, key.channel)
     victims = _victims(connection, change)
     many = connection.executemany
-    rows = [(*here, message_id) for _, message_id, _ in victims]
+    rows = [(*here, message_id) for _, message_id, _, _ in victims]
+    is_whole = _is_whole_channel(change)
     many(
         sql.INSERT_TOMBSTONE,
         [
-            (*here, message_id, change.at_ms, dedupe_digest(dedupe_key))
-            for _, message_id, dedupe_key in victims
+            (*here, message_id, change.at_ms, dedupe_digest(dedupe_key),
+             is_whole and state != MessageState.RECALLED)
+            for _, message_id, dedupe_key, state in victims
         ],
-    )
+    )  # fmt: skip
+    if change.message_ids:  # named now: what went with its channel before does not come back either
+        named = wanted((*here, message_id) for message_id in change.message_ids)
+        connection.execute(sql.SEAL_TOMBSTONES, (named,))
     counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
-    counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, _, _ in victims]).rowcount
-    drop_segments(connection, ((*here, seq) for seq, _, _ in victims))
+    counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
+    drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     connection.execute(sql.ERASE_INDEXES, here)
     counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
     counts["members"] = 0
-    if _is_whole_channel(change):
+    if is_whole:
         counts["events"] += connection.execute(sql.ERASE_ALL_EVENTS, here).rowcount
         counts["members"] = connection.execute(sql.ERASE_ALL_MEMBERS, here).rowcount
     elif not change.message_ids:
@@ -348,11 +359,13 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts = {name: max(count, 0) for name, count in sorted(counts.items())}
     if any(counts.values()):
         note_deletion(connection)
-    erased_ids = tuple(message_id for _, message_id, _ in victims)
+    erased_ids = tuple(message_id for _, message_id, _, _ in victims)
     return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
 
 
-def _victims(connection: sqlite3.Connection, change: EraseChange) -> list[tuple[int, str, str]]:
+def _victims(
+    connection: sqlite3.Connection, change: EraseChange
+) -> list[tuple[int, str, str, int]]:
     key: ChannelKey = change.key
     here = (key.tenant, key.channel)
     if change.message_ids:

@@ -29,9 +29,9 @@ revision, token_count, text, keywords, reply_to, thread_id, session_id, dedupe_k
 """What `codec.decode_rows` reads: small numbers share one column, fetching a column costs more than unpacking it."""
 
 _CONTENT_COLUMNS = "state, revision, message_type, token_count, text, keywords, details"
-_MEMBER_COLUMNS = (
-    "user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names"
-)
+_MEMBER_COLUMNS = """
+user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names, role, earlier_stays
+"""
 _EVENT_COLUMNS = "id, parent_id, type, level, at_ms, payload"
 
 # --- what a group must know ----------------------------------------------------------------------
@@ -58,7 +58,7 @@ ORDER BY tenant, channel, message_id, revision
 """
 
 FIND_ERASED = f"""{_WANTED}
-SELECT tenant, channel, message_id
+SELECT tenant, channel, message_id, with_channel
 FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND message_id = in_name
 """
 
@@ -69,8 +69,8 @@ WHERE dedupe_key <> ''
 """
 
 FIND_ERASED_HOLDERS = f"""{_WANTED}
-SELECT tenant, channel, dedupe_digest, message_id
-FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
+SELECT tenant, channel, dedupe_digest, message_id, with_channel
+FROM wanted CROSS JOIN tombstones INDEXED BY tombstones_by_dedupe_digest ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
 WHERE dedupe_digest <> ''
 """
 
@@ -126,11 +126,12 @@ INSERT INTO messages (
 
 PUT_MEMBER = f"""
 INSERT INTO members (tenant, channel, {_MEMBER_COLUMNS}) VALUES
-({", ".join("?" * 10)})
+({", ".join("?" * 12)})
 ON CONFLICT (tenant, channel, user_id) DO UPDATE SET
     name = excluded.name, kind = excluded.kind, named_at_ms = excluded.named_at_ms,
     joined_at_ms = excluded.joined_at_ms, left_at_ms = excluded.left_at_ms,
-    aliases = excluded.aliases, former_names = excluded.former_names
+    aliases = excluded.aliases, former_names = excluded.former_names,
+    role = excluded.role, earlier_stays = excluded.earlier_stays
 """
 
 
@@ -222,22 +223,29 @@ INSERT INTO segments (
 # --- erasing -------------------------------------------------------------------------------------
 
 VICTIMS_BY_ID = f"""{_WANTED}
-SELECT DISTINCT seq, id, dedupe_key
+SELECT DISTINCT seq, id, dedupe_key, state
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND id = in_name AND channel = in_channel ORDER BY seq
 """
 
 VICTIMS_BY_AUTHOR = """
-SELECT seq, id, dedupe_key FROM messages INDEXED BY messages_by_author
+SELECT seq, id, dedupe_key, state FROM messages INDEXED BY messages_by_author
 WHERE tenant = ? AND channel = ? AND author_id = ? ORDER BY seq
 """
 
 VICTIMS_ALL = (
-    "SELECT seq, id, dedupe_key FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
+    "SELECT seq, id, dedupe_key, state FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
 )
 
 INSERT_TOMBSTONE = """
-INSERT INTO tombstones (tenant, channel, message_id, erased_at_ms, dedupe_digest) VALUES (?, ?, ?, ?, ?)
+INSERT INTO tombstones (tenant, channel, message_id, erased_at_ms, dedupe_digest, with_channel)
+VALUES (?, ?, ?, ?, ?, ?)
 """
+SEAL_TOMBSTONES = f"""{_WANTED}
+UPDATE tombstones SET with_channel = 0 WHERE (tenant, channel, message_id) IN (
+    SELECT in_tenant, in_channel, in_name FROM wanted
+)
+"""
+DROP_TOMBSTONE = "DELETE FROM tombstones WHERE tenant = ? AND channel = ? AND message_id = ?"
 
 ERASE_REVISIONS = "DELETE FROM revisions WHERE tenant = ? AND channel = ? AND message_id = ?"
 ERASE_VECTORS = "DELETE FROM vectors WHERE tenant = ? AND channel = ? AND message_id = ?"
