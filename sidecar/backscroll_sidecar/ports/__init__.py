@@ -42,6 +42,13 @@ from backscroll_sidecar.ports.models import (
     ToolCallDelta,
     UsageDelta,
 )
+from backscroll_sidecar.ports.records import (
+    EVERYWHERE,
+    RecordChange,
+    StoredRecord,
+    about_message,
+    about_user,
+)
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
 from backscroll_sidecar.ports.vectors import (
@@ -61,6 +68,7 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "EVERYWHERE",
     "AppendChange",
     "Applied",
     "Change",
@@ -94,9 +102,11 @@ __all__ = [
     "ModelRequest",
     "Nearest",
     "RecallChange",
+    "RecordChange",
     "Segment",
     "SegmentsChange",
     "Similarities",
+    "StoredRecord",
     "StoredVector",
     "TextDelta",
     "TextTakenBack",
@@ -109,4 +119,6 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "about_message",
+    "about_user",
 ]
