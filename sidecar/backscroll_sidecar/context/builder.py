@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -26,6 +27,7 @@ from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts,
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
 from backscroll_sidecar.context.pages import AnswerCodec
+from backscroll_sidecar.context.partials import PartialReplies, with_partials
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.querying import strategy_query
@@ -181,6 +183,10 @@ class ContextBuilder:
         opened = await self._open(request, route, deadline)
         watch.lap("open")
         question = await self._resolve(request, route, opened.view)
+        policy = self._settings.partial_replies
+        view = with_partials(request, opened.view, policy, question.continued_row)
+        if view is not opened.view:
+            opened = replace(opened, view=view)
         watch.lap("question")
         found = picked = choice = None
         if joins and route.picks_directly and not opened.degradations:
@@ -283,10 +289,15 @@ class ContextBuilder:
     async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
         asked = request, view, self._analyzer, self._clock.now_ms()
-        narrow = route.profile.keep_thread
+        resolve = partial(
+            resolve_question,
+            *asked,
+            keep_thread=route.profile.keep_thread,
+            keep_partial=self._settings.partial_replies is not PartialReplies.NEVER,
+        )
         if resolve_us(request, view) > INLINE_US:
-            return await asyncio.to_thread(resolve_question, *asked, keep_thread=narrow)
-        return resolve_question(*asked, keep_thread=narrow)
+            return await asyncio.to_thread(resolve)
+        return resolve()
 
     async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
         if request.key.channel:

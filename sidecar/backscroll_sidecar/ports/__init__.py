@@ -38,8 +38,16 @@ from backscroll_sidecar.ports.models import (
     ModelFault,
     ModelRequest,
     TextDelta,
+    TextTakenBack,
     ToolCallDelta,
     UsageDelta,
+)
+from backscroll_sidecar.ports.records import (
+    EVERYWHERE,
+    RecordChange,
+    StoredRecord,
+    about_message,
+    about_user,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
@@ -63,6 +71,7 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "EVERYWHERE",
     "AppendChange",
     "Applied",
     "Change",
@@ -96,11 +105,14 @@ __all__ = [
     "ModelRequest",
     "Nearest",
     "RecallChange",
+    "RecordChange",
     "Segment",
     "SegmentsChange",
     "Similarities",
+    "StoredRecord",
     "StoredVector",
     "TextDelta",
+    "TextTakenBack",
     "ToolCallDelta",
     "TurnChange",
     "TurnMark",
@@ -113,4 +125,6 @@ __all__ = [
     "WideHit",
     "WideHits",
     "WideSearch",
+    "about_message",
+    "about_user",
 ]

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-import orjson
-
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
 from backscroll_sidecar.store.decide import decide
 from backscroll_sidecar.store.facts import (
-    TURNS_PURGED_AT_ONCE,
+    PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
@@ -29,6 +27,7 @@ from backscroll_sidecar.store.facts import (
     needs_of,
     runs,
 )
+from backscroll_sidecar.store.sqlite import records
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_rows, encode_content, encode_record
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -39,6 +38,7 @@ from backscroll_sidecar.store.sqlite.encoding import (
     encode_event,
     encode_person,
     encode_revision,
+    wanted,
 )
 from backscroll_sidecar.store.sqlite.scrub import note_deletion
 
@@ -95,14 +95,6 @@ def apply_group(
     return applied
 
 
-def wanted(named: Iterable[tuple[str, ...]]) -> str:
-    """The parameter of the statements that begin with `wanted`; a place alone has no name."""
-    names: dict[Place, list[str | None]] = {}
-    for tenant, channel, *name in named:
-        names.setdefault((tenant, channel), []).append(name[0] if name else None)
-    return orjson.dumps([(*here, some) for here, some in names.items()]).decode()
-
-
 # --- looking up ----------------------------------------------------------------------------------
 
 
@@ -119,7 +111,9 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
         if taken:
             ids = wanted(taken)
             facts.records.update(_find_records(connection, ids))
-            facts.erased.update(connection.execute(sql.FIND_ERASED, (ids,)))
+            for *named, with_channel in connection.execute(sql.FIND_ERASED, (ids,)):
+                tenant, channel, message_id = named
+                facts.erased[tenant, channel, message_id] = bool(with_channel)
     if needs.dedupe_keys:
         facts.holders.update(_find_holders(connection, needs.dedupe_keys))
     if needs.parents:
@@ -138,6 +132,7 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
     facts.people.update(_of(known.people, needs.people))
     if people := needs.people.keys() - facts.people.keys():
         facts.people.update(_find_people(connection, people))
+    facts.drawers.update(records.find_drawers(connection, needs.drawers))
     return facts
 
 
@@ -165,8 +160,10 @@ def _find_holders(connection: sqlite3.Connection, keys: Iterable[Named]) -> dict
     keys = list(keys)
     by_digest = {(tenant, channel, dedupe_digest(key)): key for tenant, channel, key in keys}
     holders = {
-        (tenant, channel, by_digest[tenant, channel, digest]): Holder(message_id, gone=True)
-        for tenant, channel, digest, message_id in connection.execute(
+        (tenant, channel, by_digest[tenant, channel, digest]): Holder(
+            message_id, gone=True, restorable=bool(with_channel)
+        )
+        for tenant, channel, digest, message_id, with_channel in connection.execute(
             sql.FIND_ERASED_HOLDERS, (wanted(by_digest),)
         )
     }
@@ -194,6 +191,8 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.last_seqs:
         seqs = [(*here, seq) for here, seq in plan.last_seqs.items()]
         _write_rows(connection, sql.PUT_LAST_SEQ, seqs)
+    if plan.restored:
+        many(sql.DROP_TOMBSTONE, plan.restored)
     if plan.inserted:
         new = [encode_record(named[0], record) for named, record in plan.inserted.items()]
         _write_rows(connection, sql.INSERT_MESSAGE, new)
@@ -228,10 +227,12 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         tenant, channel = turn.key.tenant, turn.key.channel
         kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
         connection.execute(sql.PUT_TURN, kept)
-        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
+        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": PURGED_AT_ONCE}
         connection.execute(sql.PURGE_TURNS, expired)
-    if plan.emptied:  # recalled: behind the turns, which may have come earlier in the run
+    records.write(connection, plan.records)
+    if plan.emptied:  # recalled: behind turns and records, which came earlier in the run
         note_deletion(connection)
+        records.forget_messages(connection, plan.emptied)
         recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
         many(sql.RECALL_TURNS, recalled)
     if plan.events:
@@ -322,23 +323,30 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     here = (key.tenant, key.channel)
     victims = _victims(connection, change)
     many = connection.executemany
-    rows = [(*here, message_id) for _, message_id, _ in victims]
+    rows = [(*here, message_id) for _, message_id, _, _ in victims]
+    is_whole = _is_whole_channel(change)
     many(
         sql.INSERT_TOMBSTONE,
         [
-            (*here, message_id, change.at_ms, dedupe_digest(dedupe_key))
-            for _, message_id, dedupe_key in victims
+            (*here, message_id, change.at_ms, dedupe_digest(dedupe_key),
+             is_whole and state != MessageState.RECALLED)
+            for _, message_id, dedupe_key, state in victims
         ],
-    )
+    )  # fmt: skip
+    if change.message_ids:  # named now: what went with its channel before does not come back either
+        named = wanted((*here, message_id) for message_id in change.message_ids)
+        connection.execute(sql.SEAL_TOMBSTONES, (named,))
     counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
-    counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, _, _ in victims]).rowcount
-    drop_segments(connection, ((*here, seq) for seq, _, _ in victims))
+    counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
+    drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     connection.execute(sql.ERASE_INDEXES, here)
     counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
+    ids = [message_id for _, message_id, *_ in victims]
+    counts["records"] = records.erase(connection, change, ids)
     counts["members"] = 0
-    if _is_whole_channel(change):
+    if is_whole:
         counts["events"] += connection.execute(sql.ERASE_ALL_EVENTS, here).rowcount
         counts["members"] = connection.execute(sql.ERASE_ALL_MEMBERS, here).rowcount
     elif not change.message_ids:
@@ -348,16 +356,17 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts = {name: max(count, 0) for name, count in sorted(counts.items())}
     if any(counts.values()):
         note_deletion(connection)
-    erased_ids = tuple(message_id for _, message_id, _ in victims)
-    return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
+    return Applied(erased_ids=tuple(ids), receipt=EraseReceipt(counts))
 
 
-def _victims(connection: sqlite3.Connection, change: EraseChange) -> list[tuple[int, str, str]]:
+def _victims(
+    connection: sqlite3.Connection, change: EraseChange
+) -> list[tuple[int, str, str, int]]:
     key: ChannelKey = change.key
     here = (key.tenant, key.channel)
     if change.message_ids:
-        ids = wanted((*here, message_id) for message_id in change.message_ids)
-        return connection.execute(sql.VICTIMS_BY_ID, (ids,)).fetchall()
+        named = wanted((*here, message_id) for message_id in change.message_ids)
+        return connection.execute(sql.VICTIMS_BY_ID, (named,)).fetchall()
     if change.user_id:
         return connection.execute(sql.VICTIMS_BY_AUTHOR, (*here, change.user_id)).fetchall()
     return connection.execute(sql.VICTIMS_ALL, here).fetchall()
