@@ -122,12 +122,18 @@ class ChatHistory:
         return message_id
 
     async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
-        """Id and text of the turn's whole reply as it is stored."""
+        """Id and text of the whole reply as it is stored: the turn's, or an earlier one's to the same question."""
         message_id = reply_id(turn.id)
         found = (await self._reader.get_messages(turn.key, [message_id])).get(message_id)
         if found is None or found.state is not MessageState.LIVE:
+            found = await self.answer_to(turn)
+        return None if found is None else (found.message.id, found.message.text)
+
+    async def answer_to(self, turn: Turn) -> StoredMessage | None:
+        """The whole reply that a turn stored to the same question in the same bot's name; None where there is none."""
+        if not turn.key.channel or not turn.question_message_id:
             return None
-        return message_id, found.message.text
+        return await self._reader.answer_to(turn.key, turn.question_message_id, turn.self_id)
 
     async def results_of(
         self, turn: Turn, given: Sequence[ToolResultPart]

@@ -7,6 +7,7 @@ in `tests/contract`, is run on every implementation.
 from __future__ import annotations
 
 from backscroll_sidecar.ports.changes import (
+    AliasChange,
     AppendChange,
     Applied,
     Change,
@@ -60,6 +61,7 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "AliasChange",
     "AppendChange",
     "Applied",
     "Change",

@@ -68,6 +68,15 @@ class RecallChange:
 
 
 @dataclass(frozen=True, slots=True)
+class AliasChange:
+    """Let `alias_id` be another id of a stored message. What answers the alias answers the message from then on."""
+
+    key: ChannelKey
+    message_id: str
+    alias_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class MembersChange:
     """Insert or update people of a channel. A changed name moves the old one to `former_names`."""
 
@@ -153,6 +162,7 @@ Change = (
     AppendChange
     | EditChange
     | RecallChange
+    | AliasChange
     | MembersChange
     | EraseChange
     | EventsChange
@@ -165,7 +175,7 @@ Change = (
 
 @dataclass(frozen=True, slots=True)
 class EraseReceipt:
-    """How many rows went, by store part (``messages``, ``revisions``, ``events``, ``members``, ``turns``)."""
+    """How many rows went, by store part, such as ``messages``, ``revisions``, ``events``, ``members``, ``turns``."""
 
     counts: Mapping[str, int]
 
@@ -177,8 +187,8 @@ class Applied:
 
     `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new
     and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
-    `vectors` what was kept of vectors, whoever made them; `error` when this change alone was refused (others of the
-    group are not affected).
+    `vectors` what was kept of vectors, whoever made them; `aliases` pairs of a new alias and the id of its message;
+    `error` when this change alone was refused (others of the group are not affected).
     """
 
     append_results: tuple[AppendResult, ...] = ()
@@ -188,6 +198,7 @@ class Applied:
     vectors: tuple[KeptVector, ...] = ()
     receipt: EraseReceipt | None = None
     error: BackscrollError | None = None
+    aliases: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_erasure(self) -> bool:

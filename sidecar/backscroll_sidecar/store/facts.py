@@ -22,6 +22,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.ports import (
+    AliasChange,
     AppendChange,
     Applied,
     Change,
@@ -34,6 +35,7 @@ from backscroll_sidecar.ports import (
     TurnChange,
     VectorsChange,
 )
+from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo
 
 TURNS_PURGED_AT_ONCE = 16
 """Expired turns of its tenant that every kept turn removes: more than come in, and few enough for one commit."""
@@ -89,7 +91,9 @@ class Holder:
 class Needs:
     """What a run of changes must know. Dictionaries serve as sets that keep their order.
 
-    `replying` are appended ids with an edge of their own.
+    `replying` are appended ids with an edge of their own; `aliased` ids that may become aliases; `answered` the
+    messages that turns reply to; `speaking` the authors of what may be the platform's copy of a turn's words,
+    which were said after `since_ms`. No row of the run is sent later than `newest_ms`.
     """
 
     places: dict[Place, None] = field(default_factory=dict)
@@ -98,27 +102,42 @@ class Needs:
     replying: dict[Named, None] = field(default_factory=dict)
     dedupe_keys: dict[Named, None] = field(default_factory=dict)
     people: dict[Named, None] = field(default_factory=dict)
+    aliased: dict[Named, None] = field(default_factory=dict)
+    answered: dict[Named, None] = field(default_factory=dict)
+    speaking: dict[Named, None] = field(default_factory=dict)
+    since_ms: int = 2**62
+    newest_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the store knows of the things a run of changes names, at the time the run begins.
 
-    `parents` are the parents that have a row in their own channel, `strangers` those with a row in another channel of
-    the tenant. `children` are the replying ids that some stored row names as its parent; where there are any, `edges`
-    holds the stored edges on the way up from the parents: a circle through a stored edge comes back from the store
-    through one of `children`, and a circle of the run's own edges needs no stored one.
+    `parents` are the parents that have a row in their own channel, and when that is ranked; `strangers` those with a
+    row in another channel of the tenant. `children` are the replying ids that some stored row names as its
+    parent; where there are any, `edges` holds the stored edges on the way up from the parents: a circle through a
+    stored edge comes back from the store through one of `children`, and a circle of the run's own edges needs no
+    stored one.
+
+    `followers` are the stored rows that name an id without a row as their parent, and those that answer these, by
+    parent: all that may have to move when it comes. Where the id may become an alias it is all of them. Each of them is
+    among `records`, as are the messages of `aliases`. `answers`: the live whole reply of a turn by (tenant, channel,
+    answered message, author). `said`: what turns said of late and no alias is known of, in order of arrival.
     """
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
     records: dict[Named, Record] = field(default_factory=dict)
     erased: set[Named] = field(default_factory=set)
     holders: dict[Named, Holder] = field(default_factory=dict)
-    parents: set[Named] = field(default_factory=set)
+    parents: dict[Named, int] = field(default_factory=dict)
     strangers: set[Named] = field(default_factory=set)
     children: set[Named] = field(default_factory=set)
     edges: dict[Named, str] = field(default_factory=dict)
     people: dict[Named, Person] = field(default_factory=dict)
+    followers: dict[Named, list[str]] = field(default_factory=dict)
+    aliases: dict[Named, str] = field(default_factory=dict)
+    answers: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    said: dict[Named, list[Record]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -140,8 +159,15 @@ class Plan:
     events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
     """(place, context id, message id, event)."""
     segments: list[SegmentsChange] = field(default_factory=list)
+    aliases: dict[Named, str] = field(default_factory=dict)
+    """By alias: the id of its message."""
     turns: list[TurnChange] = field(default_factory=list)
     """In order: each is kept, then expired ones of its tenant go."""
+
+    def put(self, named: Named, record: Record) -> None:
+        """Write a known row as it now stands."""
+        kept = self.inserted if named in self.inserted else self.updated
+        kept[named] = record
 
 
 def bare(message: Message, channel: str) -> Message:
@@ -167,6 +193,15 @@ def is_embeddable(stored: StoredMessage) -> bool:
 def dedupe_digest(dedupe_key: str) -> str:
     """What is kept of the dedupe key of an erased message: enough to know it again."""
     return hashlib.blake2b(dedupe_key.encode(), digest_size=16).hexdigest() if dedupe_key else ""
+
+
+def named_among(taken: Iterable[Named], facts: Facts) -> list[Named]:
+    """Of ids that something stored names: those that are of no row, no tombstone and no alias that is known."""
+    return [
+        named
+        for named in taken
+        if not (named in facts.records or named in facts.erased or named in facts.aliases)
+    ]
 
 
 def named_in_turns(message_id: str) -> bytes:
@@ -200,6 +235,10 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 needs.ids[tenant, channel, change.message.id] = None
             case RecallChange():
                 needs.ids[tenant, channel, change.message_id] = None
+            case AliasChange():
+                needs.ids[tenant, channel, change.message_id] = None
+                needs.ids[tenant, channel, change.alias_id] = None
+                needs.aliased[tenant, channel, change.alias_id] = None
             case VectorsChange():
                 for vector in change.vectors:
                     needs.ids[tenant, channel, vector.message_id] = None
@@ -214,6 +253,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
 
 def _need_for_append(needs: Needs, change: AppendChange) -> None:
     tenant, channel = change.key
+    needs.newest_ms = max(needs.newest_ms, *change.rank_times_ms, 0)
     for message in change.messages:
         needs.ids[tenant, channel, message.id] = None
         needs.people[tenant, channel, message.author.id] = None
@@ -223,3 +263,9 @@ def _need_for_append(needs: Needs, change: AppendChange) -> None:
         if reply is not None and reply.message_id != message.id:
             needs.replying[tenant, channel, message.id] = None
             needs.parents[tenant, channel, reply.message_id] = None
+            if change.turn is not None:
+                needs.answered[tenant, channel, reply.message_id] = None
+        if may_be_echo(message, change):
+            needs.aliased[tenant, channel, message.id] = None
+            needs.speaking[tenant, channel, message.author.id] = None
+            needs.since_ms = min(needs.since_ms, change.received_at_ms - ECHO_MS)

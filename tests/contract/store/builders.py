@@ -145,6 +145,7 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
             [stored async for stored in store.export(key)],
         ]
         seen += [await store.reply_tree(key, id_, 3) for id_ in probe_ids]
+        seen += [await store.answer_to(key, id_, "u-bob") for id_ in probe_ids]
     for tenant in sorted({key.tenant for key in keys}):
         channels = [key.channel for key in keys]
         for user_id in ("u-alice", "u-bob"):
