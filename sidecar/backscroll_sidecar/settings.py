@@ -275,6 +275,18 @@ class Settings(_Section):
         description="Table by tenant of how far its callers may search by meaning: user (all channels of a user), "
         "tenant (all of its channels). A tenant that is not in it: one channel. Without tokens it is `default`.",
     )
+    decay_per_hour: float = Field(
+        default=0.1,
+        ge=0,
+        le=100,
+        description="How fast `classic` lets a message fade: exp(-decay_per_hour x hours).",
+    )
+    recency_half_life_minutes: float = Field(
+        default=60.0,
+        ge=0.1,
+        le=525_600,
+        description="Minutes in which age takes half of what it may take of a score, in `hybrid` and `hybrid_linear`.",
+    )
     metrics_listen: Address | None = Field(
         default=None,
         description="Where metrics are scraped, as Prometheus' text over plain HTTP: 127.0.0.1:9464. Loopback only; no "

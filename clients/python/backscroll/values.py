@@ -346,6 +346,8 @@ class Overrides(_Value):
     max_chars_per_message: int | None = None
     recent_limit: int | None = None
     recent_floor: int | None = None
+    decay_per_hour: float | None = None
+    recency_half_life_minutes: float | None = None
 
     def __new__(cls, **values: object) -> Self:
         names = [each.name for each in fields(cls)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
@@ -107,8 +107,29 @@ class ChannelView:
     def row_of(self, message_id: str) -> int:
         """The row of a message, -1 when this view has none of that id."""
         number = self.ids.find(message_id)
-        row = self.id_rows.item(number) if number >= 0 else -1
+        return self.row_of_number(number) if number >= 0 else -1
+
+    def row_of_number(self, number: int) -> int:
+        """The row of the message whose id has this number in `ids`, -1 when this view has none."""
+        row: int = self.id_rows.item(number)
         return row if row < self.count else -1
+
+    def lost_target(self, row: int) -> int:
+        """The number of the id that a row replies to by the platform's edge and that is not stored; -1 none."""
+        number: int = self.target.item(row)
+        is_known = number < 0 or self.inferred.item(row) or self.row_of_number(number) >= 0
+        return -1 if is_known else number
+
+    @staticmethod
+    def as_parent(number: int) -> int:
+        """How `ChannelColumns.parent` names a message that is not stored, by the number of its id."""
+        return -2 - number
+
+    def with_lost_parents(self, columns: ChannelColumns) -> ChannelColumns:
+        """The columns where who replies to something that is not stored has it for a parent. Linear in the channel."""
+        lost = (columns.parent < 0) & (self.target >= 0) & (self.inferred == 0)
+        parent = np.where(lost, -2 - self.target, columns.parent)
+        return replace(columns, parent=parent)
 
     @property
     def keyword_ids(self) -> Words:

@@ -121,15 +121,18 @@ class Answering:
                         yield ToolCalled(call)
                     case UsageDelta(prompt, completion):
                         reply.prompt_tokens, reply.completion_tokens = prompt, completion
-                    case Finished(reason):
-                        finish = reason
+                    case Finished(reason, word):
+                        finish, reply.finish_reason = reason, word
                     case None:
                         break
-        if reply.calls and finish in {FinishReason.STOP, FinishReason.NONE}:
+        if reply.calls and finish in _ALSO_BEHIND_CALLS:
             finish = FinishReason.TOOL_CALLS  # some servers say "stop" behind their calls
         if finish is FinishReason.TOOL_CALLS and not reply.calls:
             finish = FinishReason.NONE  # nothing that the bot could answer
         yield ending_of(finish, self._notices, missing_is_complete=self._missing_is_complete)
+
+
+_ALSO_BEHIND_CALLS = {FinishReason.STOP, FinishReason.UNKNOWN, FinishReason.NONE}
 
 
 def _request(turn: Turn) -> ModelRequest:

@@ -62,7 +62,7 @@ class ChatError:
 
 @dataclass(frozen=True, slots=True)
 class ChatEnd:
-    """The last event. `reply_message_id` is empty where nothing was stored."""
+    """The last event. `reply_message_id` is empty where nothing was stored, `finish_reason` where none was given."""
 
     reason: EndReason
     turn_id: str
@@ -70,6 +70,7 @@ class ChatEnd:
     is_partial: bool = False
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    finish_reason: str = ""
 
 
 ChatEvent = ContextBuilt | Delta | ToolCalled | Notice | ChatError | ChatEnd

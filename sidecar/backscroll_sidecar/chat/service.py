@@ -258,7 +258,7 @@ def _said_before(turn: Turn, ended: EndReason, notices: Notices) -> Iterator[Cha
         yield Delta(turn.reply_text)
     if notice := notice_of(ended, notices):
         yield notice
-    yield ChatEnd(ended, turn.id, turn.reply_message_id)
+    yield ChatEnd(ended, turn.id, turn.reply_message_id, finish_reason=turn.finish_reason)
 
 
 def _checked_context(request: ChatRequest) -> BuildRequest:

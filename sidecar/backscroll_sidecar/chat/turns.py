@@ -46,8 +46,9 @@ class Turn:
     """A turn as it is kept.
 
     `messages` is what the model was last sent, frozen; `calls` what it then asked for, `reply_text` what it said with
-    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again. `iteration` counts
-    model calls. `budget`, `reserve` and `tokenizer` are those of the context; no budget: none is kept. `since` is what
+    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again, and the vendor's
+    `finish_reason`. `iteration` counts model calls. `budget`, `reserve` and `tokenizer` are those of the context; no
+    budget: none is kept. `since` is what
     `TurnMark.since` wants; it means something in this process only, so who finds a turn sets it anew. What the turn
     stores belongs to `thread_id` and `session_id`, and is later than `after_ms`: the time its newest row is ranked by;
     of a turn that is being continued, the time of its calls.
@@ -74,6 +75,7 @@ class Turn:
     reserve: int = 0
     tokenizer: TokenizerName = TokenizerName.O200K
     since: int = 0
+    finish_reason: str = ""
     thread_id: str = ""
     session_id: str = ""
     after_ms: int = 0
@@ -185,6 +187,7 @@ class Reply:
     calls: list[ToolCallPart] = field(default_factory=list)
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    finish_reason: str = ""
 
     @property
     def text(self) -> str:

@@ -175,7 +175,7 @@ class ContextBuilder:
         watch.lap("route")
         opened = await self._open(request, route, deadline)
         watch.lap("open")
-        question = await self._resolve(request, opened.view)
+        question = await self._resolve(request, route, opened.view)
         watch.lap("question")
         found = picked = choice = None
         if joins and route.picks_directly and not opened.degradations:
@@ -275,12 +275,13 @@ class ContextBuilder:
         known = view is not None
         return Opened(view or self._provider.empty_view(request.key), known, cache_hit=False)
 
-    async def _resolve(self, request: BuildRequest, view: ChannelView) -> Question:
+    async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
-        now_ms = self._clock.now_ms()
+        asked = request, view, self._analyzer, self._clock.now_ms()
+        narrow = route.profile.keep_thread
         if resolve_us(request, view) > INLINE_US:
-            return await asyncio.to_thread(resolve_question, request, view, self._analyzer, now_ms)
-        return resolve_question(request, view, self._analyzer, now_ms)
+            return await asyncio.to_thread(resolve_question, *asked, keep_thread=narrow)
+        return resolve_question(*asked, keep_thread=narrow)
 
     async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
         if request.key.channel:
@@ -331,7 +332,7 @@ class ContextBuilder:
         label = request.question_label
         return Parts(
             question=question_text(question, speaker, request.layout),
-            lines=lines_of(request.layout, picked, chosen, shown),
+            lines=lines_of(request.layout, picked, chosen, shown, question),
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=picked.gathered.preferences,
             question_label=QUESTION_LABEL if label is None else label,
@@ -364,10 +365,12 @@ class ContextBuilder:
                 lost.append(Degradation(failed.stage, "ERROR"))
                 return fit(parts, limits, frame, SimpleCompressor(), StandardAssembler())
 
-        is_long = fit_us(parts, limits) > INLINE_US
+        is_long = fit_us(parts, limits, frame) > INLINE_US
         fitted = await asyncio.to_thread(fit_parts) if is_long else fit_parts()
         if fitted.preferences_dropped:
             lost.append(Degradation("compress", "BUDGET", "preferences"))
+        if fitted.answered_dropped:
+            lost.append(Degradation("compress", "BUDGET", "chain"))
         return fitted, tuple(lost)
 
     def _payloads(

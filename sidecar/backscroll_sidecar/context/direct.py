@@ -35,7 +35,7 @@ OLDER = ("asker", "mention")
 """The sources of older rows: of the asker; of who is named, and of who names the asker."""
 _RECENT = Recent.name
 _SILENT = frozenset((Thread.name, Chain.name, GivenPreferences.name))
-"""Sources that have nothing where a question answers no message and brings no preferences."""
+"""Sources that have nothing where a question answers nothing, stands in no thread and brings no preferences."""
 _RANKED = Rung.RANKED
 
 
@@ -76,7 +76,8 @@ def is_plainly_asked(request: BuildRequest, question: Question, view: ChannelVie
         question.explicit_parent_row == NO_ROW
         and view.all_live
         and not view.tool_rounds
-        and request.thread_id is None
+        and question.lost_parent == NO_ROW
+        and not question.thread_id
         and not request.preferences
         and not request.visible_since_membership
     )

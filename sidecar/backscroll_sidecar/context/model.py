@@ -45,6 +45,8 @@ class Overrides:
     max_chars_per_message: int | None = None
     recent_limit: int | None = None
     recent_floor: int | None = None
+    decay_per_hour: float | None = None
+    recency_half_life_minutes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,9 @@ def in_time_order(picked: Picked) -> Chosen:
     return Chosen(places, by_time, picked.gathered.rows[places])
 
 
-def lines_of(layout: Layout, picked: Picked, chosen: Chosen, shown: Shown) -> Lines:
+def lines_of(
+    layout: Layout, picked: Picked, chosen: Chosen, shown: Shown, question: Question
+) -> Lines:
     """The chosen candidates as lines; `shown`: they, as written."""
     gathered, places = picked.gathered, chosen.places.tolist()
     has_turns = layout is _TURNS
@@ -66,6 +68,10 @@ def lines_of(layout: Layout, picked: Picked, chosen: Chosen, shown: Shown) -> Li
     for at in references:
         categories[at] = Category.SEMANTIC
         costs[at] = written[at].line_cost
+    answered = -1
+    if question.explicit_parent_row >= 0:
+        among = (chosen.rows == question.explicit_parent_row).nonzero()[0].tolist()
+        answered = places[among[0]] if among else -1
     return Lines(
         shown,
         chosen.ranks.tolist(),
@@ -75,6 +81,7 @@ def lines_of(layout: Layout, picked: Picked, chosen: Chosen, shown: Shown) -> Li
         gathered.rounds.members,
         has_turns,
         bool(references),
+        answered,
     )
 
 

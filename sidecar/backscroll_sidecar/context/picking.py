@@ -23,6 +23,7 @@ from backscroll_sidecar.context.gather import (
     Gathered,
     gather,
     places_of,
+    with_answered,
     with_older,
     with_rounds,
     with_sources,
@@ -185,6 +186,8 @@ class Picker:
         gathered = await gather(
             profile.sources, self._strategies, query, deadline, references=profile.references
         )
+        if profile.keep_answered:
+            gathered = with_answered(gathered, query, question.explicit_parent_row)
         stage = "rank"
         try:
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
@@ -299,6 +302,8 @@ class Picker:
         last = plain(profile, min(profile.max_context, self._fallback_messages))
         query = replace(query, recent_limit=last.recent_limit)
         gathered = await gather(last.sources, BUILTIN, query, deadline)
+        if last.keep_answered:
+            gathered = with_answered(gathered, query, question.explicit_parent_row)
         gathered = with_rounds(gathered, query, self._orphan_calls)
         ranked = rank_by_recency(gathered.rows)
         selection = select(

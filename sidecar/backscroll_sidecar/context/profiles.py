@@ -41,7 +41,8 @@ class Profile:
     them, `recall_limit` those that look through the whole history. `parameters` None means recency decides, with
     `replies` the reply model, with `by_memory` the score for long memory. `threshold` is compared with the score;
     the `least_context` best, the `recent_floor` newest and, with `keep_chain`, the question's ancestors are kept
-    whatever their score.
+    whatever their score. So is, with `keep_answered`, the message that it replies to: a candidate whatever the sources.
+    With `keep_thread` a trigger inside a thread narrows the build to it.
     `diversity` says what happens to references that are alike: of near-duplicates the best ranked stays, or all are
     ranked by MMR. `fusion` ranks by what the sources themselves hold best, by their ranks ("rrf") or their scores
     ("linear"); age then takes at most `recency_share` of that away, half of it at `recency_half_life_minutes`.
@@ -67,6 +68,8 @@ class Profile:
     recent_floor: int = 0
     allows_floor: bool = True
     keep_chain: bool = False
+    keep_answered: bool = True
+    keep_thread: bool = True
     replies: bool = False
     fusion: Fusion | None = None
     recency_share: float = 0.0
@@ -98,7 +101,8 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "classic", ("thread", "window", "preferences"), ScoreParameters(),
-            threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False,
+            threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False, keep_answered=False,
+            keep_thread=False,
         ),
         Profile(
             "chain_recent", ("chain", "recent", "preferences"), None,
@@ -137,9 +141,20 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "sources": tuple(name for name in wanted if name not in gated) if wanted else None,
         "memory_sources": tuple(name for name in gated if name in wanted) if wanted else None,
         "recent_floor": overrides.recent_floor if profile.allows_floor else None,
+        "recency_half_life_minutes": overrides.recency_half_life_minutes,
+        "parameters": _decaying(profile.parameters, overrides.decay_per_hour),
     }
     kept = {name: value for name, value in changes.items() if value is not None}
     return replace(profile, **kept) if kept else profile  # type: ignore[arg-type]
+
+
+def _decaying(
+    parameters: ScoreParameters | None, decay_per_hour: float | None
+) -> ScoreParameters | None:
+    """The scorer with another rate of decay; None where it stays as it is."""
+    if parameters is None or decay_per_hour is None:
+        return None
+    return replace(parameters, decay_per_hour=decay_per_hour)
 
 
 def plain(profile: Profile, message_count: int) -> Profile:

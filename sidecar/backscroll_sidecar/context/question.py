@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,13 @@ class Question:
     parent_row, explicit_parent_row : int
         The row it replies to, by any edge and by the platform's own; -1 none.
     self_ids : the bot's own ids.
+    lost_parent : int
+        The number (`ChannelView.ids`) of the id it replies to by the platform's edge where no such message is stored;
+        -1 none, or nobody else replies to that.
+    thread_id : str
+        Where it stands: the request's, else the trigger's; empty outside of threads.
+    is_narrow : bool
+        Only messages of its thread are candidates, and what it replies to wherever that stands.
     keywords, token_count
         Read off the ends of a text longer than `QUESTION_CHARS`; its tokens are reckoned from those of the ends.
     """
@@ -67,6 +75,9 @@ class Question:
     addressed: bool
     token_count: int
     self_ids: tuple[str, ...] = ()
+    thread_id: str = ""
+    is_narrow: bool = False
+    lost_parent: int = NO_ROW
     _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = field(
         init=False, repr=False, default_factory=list
     )
@@ -74,10 +85,13 @@ class Question:
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
         """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
         people = view.people.index
+        parent = self.parent_row if follow_inferred else self.explicit_parent_row
+        if parent < 0 <= self.lost_parent:
+            parent = view.as_parent(self.lost_parent)
         return QueryFeatures(
             time_ms=self.asked_at_ms,
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
-            parent=self.parent_row if follow_inferred else self.explicit_parent_row,
+            parent=parent,
             keyword_ids=self.keyword_ids(view),
             mention_ids=_numbered([people.get(user, NO_ROW) for user in self.mentioned]),
         )
@@ -97,31 +111,34 @@ class Question:
             self._numbers.append(view.keyword_ids.looked_up(self.keywords))
         return self._numbers[0]
 
-    def excluded(self, view: ChannelView, thread_id: str | None) -> tuple[int, ...] | None:
+    def excluded(self, view: ChannelView) -> tuple[int, ...] | None:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
-        return None if thread_id is not None or not view.all_live else self._own_rows()
+        return None if self.is_narrow or not view.all_live else self._own_rows()
 
-    def eligible_us(self, view: ChannelView, thread_id: str | None) -> float:
+    def eligible_us(self, view: ChannelView) -> float:
         """Microseconds `eligible` takes, predicted; 0 where `excluded` tells as much: then hardly anybody asks."""
-        return MARK_US_PER_ROW * self.end if self.excluded(view, thread_id) is None else 0.0
+        return MARK_US_PER_ROW * self.end if self.excluded(view) is None else 0.0
 
-    def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
-        """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread. Read-only.
+    def eligible(self, view: ChannelView) -> NDArray[np.bool_]:
+        """bool[end]: rows that may be candidates: not the question's and, where it is narrow, of its thread. Read-only.
 
         A partial reply only when the question answers it, at whatever distance: then its fate is told (law 8).
         """
         own_rows = self._own_rows()
-        if thread_id is None:
+        if not self.is_narrow:
             every = _all_of(self.end.bit_length())[: self.end]
             if view.all_live and not own_rows:
                 return every
             out = every.copy()
         else:
-            out = view.thread[: self.end] == view.thread_ids.get(thread_id, NO_ROW)
+            out = view.thread[: self.end] == view.thread_ids.get(self.thread_id, NO_ROW)
+            answered = self.chain(view, view.explicit_columns.parent, self.explicit_parent_row)
+            out[[row for row in answered if row < self.end]] = True
         out[list(own_rows)] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
-            partial[[row for row in self._chain(view) if row < self.end]] = False
+            chain = self.chain(view, view.columns.parent, self.parent_row)
+            partial[[row for row in chain if row < self.end]] = False
             out &= ~partial
         return out
 
@@ -131,12 +148,10 @@ class Question:
             return ()
         return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
 
-    def _chain(self, view: ChannelView) -> list[int]:
-        """The rows the question answers, by any edge."""
-        if self.parent_row < 0:
-            return []
-        beyond = ancestors(view.columns.parent, self.parent_row, view.count)
-        return [self.parent_row, *beyond.tolist()]
+    @staticmethod
+    def chain(view: ChannelView, parents: NDArray[np.int32], row: int) -> list[int]:
+        """A row and what it answers, directly or not; nothing where it is none."""
+        return [] if row < 0 else [row, *ancestors(parents, row, view.count).tolist()]
 
 
 @lru_cache(maxsize=4)
@@ -148,9 +163,16 @@ def _all_of(bits: int) -> NDArray[np.bool_]:
 
 
 def resolve_question(
-    request: BuildRequest, view: ChannelView, analyzer: Analyzer, now_ms: int
+    request: BuildRequest,
+    view: ChannelView,
+    analyzer: Analyzer,
+    now_ms: int,
+    *,
+    keep_thread: bool = True,
 ) -> Question:
-    """Find the trigger, the time, the asker and the edges of a request's question.
+    """Find the trigger, the time, the asker, the edges and the thread of a request's question.
+
+    `keep_thread`: a trigger inside a thread narrows the question to that thread where the request leaves it open.
 
     Raises
     ------
@@ -180,6 +202,9 @@ def resolve_question(
     asker = _asker(request, view, trigger_row)
     mentioned = _mentioned(request, view, trigger_row, text)
     parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
+    thread_id = request.thread_id or ""
+    if not thread_id and trigger_row >= 0:
+        thread_id = _thread_of(view, trigger_row)
     read = ends_of(text, QUESTION_CHARS)
     words, token_count = analyzer.features(read)
     return Question(
@@ -206,6 +231,11 @@ def resolve_question(
         ),
         token_count=token_count if read is text else token_count * len(text) // len(read),
         self_ids=request.self_ids,
+        thread_id=thread_id,
+        lost_parent=_lost_parent(request, view, trigger_row),
+        is_narrow=bool(
+            thread_id and (keep_thread if request.thread_id is None else request.thread_id)
+        ),
     )
 
 
@@ -293,6 +323,12 @@ def _asker(request: BuildRequest, view: ChannelView, trigger_row: int) -> Author
     return replace(request.asker, name=view.people.names[index])
 
 
+def _thread_of(view: ChannelView, row: int) -> str:
+    """The thread that a row stands in; empty outside of threads."""
+    number = view.thread.item(row)
+    return next(islice(view.thread_ids, number, None))  # they are numbered as they came
+
+
 def _author_of(view: ChannelView, row: int) -> Author:
     return Author(view.author_id(row), view.author_name(row), AuthorKind(int(view.kind[row])))
 
@@ -326,6 +362,14 @@ def _parents(
         user = view.people.index[mentioned[0]]
         return newest_by(columns.author, columns.time_ms, user, end), NO_ROW
     return NO_ROW, NO_ROW
+
+
+def _lost_parent(request: BuildRequest, view: ChannelView, trigger_row: int) -> int:
+    """The number of the id that is answered where no such message is stored: the request's, else the trigger's."""
+    if request.reply is not None:
+        number = NO_ROW if request.reply.inferred else view.ids.find(request.reply.message_id)
+        return number if number >= 0 and view.row_of_number(number) < 0 else NO_ROW
+    return view.lost_target(trigger_row) if trigger_row >= 0 else NO_ROW
 
 
 def _is_question(view: ChannelView, row: int) -> bool | None:

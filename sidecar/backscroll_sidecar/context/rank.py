@@ -118,12 +118,14 @@ def rank(
     if profile.parameters is None:
         return rank_by_recency(rows)
     columns = view.columns if profile.follow_inferred else view.explicit_columns
+    if question.lost_parent >= 0:
+        columns = view.with_lost_parents(columns)
     features = question.features(view, follow_inferred=profile.follow_inferred)
     parameters = profile.parameters
     contributions = partial(_contributions, columns, features, rows, parameters)
     all_scores = partial(score_only, columns, features, rows, parameters)
     of_classic = (contributions, CLASSIC_FACTORS, parameters.weights, parameters.link)
-    least = _least_of_use(view, profile)
+    least = _least_of_use(view, question, profile)
     if least <= 0:
         return Ranked(all_scores(), *of_classic)
     places, scores = score_reaching(
@@ -143,9 +145,11 @@ def _contributions(
     return scored.shares, scored.linear
 
 
-def _least_of_use(view: ChannelView, profile: Profile) -> float:
+def _least_of_use(view: ChannelView, question: Question, profile: Profile) -> float:
     """The score below which a candidate is out; 0 where one may stay whatever its score."""
     if profile.least_context or profile.recent_floor or profile.keep_chain or view.tool_rounds:
+        return 0.0
+    if profile.keep_answered and question.explicit_parent_row >= 0:
         return 0.0
     return profile.threshold - THRESHOLD_TOLERANCE
 

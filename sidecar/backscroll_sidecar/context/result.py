@@ -81,7 +81,7 @@ def built_context(
         model=model,
         text=fitted.assembled.text,
         tokens=fitted.tokens,
-        stable_prefix_tokens=_stable_prefix_tokens(request, parts, fitted),
+        stable_prefix_tokens=_stable_prefix_tokens(request, question, parts, fitted),
         rung=rung,
         degradations=degradations,
         layout=request.layout,
@@ -154,13 +154,15 @@ def _trigger_fragment(opened: Opened, question: Question) -> bytes | None:
     return opened.view.fragments[row] if row >= 0 else None
 
 
-def _stable_prefix_tokens(request: BuildRequest, parts: Parts, fitted: Fitted) -> int:
+def _stable_prefix_tokens(
+    request: BuildRequest, question: Question, parts: Parts, fitted: Fitted
+) -> int:
     """Tools and the beginning of the system text that the next turn has, too: in every layout they come first (P-12).
 
     Preferences and lines come after them and may be others in the next turn.
     """
     tokens = fitted.tokens
-    stable = stable_system_text(request, parts.system)
+    stable = stable_system_text(request, question, parts.system)
     if stable == parts.system:
         return tokens.tools + tokens.system
     # What follows the cut may join with the last token before it.

@@ -347,9 +347,12 @@ def _marked(
 def _chain(
     view: ChannelView, question: Question, rows: NDArray[np.int32], profile: Profile
 ) -> Marks | None:
-    """bool[m]: the message the question replies to and its ancestors; None where it replies to nothing."""
-    parent = question.parent_row if profile.follow_inferred else question.explicit_parent_row
-    if not profile.keep_chain or parent < 0:
+    """bool[m]: the message the question replies to and, with `keep_chain`, its ancestors; None without either."""
+    answered = question.explicit_parent_row
+    if not profile.keep_chain:
+        return rows == answered if profile.keep_answered and answered >= 0 else None
+    parent = question.parent_row if profile.follow_inferred else answered
+    if parent < 0:
         return None
     edges = view.columns if profile.follow_inferred else view.explicit_columns
     chain = np.append(ancestors(edges.parent, parent, profile.thread_limit), parent)

@@ -32,7 +32,7 @@ def system_text(
     return profile.system_text if settings.system_text is None else settings.system_text
 
 
-def stable_system_text(request: BuildRequest, text: str) -> str:
+def stable_system_text(request: BuildRequest, question: Question, text: str) -> str:
     """The beginning of the system text that the next turn has, too (P-12): all of it, or what comes before the first
     parameter that depends on who asks, what and when.
     """
@@ -45,7 +45,7 @@ def stable_system_text(request: BuildRequest, text: str) -> str:
         return text
     same = {
         "channel": request.key.channel,
-        "thread_id": request.thread_id or "",
+        "thread_id": question.thread_id,
         "session_id": request.session_id,
     }
     return fill(SystemPrompt(prompt.text[: first.start()], is_template=True), same)
@@ -79,7 +79,7 @@ def _parameters(request: BuildRequest, question: Question, zone: tzinfo) -> dict
         "asker_id": asker.id if asker else "",
         "asker_name": (asker.name or asker.id) if asker else "",
         "channel": request.key.channel,
-        "thread_id": request.thread_id or "",
+        "thread_id": question.thread_id,
         "session_id": request.session_id,
         "question": question.text,
         "asked_at": asked_at,

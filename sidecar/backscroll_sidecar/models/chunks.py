@@ -11,8 +11,9 @@ import orjson
 
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
 from backscroll_sidecar.domain import MAX_ID_BYTES, ToolCallPart
-from backscroll_sidecar.models.faults import Filtered, failed, of_event
+from backscroll_sidecar.models.faults import Filtered, failed, is_failure, of_event
 from backscroll_sidecar.models.sse import loaded
+from backscroll_sidecar.models.words import MAX_WORD_CHARS, end_of
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -28,21 +29,6 @@ MAX_TOOL_CHARS = 1024 * 1024
 
 _CHARS_A_CALL = 2_048
 """What a call counts for, even an empty one: 512 of them at most, whose results a bot can still send in one request."""
-
-FINISH_REASONS: Mapping[str, FinishReason] = {
-    "stop": FinishReason.STOP,
-    "eos": FinishReason.STOP,
-    "eos_token": FinishReason.STOP,
-    "stop_sequence": FinishReason.STOP,
-    "end_turn": FinishReason.STOP,
-    "length": FinishReason.LENGTH,
-    "max_tokens": FinishReason.LENGTH,
-    "content_filter": FinishReason.CONTENT_FILTER,
-    "tool_calls": FinishReason.TOOL_CALLS,
-    "tool_use": FinishReason.TOOL_CALLS,
-    "function_call": FinishReason.TOOL_CALLS,
-}
-"""What servers write, OpenAI's and others'. Anything else (``abort``) is NONE: nobody says that the answer is whole."""
 
 FILTERED = Finished(FinishReason.CONTENT_FILTER)
 _CUT_OFF = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
@@ -60,6 +46,7 @@ class AnswerReader:
         self._calls = _CallAssembler()
         self._usage: UsageDelta | None = None
         self._reason = FinishReason.NONE
+        self._word = ""
         self._answered = False
         self.finished = False
         """Whether the model has said why it stopped: then nothing of the answer but its usage can still fail."""
@@ -75,6 +62,8 @@ class AnswerReader:
             self._usage = _usage(usage) or self._usage
         choice = _first(chunk.get("choices"))
         if choice is None:
+            if is_failure(chunk):
+                raise of_event(chunk)
             return None
         self._answered = True
         said = choice.get("delta") or choice.get("message") or {}
@@ -92,7 +81,7 @@ class AnswerReader:
     def filter(self) -> None:
         """The vendor's filter ended the answer by an error instead of a finish reason."""
         self._answered = True
-        self._stop(FinishReason.CONTENT_FILTER.value)
+        self._reason, self._word, self.finished = FinishReason.CONTENT_FILTER, "", True
 
     def end(self) -> list[ModelEvent]:
         """What is left once the answer has ended cleanly. `Finished` is the last."""
@@ -105,16 +94,21 @@ class AnswerReader:
         if self._usage is not None:
             events.append(self._usage)
         # Some servers say "stop" after calls; OpenAI does when a function was forced.
-        asked = calls and self._reason is FinishReason.STOP
-        return [*events, Finished(FinishReason.TOOL_CALLS if asked else self._reason)]
+        asked = calls and self._reason in {FinishReason.STOP, FinishReason.UNKNOWN}
+        return [*events, Finished(FinishReason.TOOL_CALLS if asked else self._reason, self._word)]
 
-    def _stop(self, reason: object) -> None:
-        if not isinstance(reason, str) or self.finished:
+    def _stop(self, word: object) -> None:
+        """The first reason counts, but one that nobody knows makes way for one that somebody does."""
+        known = self._reason not in {FinishReason.NONE, FinishReason.UNKNOWN}
+        if not isinstance(word, str) or known:
             return
-        if reason == "error":
-            raise failed(ModelFault.SERVER_ERROR)
-        self._reason = FINISH_REASONS.get(reason, FinishReason.NONE)
-        self.finished = self._reason is not FinishReason.NONE
+        end = end_of(word)
+        if isinstance(end, ModelFault):
+            raise failed(end)
+        if end is FinishReason.NONE or (self.finished and end is FinishReason.UNKNOWN):
+            return
+        self._reason, self._word = end, clean(word[:MAX_WORD_CHARS])
+        self.finished = True
 
 
 def whole_answer(body: object) -> list[ModelEvent]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
+from backscroll_sidecar.models.words import is_refusal
 from backscroll_sidecar.ports import ModelError, ModelFault
 
 REASONS: Mapping[ModelFault, str] = {
@@ -39,7 +40,6 @@ _SAFE_PARAM = re.compile(
 )
 _NAME = re.compile(r"[a-z]+(?:_[a-z]+)+|(?:[A-Z][a-z]+){2,}", re.ASCII)
 """What may be shown to users, stricter than what may be logged: no digit, as keys have, and more than one word."""
-_FILTERED = "content_filter"
 _FAULT_OF_STATUS = {
     401: ModelFault.UNAUTHORIZED,
     403: ModelFault.UNAUTHORIZED,
@@ -48,14 +48,18 @@ _FAULT_OF_STATUS = {
 }
 
 
-class Filtered(ModelError):
-    """The vendor's filter refused the prompt: for us an ending, as a filtered answer is, and no failure.
+_NO_ERROR = (0, "0", "", 200, "200", "Success", "success")
+_NEVER_FILTERED = (401, 407, 408, 429)
 
-    Azure says it with status 400 and this code where a filtered answer ends with the finish reason of the same name.
+
+class Filtered(ModelError):
+    """The vendor's filter refused what it was sent, or what the model said: for us an ending, and no failure.
+
+    Vendors say it by an error's status and code where others end an answer with a finish reason.
     """
 
     def __init__(self) -> None:
-        super().__init__(ModelFault.REJECTED, CODE_REASONS[_FILTERED])
+        super().__init__(ModelFault.REJECTED, CODE_REASONS["content_filter"])
 
 
 def failed(
@@ -97,7 +101,7 @@ def fault_of_status(status: int) -> ModelFault:
 
 def of_status(status: int, body: object, headers: Mapping[str, str]) -> ModelError:
     """The error for an answer with a status of 300 or more; `body` is its error, as the vendor described it."""
-    if status == 400 and isinstance(body, Mapping) and body.get("code") == _FILTERED:
+    if status not in _NEVER_FILTERED and is_refusal(body):
         return Filtered()
     fault, told = fault_of_status(status), told_by(body)
     return failed(fault, _reason(fault, told), retry_after_s=retry_after_s(headers), told=told)
@@ -105,11 +109,11 @@ def of_status(status: int, body: object, headers: Mapping[str, str]) -> ModelErr
 
 def of_event(body: object) -> ModelError:
     """The error for an error that came as an event of a stream, or in a body with status 200."""
-    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    if is_refusal(body):
+        return Filtered()
+    inner = body.get("error") or body if isinstance(body, Mapping) else body
     said = inner if isinstance(inner, Mapping) else {}
     code, kind = said.get("code"), said.get("type")
-    if code == _FILTERED:
-        return Filtered()
     told = told_by(said)
     names = " ".join(known_code(name) for name in (code, kind))
     if status := _as_status(code) or _as_status(said.get("status")):
@@ -121,6 +125,23 @@ def of_event(body: object) -> ModelError:
     else:
         fault = ModelFault.SERVER_ERROR
     return failed(fault, _reason(fault, told), told=told)
+
+
+def is_failure(chunk: Mapping[str, object]) -> bool:
+    """Whether a chunk without a choice is a vendor's error outside of ``error``, as of Baidu, MiniMax and Spark."""
+    base, feedback = chunk.get("base_resp"), chunk.get("promptFeedback")
+    codes = [
+        chunk.get("error_code"),
+        base.get("status_code") if isinstance(base, Mapping) else None,
+    ]
+    if isinstance(chunk.get("message", chunk.get("msg")), str):
+        codes.append(chunk.get("code"))
+    blocked = isinstance(feedback, Mapping) and bool(feedback.get("blockReason"))
+    return blocked or any(code not in _NO_ERROR for code in codes if _is_code(code))
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -12,12 +12,18 @@ from backscroll_sidecar.domain import NeutralMessage, ToolCallPart
 
 
 class FinishReason(StrEnum):
-    """Why a model stopped, in the vendor's words reduced to these. NONE: the stream ended cleanly without a reason."""
+    """Why a model stopped, in the vendor's words reduced to these.
+
+    NONE: the stream ended cleanly without a reason. INTERRUPTED: somebody or something stopped the model. UNKNOWN: the
+    model stopped for a reason that nobody here knows; `Finished.word` has it.
+    """
 
     STOP = "stop"
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
     TOOL_CALLS = "tool_calls"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
     NONE = "none"
 
 
@@ -97,9 +103,13 @@ class UsageDelta:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event of every stream that did not raise."""
+    """The last event of every stream that did not raise. `word` is the vendor's own, at most 64 characters.
+
+    It makes no ending another one.
+    """
 
     reason: FinishReason
+    word: str = field(default="", compare=False)
 
 
 ModelEvent = TextDelta | ToolCallDelta | UsageDelta | Finished

@@ -160,4 +160,5 @@ def _end(end: ChatEnd) -> pb.ChatEnd:
         reply_message_id=end.reply_message_id,
         usage=usage,
         partial=end.is_partial,
+        finish_reason=end.finish_reason,
     )

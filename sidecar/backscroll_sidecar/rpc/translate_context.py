@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import zoneinfo
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -166,12 +165,6 @@ def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
     return Overrides(**given)
 
 
-def _share(value: float, field: str) -> float:
-    if not (math.isfinite(value) and 0 <= value <= 1):
-        raise invalid(field, "is not between 0 and 1")
-    return value
-
-
 def _budget(token_budget: int, _: str) -> int:
     if not token_budget:
         raise invalid("token_budget", "is zero; leave it unset for the profile's")
@@ -227,6 +220,15 @@ def _number(low: int, high: int) -> Callable[[int, str], int]:
     return lambda value, field: check_range(value, field, low, high)
 
 
+def _real(low: float, high: float) -> Callable[[float, str], float]:
+    def read(value: float, field: str) -> float:
+        if not low <= value <= high:  # as little is NaN
+            raise invalid(field, f"is not between {low:,} and {high:,}")
+        return value
+
+    return read
+
+
 def _word(table: Mapping[int, Any]) -> Callable[[int, str], Any]:
     return lambda number, field: enum_value(table, number, field)
 
@@ -240,11 +242,13 @@ _OVERRIDE_READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "use_intelligent_context": _as_sent,
     "max_context": _number(1, 500),
     "time_window_hours": _number(1, 87_600),
-    "relevance_threshold": _share,
+    "relevance_threshold": _real(0, 1),
     "sources": lambda names, field: _ids(names, field, limits.MAX_SOURCES),
     "max_chars_per_message": _number(16, 65_536),
     "recent_limit": _number(0, 500),
     "recent_floor": _number(0, 100),
+    "decay_per_hour": _real(0, 100),
+    "recency_half_life_minutes": _real(0.1, 525_600),
 }
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "channel": check_id,
