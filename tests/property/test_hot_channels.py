@@ -188,8 +188,8 @@ class Truth:
 @settings(max_examples=200)
 @given(st.data())
 def test_a_hot_channel_equals_a_loaded_one(data):
-    """Law 2: after any appends (late ones, late parents, circles), edits, recalls, moves, aliases the columns, edges and texts in
-    memory are those of a load (an erasure drops the channel); views taken on the way never change."""
+    """Law 2: after any appends (late ones, late parents, circles), edits, recalls, moves and aliases columns, edges and
+    texts in memory are those of a load (an erasure drops the channel); views taken on the way never change."""
     truth, draw = Truth(), data.draw
     live = HotChannel(KEY, PlainCodec())
     taken: list[tuple[ChannelView, tuple]] = []

@@ -126,14 +126,8 @@ class ChatHistory:
         message_id = reply_id(turn.id)
         found = (await self._reader.get_messages(turn.key, [message_id])).get(message_id)
         if found is None or found.state is not MessageState.LIVE:
-            found = await self.answer_to(turn)
+            found = await self._reader.answer_to(turn.key, turn.question_message_id, turn.self_id)
         return None if found is None else (found.message.id, found.message.text)
-
-    async def answer_to(self, turn: Turn) -> StoredMessage | None:
-        """The whole reply that a turn stored to the same question in the same bot's name; None where there is none."""
-        if not turn.key.channel or not turn.question_message_id:
-            return None
-        return await self._reader.answer_to(turn.key, turn.question_message_id, turn.self_id)
 
     async def results_of(
         self, turn: Turn, given: Sequence[ToolResultPart]
@@ -169,6 +163,16 @@ class ChatHistory:
             return (await self._reader.get_messages(key, [message_id])).get(message_id)
         except Exception as error:  # noqa: BLE001 - it costs the reply its thread, not the answer (law 5)
             log.warning("the question cannot be read", error=type(error).__name__)
+            return None
+
+    async def find_answer(
+        self, key: ChannelKey, message_id: str, self_id: str
+    ) -> StoredMessage | None:
+        """The whole reply that a turn stored to a message in a bot's name; None where none is to be had."""
+        try:
+            return await self._reader.answer_to(key, message_id, self_id)
+        except Exception as error:  # noqa: BLE001 - the model is asked again; the store keeps one answer
+            log.warning("an earlier answer cannot be read", error=type(error).__name__)
             return None
 
     def next_ms(self, turn: Turn) -> int:
