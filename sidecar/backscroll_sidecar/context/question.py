@@ -55,6 +55,9 @@ class Question:
         -1 none, or nobody else replies to that.
     thread_id : str
         Where it stands: the request's, else the trigger's; empty outside of threads.
+    later : tuple of int
+        Rows behind the trigger that it answers, directly or not: clocks set them after it. Of the rows between the
+        trigger and `end` no others were said before.
     is_narrow : bool
         Only messages of its thread are candidates, and what it replies to wherever that stands.
     keywords, token_count
@@ -77,6 +80,7 @@ class Question:
     self_ids: tuple[str, ...] = ()
     thread_id: str = ""
     is_narrow: bool = False
+    later: tuple[int, ...] = ()
     lost_parent: int = NO_ROW
     _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = field(
         init=False, repr=False, default_factory=list
@@ -113,7 +117,9 @@ class Question:
 
     def excluded(self, view: ChannelView) -> tuple[int, ...] | None:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
-        return None if self.is_narrow or not view.all_live else self._own_rows()
+        if self.is_narrow or self.later or not view.all_live:
+            return None
+        return self._own_rows()
 
     def eligible_us(self, view: ChannelView) -> float:
         """Microseconds `eligible` takes, predicted; 0 where `excluded` tells as much: then hardly anybody asks."""
@@ -134,6 +140,11 @@ class Question:
             out = view.thread[: self.end] == view.thread_ids.get(self.thread_id, NO_ROW)
             answered = self.chain(view, view.explicit_columns.parent, self.explicit_parent_row)
             out[[row for row in answered if row < self.end]] = True
+        if self.later:
+            behind = list(self.later)
+            may_be = out[behind]
+            out[self.trigger_row :] = False
+            out[behind] = may_be
         out[list(own_rows)] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
@@ -189,8 +200,12 @@ def resolve_question(
     else:
         asked_at_ms = max(now_ms, view.columns.time_ms.item(-1)) if view.count else now_ms
     end = _first_after(view.columns.time_ms, asked_at_ms)
+    later: tuple[int, ...] = ()
     if trigger_row >= 0 and request.asked_at_ms is None:
-        end = trigger_row
+        end, later = trigger_row, _answered_later(request, view, trigger_row)
+        if later:
+            end = later[-1] + 1
+            asked_at_ms = view.columns.time_ms.item(later[-1])
     own_row = view.row_of(request.own_question_id) if request.own_question_id else NO_ROW
     if 0 <= own_row == end - 1:
         end = own_row  # as if it were not stored yet
@@ -232,6 +247,7 @@ def resolve_question(
         token_count=token_count if read is text else token_count * len(text) // len(read),
         self_ids=request.self_ids,
         thread_id=thread_id,
+        later=later,
         lost_parent=_lost_parent(request, view, trigger_row),
         is_narrow=bool(
             thread_id and (keep_thread if request.thread_id is None else request.thread_id)
@@ -362,6 +378,16 @@ def _parents(
         user = view.people.index[mentioned[0]]
         return newest_by(columns.author, columns.time_ms, user, end), NO_ROW
     return NO_ROW, NO_ROW
+
+
+def _answered_later(request: BuildRequest, view: ChannelView, trigger_row: int) -> tuple[int, ...]:
+    """Rows behind the trigger, ascending, that it answers, directly or not, as the platform or the request has it."""
+    parents = view.explicit_columns.parent
+    parent = parents.item(trigger_row)
+    if request.reply is not None:
+        parent = NO_ROW if request.reply.inferred else view.row_of(request.reply.message_id)
+    chain = Question.chain(view, parents, parent)
+    return tuple(sorted({row for row in chain if row > trigger_row}))
 
 
 def _lost_parent(request: BuildRequest, view: ChannelView, trigger_row: int) -> int:
