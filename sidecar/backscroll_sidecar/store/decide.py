@@ -58,6 +58,7 @@ from backscroll_sidecar.store.said import Said
 EDITED = "message.edited"
 RECALLED = "message.recalled"
 _STORED, _LIVE, _PARTIAL = AppendOutcome.STORED, MessageState.LIVE, MessageState.PARTIAL
+_ASSISTANT = Role.ASSISTANT
 _NOTHING = Applied()
 
 
@@ -155,62 +156,68 @@ class _Run:
         tenant, channel = here = change.key
         records, erased, inserted = self._records, self._facts.erased, self.plan.inserted
         replies, places, received_at_ms = self._replies, self._places, change.received_at_ms
+        aliases, followers = places.aliases, places.followers
         out = _Appended()
+        results, stored = out.results, out.stored
         seq = self._last_seqs.get(here, 0)
         items = zip(change.messages, change.analyses, change.rank_times_ms, strict=True)
-        for sent, found, sent_ms in items:
-            message, analysis, rank_time_ms = sent, found, sent_ms
-            if sent.reply is not None:
-                message, analysis = places.resolved(here, sent, found)
+        for message, analysis, rank_time_ms in items:
+            reply = message.reply
+            if reply is not None and aliases:
+                message, analysis = places.resolved(here, message, analysis)  # noqa: PLW2901
+                reply = message.reply
             message_id = message.id
             named = (tenant, channel, message_id)
             if (
                 named in records
                 or named in erased
                 or message.dedupe_key
-                or places.is_alias(named)
-                or message.role is Role.ASSISTANT
+                or named in aliases
+                or message.role is _ASSISTANT
             ):
                 refusal = self._refusal(here, message) or self._said_before(change, message, out)
                 if refusal is not None:
-                    out.results.append(refusal)
+                    results.append(refusal)
                     continue
                 if message.dedupe_key:
                     held = (tenant, channel, message.dedupe_key)
                     self._holders[held] = Holder(message_id, gone=False)
             seq += 1
             warnings = replies.look(here, message)
-            if message.reply is not None and not warnings:
-                rank_time_ms = places.rank_ms(here, message.reply, rank_time_ms)
+            if reply is not None:
+                places.note(here, message_id, reply.message_id)
+                if not warnings:
+                    rank_time_ms = places.rank_ms(here, reply, rank_time_ms)  # noqa: PLW2901
             row = StoredMessage(
                 bare(message, channel), analysis, seq, rank_time_ms, 0,
                 _PARTIAL if message.is_partial else _LIVE,
             )  # fmt: skip
-            record = Record(row, received_at_ms, message.sent_at_ms)
-            records[named] = inserted[named] = record
-            out.stored.append(row)
-            out.moved += places.take(here, message)
+            record = records[named] = inserted[named] = Record(
+                row, received_at_ms, message.sent_at_ms
+            )
+            stored.append(row)
+            if named in followers:
+                out.moved += places.settle(named)
             if change.turn is not None:
                 self._said.note(here, record)
             if message.embeddings:
                 self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
                 out.vectors += _given(message, row)
-            out.results.append(AppendResult(message_id, _STORED, warnings, None, "", "", seq))
-            self._seen_writing(here, message.author, rank_time_ms, out.people)
-        if out.stored:
+            results.append(AppendResult(message_id, _STORED, warnings, None, "", "", seq))
+            self._seen_writing(
+                (tenant, channel, message.author.id), message.author, rank_time_ms, out
+            )
+        if stored:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
         return out.applied()
 
-    def _seen_writing(
-        self, here: Place, author: Author, at_ms: int, changed: dict[str, Member]
-    ) -> None:
-        who = (*here, author.id)
+    def _seen_writing(self, who: Named, author: Author, at_ms: int, out: _Appended) -> None:
         person = self._people.get(who)
         after = seen_writing(person, author, at_ms)
         if after is not person:
             self._people[who] = self.plan.people[who] = after
             if person is None or person.member is not after.member:
-                changed[author.id] = after.member
+                out.people[author.id] = after.member
 
     def _said_before(
         self, change: AppendChange, message: Message, out: _Appended
@@ -229,7 +236,8 @@ class _Run:
         self._said.note_alias(here, stored.message.id)
         out.moved += self._places.alias(here, message.id, stored.message.id)
         out.aliases.append((message.id, stored.message.id))
-        self._seen_writing(here, message.author, stored.rank_time_ms, out.people)
+        who = (*here, message.author.id)
+        self._seen_writing(who, message.author, stored.rank_time_ms, out)
         return AppendResult(
             message.id,
             AppendOutcome.DUPLICATE,
@@ -245,7 +253,7 @@ class _Run:
             return judge_known(message, record)
         if named in self._facts.erased:
             return AppendResult(message.id, AppendOutcome.GONE)
-        if self._places.is_alias(named):
+        if named in self._places.aliases:
             return self._known_by_alias(here, message)
         if not message.dedupe_key:
             return None
@@ -279,7 +287,7 @@ class _Run:
         if true_id == self._places.true_id(here, alias_id):
             return _NOTHING  # known already
         alias = (*here, alias_id)
-        if alias in self._records or alias in self._facts.erased or self._places.is_alias(alias):
+        if alias in self._records or alias in self._facts.erased or alias in self._places.aliases:
             taken = Conflict("alias_id is the id of another message", field="alias_id")
             return Applied(error=taken)
         self._said.note_alias(here, true_id)

@@ -19,6 +19,7 @@ from backscroll_sidecar.domain import (
     Message,
     MessageState,
     Part,
+    Role,
     StoredMessage,
 )
 from backscroll_sidecar.ports import (
@@ -265,7 +266,7 @@ def _need_for_append(needs: Needs, change: AppendChange) -> None:
             needs.parents[tenant, channel, reply.message_id] = None
             if change.turn is not None:
                 needs.answered[tenant, channel, reply.message_id] = None
-        if may_be_echo(message, change):
+        if message.role is Role.ASSISTANT and may_be_echo(message, change):
             needs.aliased[tenant, channel, message.id] = None
             needs.speaking[tenant, channel, message.author.id] = None
             needs.since_ms = min(needs.since_ms, change.received_at_ms - ECHO_MS)

@@ -21,23 +21,21 @@ class Places:
         self._parents = facts.parents
         self._records = records
         self._plan = plan
-        self._followers = {parent: list(ids) for parent, ids in facts.followers.items()}
-        self._aliases = dict(facts.aliases)
-
-    def is_alias(self, named: Named) -> bool:
-        """Whether this is another id of some message."""
-        return named in self._aliases
+        self.followers = {parent: list(ids) for parent, ids in facts.followers.items()}
+        """By id: the rows that name it as what they answer, whether or not it came."""
+        self.aliases = dict(facts.aliases)
+        """By alias: the id of its message."""
 
     def true_id(self, here: Place, message_id: str) -> str:
         """The id of the message that has this one, by itself or as an alias."""
-        return self._aliases.get((*here, message_id), message_id)
+        return self.aliases.get((*here, message_id), message_id)
 
     def resolved(
         self, here: Place, message: Message, analysis: Analysis
     ) -> tuple[Message, Analysis]:
         """The same with an edge to the message itself where it names an alias."""
         reply = message.reply
-        if reply is None or (*here, reply.message_id) not in self._aliases:
+        if reply is None or (*here, reply.message_id) not in self.aliases:
             return message, analysis
         return _answering(self.true_id(here, reply.message_id), message, analysis)
 
@@ -50,18 +48,16 @@ class Places:
         parent_ms = self._parents[parent] if record is None else record.stored.rank_time_ms
         return rank_time_ms if rank_time_ms >= parent_ms else parent_ms + 1
 
-    def take(self, here: Place, message: Message) -> list[StoredMessage]:
-        """Note the edge of a row that was just stored; the rows that waited for it and moved."""
-        named = (*here, message.id)
-        if message.reply is not None and message.reply.message_id != message.id:
-            self._followers.setdefault((*here, message.reply.message_id), []).append(message.id)
-        return self._settle([named]) if named in self._followers else []
+    def note(self, here: Place, message_id: str, parent_id: str) -> None:
+        """A new row answers another."""
+        if parent_id != message_id:
+            self.followers.setdefault((*here, parent_id), []).append(message_id)
 
     def alias(self, here: Place, alias_id: str, message_id: str) -> list[StoredMessage]:
         """Let an id be another one of a stored message; the rows that answered it, and those that moved with them."""
         alias, target = (*here, alias_id), (*here, message_id)
-        self._aliases[alias] = self._plan.aliases[alias] = message_id
-        waiting = self._followers.pop(alias, [])
+        self.aliases[alias] = self._plan.aliases[alias] = message_id
+        waiting = self.followers.pop(alias, [])
         if not waiting:
             return []
         for child_id in waiting:
@@ -69,14 +65,14 @@ class Places:
             stored = self._records[child].stored
             message, analysis = _answering(message_id, stored.message, stored.analysis)
             self._put(child, replace(stored, message=message, analysis=analysis))
-        self._followers.setdefault(target, []).extend(waiting)
-        moved = {row.message.id: row for row in self._settle([target])}
+        self.followers.setdefault(target, []).extend(waiting)
+        moved = {row.message.id: row for row in self.settle(target)}
         changed = [self._records[(*here, child_id)].stored for child_id in waiting]
         return list({row.message.id: row for row in [*changed, *moved.values()]}.values())
 
-    def _settle(self, parents: list[Named]) -> list[StoredMessage]:
-        """Move what stands before the row it answers, and so on; a circle ends where it would close."""
-        seen = set(parents)
+    def settle(self, row: Named) -> list[StoredMessage]:
+        """Move what answers this row and stands before it, and so on; a circle ends where it would close."""
+        parents, seen = [row], {row}
         moved: list[StoredMessage] = []
         while parents:
             parent = parents.pop()
@@ -92,7 +88,7 @@ class Places:
 
     def _children(self, parent: Named) -> Iterable[Named]:
         tenant, channel, _ = parent
-        for child_id in self._followers.get(parent, ()):
+        for child_id in self.followers.get(parent, ()):
             child = (tenant, channel, child_id)
             reply = self._records[child].stored.message.reply
             if reply is not None and not reply.inferred:
