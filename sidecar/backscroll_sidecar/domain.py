@@ -20,6 +20,8 @@ MAX_BATCH_BYTES = 4 * 1024 * 1024
 MAX_QUERY_BYTES = 4 * 1024
 MAX_SEARCH_HITS = 200
 MAX_DIMENSIONS = 8_192
+MAX_STAYS = 1_000
+MAX_ROLE_BYTES = 64
 LENGTH_NOTICE = "(后续内容被截断)"
 CONTENT_FILTER_NOTICE = "赤尾有点不想讨论这个话题呢~"
 """What design S5 shows behind a reply that was cut, or stopped by the vendor (S5-31)."""
@@ -220,10 +222,21 @@ class Analysis:
     reply: Reply | None = None
 
 
+class Stay(NamedTuple):
+    """A time somebody was a member: from the joining on and before the leaving; None: always, and still."""
+
+    joined_at_ms: int | None = None
+    left_at_ms: int | None = None
+
+
 @quick
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A person or bot known in a channel. `names` holds all names ever seen, newest first, then aliases."""
+    """A person or bot known in a channel.
+
+    `joined_at_ms` and `left_at_ms` are the last stay, `earlier_stays` those before, oldest first. Where somebody tells
+    of a member, `has_all_stays` says that these are all there were. `role` is the platform's word for it.
+    """
 
     user_id: str
     name: str = ""
@@ -232,6 +245,15 @@ class Member:
     joined_at_ms: int | None = None
     left_at_ms: int | None = None
     former_names: tuple[str, ...] = ()
+    earlier_stays: tuple[Stay, ...] = ()
+    role: str = ""
+    has_all_stays: bool = field(default=False, compare=False)
+
+    @property
+    def stays(self) -> tuple[Stay, ...]:
+        """All stays, oldest first; none where nobody told of any."""
+        last = Stay(self.joined_at_ms, self.left_at_ms)
+        return (*self.earlier_stays, last) if self.earlier_stays or last != Stay() else ()
 
 
 @quick

@@ -5,7 +5,7 @@ The order is a ranking that can be cut anywhere: a smaller maximum selects a pre
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -23,7 +23,7 @@ from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import MEMORY_STAGE, THRESHOLD_TOLERANCE, Ranked
 from backscroll_sidecar.context.rounds import all_of_round, any_of_round, whole_rounds
-from backscroll_sidecar.domain import Fate, MessageState
+from backscroll_sidecar.domain import Fate, MessageState, Stay
 
 HEAD = 3
 """This many best scores come before floors and chain: the likeliest parents stay in front (measured on irc_dev)."""
@@ -360,18 +360,26 @@ def _chain(
 
 
 def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Marks | None:
-    """bool[m]: said before the asker joined or after the asker left (P-04); None where neither is known."""
-    if question.asker is None:
-        return None
-    index = view.people.index.get(question.asker.id, -1)
-    times = view.columns.time_ms[rows]
-    joined, left = view.people.joined_at_ms.get(index), view.people.left_at_ms.get(index)
-    hidden = None
-    if joined is not None:
-        hidden = times < joined
-    if left is not None and (joined is None or left > joined):
-        hidden = _either(hidden, times >= left)
-    return hidden
+    """bool[m]: said while the asker was no member (P-04, P-34): all of it for who never was one; None where a member's
+    stays are not known.
+    """
+    people = view.people
+    index = people.index.get(question.asker.id, -1) if question.asker else -1
+    if index not in people.members:
+        return np.ones(len(rows), np.bool_)
+    stays = people.stays.get(index)
+    return None if stays is None else ~seen_in(stays, view.columns.time_ms[rows])
+
+
+def seen_in(stays: Iterable[Stay], times_ms: NDArray[np.int64]) -> Marks:
+    """bool[m]: what was said at these times was said in one of the stays."""
+    seen = np.zeros(len(times_ms), np.bool_)
+    for joined_at_ms, left_at_ms in stays:
+        here = (
+            np.ones(len(times_ms), np.bool_) if joined_at_ms is None else times_ms >= joined_at_ms
+        )
+        seen |= here if left_at_ms is None else here & (times_ms < left_at_ms)
+    return seen
 
 
 def _without_copies(

@@ -30,10 +30,8 @@ from tests.contract.store.partial_contract import broken_off
 
 DATABASES = Path(__file__).parent / "databases"
 """One SQL dump a released schema, made by `write_dump`; never changed afterwards."""
+NEWEST = len(migrate.known())
 PROBE_IDS = ["m1", "m2", "m3", "m4"]
-COUNT = len(migrate.known())
-NEXT = f"n{COUNT + 1:04}"
-ALL = tuple(range(1, COUNT + 1))
 
 
 @pytest.fixture
@@ -55,9 +53,9 @@ def folder_with(tmp_path: Path, **scripts: str) -> tuple[migrate.Migration, ...]
 
 def test_migrations_are_numbered_without_a_gap(tmp_path: Path) -> None:
     """A forgotten or doubled number is a mistake of ours, found at once."""
-    assert tuple(m.number for m in migrate.known()) == ALL
+    assert [m.number for m in migrate.known()] == list(range(1, NEWEST + 1))
     with pytest.raises(AssertionError):
-        folder_with(tmp_path, **{f"n{COUNT + 2:04}_too_far": "SELECT 1;"})
+        folder_with(tmp_path, **{f"n{NEWEST + 2:04}_too_far": "SELECT 1;"})
 
 
 def test_a_migration_runs_once_and_is_recorded(
@@ -67,17 +65,19 @@ def test_a_migration_runs_once_and_is_recorded(
     known = migrate.known()
     more = folder_with(
         tmp_path,
-        **{f"{NEXT}_notes": "CREATE TABLE notes (a);\n-- why\nINSERT INTO notes VALUES (';');"},
+        **{
+            f"n{NEWEST + 1:04}_pins": "CREATE TABLE pins (a);\n-- why\nINSERT INTO pins VALUES (';');"
+        },
     )
     assert migrate.applied(connection) == ()
     assert migrate.pending(connection, more) == more
     assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
     migrate.migrate(connection, known)
-    assert migrate.pending(connection, more) == more[COUNT:]
+    assert migrate.pending(connection, more) == more[NEWEST:]
     migrate.migrate(connection, more)
     migrate.migrate(connection, more)
-    assert migrate.applied(connection) == (*ALL, COUNT + 1)
-    assert connection.execute("SELECT a FROM notes").fetchall() == [(";",)]
+    assert migrate.applied(connection) == tuple(range(1, NEWEST + 2))
+    assert connection.execute("SELECT a FROM pins").fetchall() == [(";",)]
 
 
 def test_a_change_and_its_record_share_a_transaction(
@@ -85,13 +85,14 @@ def test_a_change_and_its_record_share_a_transaction(
 ) -> None:
     """A script that fails half-way leaves nothing, and is tried again."""
     broken = folder_with(
-        tmp_path, **{f"{NEXT}_bad": "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);"}
+        tmp_path,
+        **{f"n{NEWEST + 1:04}_bad": "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);"},
     )
     with pytest.raises(sqlite3.OperationalError):
         migrate.migrate(connection, broken)
-    assert migrate.applied(connection) == ALL
+    assert migrate.applied(connection) == tuple(range(1, NEWEST + 1))
     assert connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'half'").fetchall() == []
-    assert migrate.pending(connection, broken) == broken[COUNT:]
+    assert migrate.pending(connection, broken) == broken[NEWEST:]
 
 
 def test_a_script_without_an_end_is_a_mistake(
@@ -100,25 +101,27 @@ def test_a_script_without_an_end_is_a_mistake(
     """The last statement lacks its semicolon."""
     with pytest.raises(AssertionError):
         migrate.migrate(
-            connection, folder_with(tmp_path, **{f"{NEXT}_bad": "CREATE TABLE half (a)"})
+            connection, folder_with(tmp_path, **{f"n{NEWEST + 1:04}_bad": "CREATE TABLE half (a)"})
         )
 
 
 async def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     """DESIGN 5: a newer schema refuses to start, and says what to do."""
-    newer = folder_with(tmp_path, **{f"{NEXT}_next": "ALTER TABLE events ADD COLUMN extra TEXT;"})
+    newer = folder_with(
+        tmp_path, **{f"n{NEWEST + 1:04}_next": "ALTER TABLE events ADD COLUMN extra TEXT;"}
+    )
     path = tmp_path / "history.db"
     store = await SqliteStore.open(path, migrations=newer)
     await put(store, message("m1"))
     await store.close()
     before = path.read_bytes()
     with pytest.raises(
-        StoreUnavailable, match=rf"schema {COUNT + 1}.*up to {COUNT}.*newer version.*backup"
+        StoreUnavailable, match=rf"schema {NEWEST + 1}.*up to {NEWEST}.*newer version.*backup"
     ):
         await SqliteStore.open(path)
     assert path.read_bytes() == before
     store = await SqliteStore.open(path, migrations=newer)
-    assert (await store.stats()).schema_version == COUNT + 1
+    assert (await store.stats()).schema_version == NEWEST + 1
     await store.close()
 
 
@@ -147,7 +150,7 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
         assert await store.turn("default", "t1", NOON_MS) == (OTHER_ROOM, b"\x00body")
         kept = (await rows(store, OTHER_ROOM))["r1"].message
         assert kept == broken_off(channel=OTHER_ROOM.channel)
-    if dump.stem >= "0005":
+    if dump.stem >= "0006":
         assert (await store.get_messages(ROOM, ["p1"]))["p1"].message.id == "m1"
     await store.apply([turn("t2", b"new")])
     assert await store.turn("default", "t2", NOON_MS) == (ROOM, b"new")
@@ -169,7 +172,8 @@ async def write_dump(folder: Path) -> None:
     await put(store, message("m1", "one"), message("m2", "two", author="u-bob"), message("m3"))
     await store.apply([edit("m2", "zwei 猫"), recall("m3")])
     await put(store, broken_off(), key=OTHER_ROOM)
-    await store.apply([turn("t1", b"\x00body", key=OTHER_ROOM), AliasChange(ROOM, "m1", "p1")])
+    await store.apply([turn("t1", b"\x00body", key=OTHER_ROOM)])
+    await store.apply([AliasChange(ROOM, "m1", "p1")])
     await store.close()
     connection = sqlite3.connect(path)
     dump = [f"PRAGMA application_id = {files.APPLICATION_ID};", *connection.iterdump()]

@@ -16,6 +16,7 @@ from backscroll_sidecar.domain import (
     Member,
     Mention,
     Part,
+    Stay,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -85,6 +86,10 @@ def encode_person(person: Person) -> Row:
         member.left_at_ms,
         encode_words(member.aliases),
         encode_words(member.former_names),
+        member.role,
+        orjson.dumps([list(one) for one in member.earlier_stays]).decode()
+        if member.earlier_stays
+        else None,
     )
 
 
@@ -95,7 +100,7 @@ def decode_person(row: Row) -> Person:
 
 def decode_member(row: Row) -> Member:
     """The same without what only the store wants to know: a load reads all members of a channel."""
-    user_id, name, kind, _, joined_at_ms, left_at_ms, aliases, former_names = row
+    user_id, name, kind, _, joined_at_ms, left_at_ms, aliases, former_names, role, stays = row
     return Member(
         user_id,
         name,
@@ -104,6 +109,8 @@ def decode_member(row: Row) -> Member:
         joined_at_ms,
         left_at_ms,
         tuple(orjson.loads(former_names)) if former_names else (),
+        tuple(Stay(*one) for one in orjson.loads(stays)) if stays else (),
+        role,
     )
 
 

@@ -29,9 +29,9 @@ revision, token_count, text, keywords, reply_to, thread_id, session_id, dedupe_k
 """What `codec.decode_rows` reads: small numbers share one column, fetching a column costs more than unpacking it."""
 
 _CONTENT_COLUMNS = "state, revision, message_type, token_count, text, keywords, details"
-_MEMBER_COLUMNS = (
-    "user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names"
-)
+_MEMBER_COLUMNS = """
+user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names, role, earlier_stays
+"""
 _EVENT_COLUMNS = "id, parent_id, type, level, at_ms, payload"
 
 # --- what a group must know ----------------------------------------------------------------------
@@ -128,11 +128,12 @@ INSERT INTO messages (
 
 PUT_MEMBER = f"""
 INSERT INTO members (tenant, channel, {_MEMBER_COLUMNS}) VALUES
-({", ".join("?" * 10)})
+({", ".join("?" * 12)})
 ON CONFLICT (tenant, channel, user_id) DO UPDATE SET
     name = excluded.name, kind = excluded.kind, named_at_ms = excluded.named_at_ms,
     joined_at_ms = excluded.joined_at_ms, left_at_ms = excluded.left_at_ms,
-    aliases = excluded.aliases, former_names = excluded.former_names
+    aliases = excluded.aliases, former_names = excluded.former_names,
+    role = excluded.role, earlier_stays = excluded.earlier_stays
 """
 
 
