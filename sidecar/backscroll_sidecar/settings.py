@@ -173,6 +173,12 @@ class Settings(_Section):
         le=3_600,
         description="Longest silence of a model before it is given up.",
     )
+    model_thoughts: Literal["auto", "hold", "keep"] = Field(
+        default="auto",
+        description="What becomes of thoughts that a model writes into its answer in <think> tags. auto: they are cut; "
+        "answers of a model that was seen to close thoughts it had not opened are held back to that tag. hold: every "
+        "answer is, from the first. keep: they stay.",
+    )
     model_missing_finish_is_complete: bool = Field(
         default=False,
         description="Take a stream that ends cleanly without a reason as whole, as some local servers need. Off: "

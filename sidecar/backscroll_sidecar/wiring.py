@@ -377,6 +377,7 @@ def _model_options(settings: Settings) -> OpenAIOptions:
         headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
         query=settings.model_query,
         idle_s=settings.model_idle_seconds,
+        thoughts=settings.model_thoughts,
         max_tokens_field=settings.model_max_tokens_field,
     )
 

@@ -147,6 +147,7 @@ class AsyncClient:
         | AsyncIterable[AnyMessage | Iterable[AnyMessage]],
         *,
         channel: str = "",
+        restore_erased: bool = False,
         progress: Callable[[int], object] | None = None,
         timeout_s: float | None = _calls.BULK_TIMEOUT_S,
     ) -> history_pb2.ImportMessagesResponse:
@@ -165,7 +166,7 @@ class AsyncClient:
         >>> asyncio.run(load())
         2
         """
-        importer = Importer(channel)
+        importer = Importer(channel, restore_erased=restore_erased)
         call = self._rpcs["ImportMessages"](
             timeout=deadline_s(self._timeout_s, timeout_s), metadata=self._metadata
         )

@@ -133,6 +133,7 @@ class Client:
         messages: Iterable[AnyMessage | Iterable[AnyMessage]],
         *,
         channel: str = "",
+        restore_erased: bool = False,
         progress: Callable[[int], object] | None = None,
         timeout_s: float | None = _calls.BULK_TIMEOUT_S,
     ) -> history_pb2.ImportMessagesResponse:
@@ -146,6 +147,9 @@ class Client:
             Messages or batches of them; read on the caller's thread, bit by bit.
         channel
             Where messages without a channel of their own belong.
+        restore_erased
+            Store again what went because its whole channel was erased. What was recalled, or erased by its id or its
+            author, stays gone.
         progress
             Called with the number of messages handed over so far, after each thousand or so.
         timeout_s
@@ -158,7 +162,7 @@ class Client:
         3
         3
         """
-        importer = Importer(channel)
+        importer = Importer(channel, restore_erased=restore_erased)
         outgoing: queue.Queue[history_pb2.ImportMessagesRequest | None] = queue.Queue(maxsize=2)
         call = self._rpcs["ImportMessages"].future(
             iter(outgoing.get, None),  # gRPC's own thread takes from the queue

@@ -12,7 +12,14 @@ from typing import Any
 import structlog
 
 from backscroll_sidecar.chat.endings import Ending, Notices, ending_of, error_text
-from backscroll_sidecar.chat.events import ChatError, ChatEvent, Delta, EndReason, ToolCalled
+from backscroll_sidecar.chat.events import (
+    ChatError,
+    ChatEvent,
+    Delta,
+    EndReason,
+    TakenBack,
+    ToolCalled,
+)
 from backscroll_sidecar.chat.storing import Ends, Storing
 from backscroll_sidecar.chat.turns import Reply, Turn
 from backscroll_sidecar.ports import (
@@ -23,6 +30,7 @@ from backscroll_sidecar.ports import (
     ModelFault,
     ModelRequest,
     TextDelta,
+    TextTakenBack,
     ToolCallDelta,
     UsageDelta,
 )
@@ -111,6 +119,9 @@ class Answering:
                     case TextDelta(text):
                         reply.texts.append(text)
                         yield Delta(text)
+                    case TextTakenBack():
+                        reply.texts.clear()
+                        yield TakenBack()
                     case ToolCallDelta(call):
                         if not turn.may_call_tools:
                             raise ModelError(

@@ -37,6 +37,11 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenBack:
+    """All deltas before were thoughts of the model: they are no part of the answer. Who streams cannot say so."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCalled:
     """A call the model asks for."""
 
@@ -73,4 +78,4 @@ class ChatEnd:
     finish_reason: str = ""
 
 
-ChatEvent = ContextBuilt | Delta | ToolCalled | Notice | ChatError | ChatEnd
+ChatEvent = ContextBuilt | Delta | TakenBack | ToolCalled | Notice | ChatError | ChatEnd

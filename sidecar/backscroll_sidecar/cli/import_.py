@@ -111,6 +111,7 @@ def send(
         task = bar.add_task("", total=found.message_count)
         return client.import_messages(
             chatlog.messages(sources, chosen, found),
+            restore_erased=True,
             progress=lambda count: bar.update(task, completed=count),
         )
 

@@ -21,7 +21,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.history.importing import ImportReport, import_batches
+from backscroll_sidecar.history.importing import ImportBatch, ImportReport, import_batches
 from backscroll_sidecar.history.ingest import (
     DimsOf,
     Ingest,
@@ -98,10 +98,12 @@ class HistoryService(HistoryReads):
         *,
         deadline_s: float | None = None,
         turn: TurnMark | None = None,
+        restores_erased: bool = False,
     ) -> list[AppendResult]:
         """Store messages of one channel; one result each, in the order sent, once all of it is durable (N-08).
 
         A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
+        `restores_erased` stores again what went because the whole channel was erased.
 
         Raises
         ------
@@ -133,6 +135,7 @@ class HistoryService(HistoryReads):
             tuple([one.rank_time_ms for one in accepted]),
             received_at_ms,
             turn,
+            restores_erased,
         )
         applied = await self._writer.submit(change, deadline_s)
         return merge_results(checked, applied.append_results)
@@ -264,8 +267,6 @@ class HistoryService(HistoryReads):
         applied = await self._writer.submit(change, deadline_s)
         return applied.receipt or EraseReceipt({})
 
-    async def import_stream(
-        self, tenant: str, batches: AsyncIterable[Sequence[Message]]
-    ) -> ImportReport:
+    async def import_stream(self, tenant: str, batches: AsyncIterable[ImportBatch]) -> ImportReport:
         """Append any number of batches of any channels, each before the next is read; counts and first problems."""
         return await import_batches(tenant, batches, self.append)

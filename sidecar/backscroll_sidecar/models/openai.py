@@ -20,9 +20,10 @@ import structlog
 from backscroll_sidecar.models.body import request_body
 from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
 from backscroll_sidecar.models.faults import Filtered, failed, of_event, of_status
-from backscroll_sidecar.models.sse import DONE, event_data, loaded
+from backscroll_sidecar.models.reading import read_events
+from backscroll_sidecar.models.thoughts import Mode, ThoughtMemory
 from backscroll_sidecar.pacing import Pacer
-from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest, TextDelta
+from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
 
 if TYPE_CHECKING:
     import openai
@@ -31,9 +32,6 @@ log = structlog.get_logger("backscroll.models")
 T = TypeVar("T")
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
-AFTER_FINISH_S = 2.0
-"""How long usage and the end of the stream are waited for once the model has said why it stopped."""
-
 _PATH = "/chat/completions"
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110, 5.6.2."""
@@ -64,6 +62,8 @@ class OpenAIOptions:
     use_environment
         Take proxies and certificates from the environment (``HTTPS_PROXY``, ``SSL_CERT_FILE``). Off: what is
         configured here is all there is, and a local server is never asked through a proxy.
+    thoughts
+        What becomes of thoughts in ``<think>`` tags: see `models.thoughts`.
     """
 
     api_key: str = field(default="", repr=False)
@@ -77,6 +77,7 @@ class OpenAIOptions:
     include_usage: bool = True
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     use_environment: bool = False
+    thoughts: Mode = "auto"
 
     def __post_init__(self) -> None:
         """Refuse what would fail in every call, without repeating it: it may be a secret."""
@@ -107,6 +108,7 @@ class OpenAIModel:
         self._options = options
         self._pacer = pacer or Pacer()
         self._sdk, self._httpx = sdk, httpx
+        self._thoughts = ThoughtMemory(options.thoughts)
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
         timeout = httpx.Timeout(read=options.idle_s, **gaps)
@@ -153,10 +155,28 @@ class OpenAIModel:
             answer = await self._wait(self._open(body), deadline)
         except Filtered:
             answer = None
-        events = _only_filtered() if answer is None else self._events(answer, deadline)
+        events = (
+            self._events(request.model, self._reads(answer), deadline)
+            if answer
+            else _only_filtered()
+        )
         # The answer first: its socket closes at once, whatever the reader of the events is about.
         async with aclosing(events), answer or nullcontext():
             yield events
+
+    async def _events(
+        self, model: str, body: AsyncIterator[bytes], deadline: float | None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """What the answer says, and what it shows of how the model thinks."""
+        thoughts = self._thoughts.filter_for(model)
+        reader = AnswerReader(thoughts)
+        try:
+            async with aclosing(read_events(body, reader, self._wait, deadline)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            if thoughts is not None:
+                self._thoughts.learn(model, thoughts, is_set_apart=reader.thinks_apart)
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
         deadline = _deadline(request)
@@ -164,7 +184,8 @@ class OpenAIModel:
             request, streamed=False, max_tokens_field=self._options.max_tokens_field
         )
         try:
-            return whole_answer(await self.post(_PATH, body, deadline))
+            answer = await self.post(_PATH, body, deadline)
+            return whole_answer(answer, self._thoughts.filter_for(request.model))
         except Filtered:
             return [FILTERED]
 
@@ -193,41 +214,6 @@ class OpenAIModel:
             stream=True,
             stream_cls=stream_cls,
         )
-
-    async def _events(
-        self, answer: openai.AsyncStream[object], deadline: float | None
-    ) -> AsyncGenerator[ModelEvent, None]:
-        if "json" in answer.response.headers.get("content-type", ""):
-            # A server that does not stream answers all the same.
-            body = await self._wait(answer.response.aread(), deadline)
-            for event in whole_answer(body):
-                yield event
-            return
-        reader = AnswerReader()
-        is_over, failure = False, None
-        patience: float | None = None
-        async with aclosing(event_data(self._reads(answer))) as stream:
-            while True:
-                try:
-                    events = await self._wait(anext(stream, None), patience or deadline)
-                    if events is None:
-                        break
-                    text, is_done, failure = _said(events, reader)
-                except ModelError as error:
-                    text, is_done, failure = "", False, error
-                if text:
-                    yield TextDelta(text)
-                is_over = is_over or reader.finished or is_done
-                if failure is not None:
-                    break
-                if is_over and patience is None:
-                    patience = _soon(deadline)
-        if isinstance(failure, Filtered):
-            reader.filter()
-        elif failure is not None and not is_over:
-            raise failure  # else all was said; what failed after it costs the usage at most
-        for event in reader.end():
-            yield event
 
     def _reads(self, answer: openai.AsyncStream[object]) -> AsyncIterator[bytes]:
         """The body as it comes in, one read at a time: our transport waits before it reads, the library's does not."""
@@ -324,29 +310,6 @@ def _deadline(request: ModelRequest) -> float | None:
     if request.timeout_s <= 0:
         raise failed(ModelFault.TIMEOUT)
     return asyncio.get_running_loop().time() + request.timeout_s
-
-
-def _soon(deadline: float | None) -> float:
-    soon = asyncio.get_running_loop().time() + AFTER_FINISH_S
-    return soon if deadline is None else min(soon, deadline)
-
-
-def _said(events: list[bytes], reader: AnswerReader) -> tuple[str, bool, ModelError | None]:
-    """The text of events that came together, whether the last was among them, and what failed behind that text.
-
-    Deltas that came together are one: where somebody is slow, this server or its caller, they get fewer and longer.
-    """
-    texts: list[str] = []
-    is_done = False
-    try:
-        for data in events:
-            if data == DONE:
-                is_done = True
-            elif (delta := reader.take(loaded(data))) is not None:
-                texts.append(delta.text)
-    except ModelError as error:
-        return "".join(texts), is_done, error
-    return "".join(texts), is_done, None
 
 
 async def _paced(body: AsyncIterator[bytes], pacer: Pacer) -> AsyncGenerator[bytes, None]:

@@ -39,8 +39,16 @@ from backscroll_sidecar.ports.models import (
     ModelFault,
     ModelRequest,
     TextDelta,
+    TextTakenBack,
     ToolCallDelta,
     UsageDelta,
+)
+from backscroll_sidecar.ports.records import (
+    EVERYWHERE,
+    RecordChange,
+    StoredRecord,
+    about_message,
+    about_user,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
@@ -61,6 +69,7 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "EVERYWHERE",
     "AliasChange",
     "AppendChange",
     "Applied",
@@ -95,11 +104,14 @@ __all__ = [
     "ModelRequest",
     "Nearest",
     "RecallChange",
+    "RecordChange",
     "Segment",
     "SegmentsChange",
     "Similarities",
+    "StoredRecord",
     "StoredVector",
     "TextDelta",
+    "TextTakenBack",
     "ToolCallDelta",
     "TurnChange",
     "TurnMark",
@@ -109,4 +121,6 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "about_message",
+    "about_user",
 ]

@@ -87,6 +87,11 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TextTakenBack:
+    """All text before was thoughts of the model, as only what came behind them told: it is no part of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCallDelta:
     """A whole call the model asks for, once its arguments are complete."""
 
@@ -112,7 +117,7 @@ class Finished:
     word: str = field(default="", compare=False)
 
 
-ModelEvent = TextDelta | ToolCallDelta | UsageDelta | Finished
+ModelEvent = TextDelta | TextTakenBack | ToolCallDelta | UsageDelta | Finished
 
 
 class ChatModel(Protocol):

@@ -15,6 +15,7 @@ from backscroll_sidecar.chat.events import (
     Delta,
     EndReason,
     Notice,
+    TakenBack,
     ToolCalled,
 )
 from backscroll_sidecar.chat.turns import ChatRequest
@@ -94,13 +95,15 @@ def _results(request: pb.StreamChatRequest) -> Iterable[ToolResultPart]:
         )
 
 
-def event_to_proto(event: ChatEvent, server_version: str) -> pb.StreamChatResponse:
-    """One event of a stream."""
+def event_to_proto(event: ChatEvent, server_version: str) -> pb.StreamChatResponse | None:
+    """One event of a stream; None for one that only a whole answer can heed."""
     match event:
         case ContextBuilt(built):
             return pb.StreamChatResponse(context=context_to_proto(built, server_version))
         case Delta(text):
             return pb.StreamChatResponse(delta=text)
+        case TakenBack():
+            return None
         case ToolCalled(call):
             return pb.StreamChatResponse(tool_call=_call(call))
         case Notice():
@@ -121,6 +124,8 @@ async def whole_answer(events: AsyncIterable[ChatEvent], server_version: str) ->
                 answer.context.CopyFrom(context_to_proto(built, server_version))
             case Delta(text) | Notice(text):
                 texts.append(text)
+            case TakenBack():
+                texts.clear()
             case ToolCalled(call):
                 answer.tool_calls.append(_call(call))
             case ChatError():

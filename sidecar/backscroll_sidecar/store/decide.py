@@ -27,12 +27,12 @@ from backscroll_sidecar.ports import (
     Applied,
     Change,
     EditChange,
-    EraseChange,
     EventsChange,
     IndexChange,
     KeptVector,
     MembersChange,
     RecallChange,
+    RecordChange,
     SegmentsChange,
     StoredVector,
     TurnChange,
@@ -47,7 +47,9 @@ from backscroll_sidecar.store.facts import (
     Plan,
     Record,
     bare,
+    drawer_of,
     float32_bytes,
+    messages_named,
 )
 from backscroll_sidecar.store.people import seen_writing, upserted
 from backscroll_sidecar.store.places import Places
@@ -102,7 +104,7 @@ class _Appended:
             rows = [last[seq] for seq in sorted(last)]
         return Applied(
             tuple(self.results), tuple(rows), (), tuple(self.people.values()), tuple(self.vectors),
-            None, None, tuple(self.aliases),
+            aliases=tuple(self.aliases),
         )  # fmt: skip
 
 
@@ -116,6 +118,7 @@ class _Run:
         self._holders = dict(facts.holders)
         self._people = dict(facts.people)
         self._last_seqs = dict(facts.last_seqs)
+        self._drawers = {drawer: dict(ids) for drawer, ids in facts.drawers.items()}
         self._replies = ReplyWatch(facts, self._records)
         self._places = Places(facts, self._records, self.plan)
         self._said = Said(facts, self._records)
@@ -132,23 +135,28 @@ class _Run:
                 return self._alias(change)
             case MembersChange():
                 return self._members(change)
+            case VectorsChange():
+                return self._embedded(change)
+            case RecordChange():
+                return self._record(change)
+            case _:
+                return self._keep(change)
+
+    def _keep(self, change: Change) -> Applied:
+        """What is only to be written down."""
+        match change:
             case EventsChange():
                 here = change.key
                 self.plan.events += [(here, change.context_id, "", e) for e in change.events]
-                return _NOTHING
             case TurnChange():
                 self.plan.turns.append(change)
-                return _NOTHING
-            case VectorsChange():
-                return self._embedded(change)
             case IndexChange():
                 self.plan.indexes[(*change.key, change.record.embedder_id)] = change.record
-                return _NOTHING
             case SegmentsChange():
                 self.plan.segments.append(change)
-                return _NOTHING
-            case EraseChange():
+            case _:
                 raise ValueError("an erasure is a run of its own")
+        return _NOTHING
 
     # --- append ------------------------------------------------------------------------------
 
@@ -175,13 +183,10 @@ class _Run:
                 or named in aliases
                 or message.role is _ASSISTANT
             ):
-                refusal = self._refusal(here, message) or self._said_before(change, message, out)
+                refusal = self._refused(change, message, out)
                 if refusal is not None:
                     results.append(refusal)
                     continue
-                if message.dedupe_key:
-                    held = (tenant, channel, message.dedupe_key)
-                    self._holders[held] = Holder(message_id, gone=False)
             seq += 1
             warnings = replies.look(here, message)
             if reply is not None:
@@ -210,6 +215,22 @@ class _Run:
         if stored:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
         return out.applied()
+
+    def _refused(
+        self, change: AppendChange, message: Message, out: _Appended
+    ) -> AppendResult | None:
+        """Why this item is not stored; None: it is new, or comes back, and what is known of it changes with it."""
+        here = change.key
+        refusal = self._refusal(here, message, change.restores_erased)
+        if refusal is None and message.role is _ASSISTANT:
+            refusal = self._said_before(change, message, out)
+        if refusal is not None:
+            return refusal
+        if message.dedupe_key:
+            self._holders[(*here, message.dedupe_key)] = Holder(message.id, gone=False)
+        if (named := (*here, message.id)) in self._facts.erased:
+            self.plan.restored[named] = None
+        return None
 
     def _seen_writing(self, who: Named, author: Author, at_ms: int, out: _Appended) -> None:
         person = self._people.get(who)
@@ -246,19 +267,20 @@ class _Run:
             seq=stored.seq,
         )
 
-    def _refusal(self, here: Place, message: Message) -> AppendResult | None:
-        """Why this item is not stored; None: it is new."""
+    def _refusal(self, here: Place, message: Message, restores: bool) -> AppendResult | None:
+        """Why this item is not stored; None: it is new, or may come back."""
         named = (*here, message.id)
         if (record := self._records.get(named)) is not None:
             return judge_known(message, record)
-        if named in self._facts.erased:
+        restorable = self._facts.erased.get(named)
+        if restorable is not None and not (restores and restorable):
             return AppendResult(message.id, AppendOutcome.GONE)
         if named in self._places.aliases:
             return self._known_by_alias(here, message)
         if not message.dedupe_key:
             return None
         holder = self._holders.get((*here, message.dedupe_key))
-        if holder is None:
+        if holder is None or (restores and holder.restorable):
             return None
         held = self._records.get((*here, holder.message_id))
         gone = holder.gone if held is None else held.stored.state is MessageState.RECALLED
@@ -287,9 +309,12 @@ class _Run:
         if true_id == self._places.true_id(here, alias_id):
             return _NOTHING  # known already
         alias = (*here, alias_id)
-        if alias in self._records or alias in self._facts.erased or alias in self._places.aliases:
+        restorable = self._facts.erased.get(alias, True)  # it may have gone with its channel
+        if alias in self._records or alias in self._places.aliases or not restorable:
             taken = Conflict("alias_id is the id of another message", field="alias_id")
             return Applied(error=taken)
+        if alias in self._facts.erased:
+            self.plan.restored[alias] = None
         self._said.note_alias(here, true_id)
         moved = self._places.alias(here, alias_id, true_id)
         moved.sort(key=lambda row: row.seq)
@@ -381,6 +406,29 @@ class _Run:
             payload={"message_id": message_id, "revision": revision},
         )
         self.plan.events.append(((tenant, channel), "", message_id, event))
+
+    # --- records -----------------------------------------------------------------------------
+
+    def _record(self, change: RecordChange) -> Applied:
+        for named in messages_named(change):
+            record = self._records.get(named)
+            if record is None or record.stored.state is MessageState.RECALLED:
+                return Applied(error=self._missing(named))
+        ids = self._drawers.get(
+            drawer_of(change), {}
+        )  # of no drawer that nobody asks for anything is known
+        live = {id_ for id_, ends_ms in ids.items() if not 0 < ends_ms <= change.at_ms}
+        if change.body is None:
+            gone = [id_ for id_ in ids if change.id in ("", id_)]
+            for id_ in gone:
+                del ids[id_]
+            self.plan.records.append(change)
+            return Applied(record=change, deleted_records=len(live.intersection(gone)))
+        if change.limit and len(live | {change.id}) > change.limit:
+            return Applied(error=Conflict(f"there are {len(live)} already, and no more may be"))
+        ids[change.id] = change.expires_at_ms
+        self.plan.records.append(change)
+        return Applied(record=change)
 
     # --- people ------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.ports import (
+    EVERYWHERE,
     AliasChange,
     AppendChange,
     Applied,
@@ -32,20 +33,25 @@ from backscroll_sidecar.ports import (
     IndexRecord,
     MembersChange,
     RecallChange,
+    RecordChange,
     SegmentsChange,
     TurnChange,
     VectorsChange,
 )
 from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo
 
-TURNS_PURGED_AT_ONCE = 16
-"""Expired turns of its tenant that every kept turn removes: more than come in, and few enough for one commit."""
+PURGED_AT_ONCE = 16
+"""Expired turns, or records, of its tenant that every kept one removes: more than come in, few enough for one commit."""
 
 Place = tuple[str, str]
 """(tenant, channel): a `ChannelKey` is one."""
 
 Named = tuple[str, str, str]
 """(tenant, channel, name): the name is a message id, a user id or a dedupe key, as said where it is used."""
+
+
+Drawer = tuple[str, str, str, str]
+"""(tenant, channel, kind, owner): the records among which an id names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +88,11 @@ class Person(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The message a dedupe key belongs to. `gone`: recalled or erased."""
+    """The message a dedupe key belongs to. `gone`: recalled or erased; `restorable`: erased with its whole channel."""
 
     message_id: str
     gone: bool
+    restorable: bool = False
 
 
 @dataclass(slots=True)
@@ -103,6 +110,7 @@ class Needs:
     replying: dict[Named, None] = field(default_factory=dict)
     dedupe_keys: dict[Named, None] = field(default_factory=dict)
     people: dict[Named, None] = field(default_factory=dict)
+    drawers: dict[Drawer, None] = field(default_factory=dict)
     aliased: dict[Named, None] = field(default_factory=dict)
     answered: dict[Named, None] = field(default_factory=dict)
     speaking: dict[Named, None] = field(default_factory=dict)
@@ -128,13 +136,16 @@ class Facts:
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
     records: dict[Named, Record] = field(default_factory=dict)
-    erased: set[Named] = field(default_factory=set)
+    erased: dict[Named, bool] = field(default_factory=dict)
+    """Whether each may be restored: it went with its whole channel."""
     holders: dict[Named, Holder] = field(default_factory=dict)
     parents: dict[Named, int] = field(default_factory=dict)
     strangers: set[Named] = field(default_factory=set)
     children: set[Named] = field(default_factory=set)
     edges: dict[Named, str] = field(default_factory=dict)
     people: dict[Named, Person] = field(default_factory=dict)
+    drawers: dict[Drawer, dict[str, int]] = field(default_factory=dict)
+    """The ids of the records in it, each with the time it expires."""
     followers: dict[Named, list[str]] = field(default_factory=dict)
     aliases: dict[Named, str] = field(default_factory=dict)
     answers: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
@@ -148,6 +159,8 @@ class Plan:
     applied: list[Applied] = field(default_factory=list)
     last_seqs: dict[Place, int] = field(default_factory=dict)
     inserted: dict[Named, Record] = field(default_factory=dict)
+    restored: dict[Named, None] = field(default_factory=dict)
+    """Those inserted whose tombstones go."""
     updated: dict[Named, Record] = field(default_factory=dict)
     old_revisions: dict[Named, list[OldRevision]] = field(default_factory=dict)
     emptied: dict[Named, None] = field(default_factory=dict)
@@ -164,6 +177,8 @@ class Plan:
     """By alias: the id of its message."""
     turns: list[TurnChange] = field(default_factory=list)
     """In order: each is kept, then expired ones of its tenant go."""
+    records: list[RecordChange] = field(default_factory=list)
+    """In order, as the turns."""
 
     def put(self, named: Named, record: Record) -> None:
         """Write a known row as it now stands."""
@@ -197,12 +212,8 @@ def dedupe_digest(dedupe_key: str) -> str:
 
 
 def named_among(taken: Iterable[Named], facts: Facts) -> list[Named]:
-    """Of ids that something stored names: those that are of no row, no tombstone and no alias that is known."""
-    return [
-        named
-        for named in taken
-        if not (named in facts.records or named in facts.erased or named in facts.aliases)
-    ]
+    """Of ids that something stored names: those that are of no row and no alias that is known."""
+    return [one for one in taken if one not in facts.records and one not in facts.aliases]
 
 
 def named_in_turns(message_id: str) -> bytes:
@@ -210,15 +221,37 @@ def named_in_turns(message_id: str) -> bytes:
     return orjson.dumps(message_id)
 
 
+def drawer_of(change: RecordChange) -> Drawer:
+    """Where its record lies."""
+    return (*change.key, change.kind, change.owner)
+
+
+def messages_named(change: RecordChange) -> Iterator[Named]:
+    """The messages of its channel that a kept record is about."""
+    if change.body is not None and change.key.channel != EVERYWHERE:
+        for name in change.named_ids:
+            if name.startswith("m:"):
+                yield (*change.key, name[2:])
+
+
 def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-    """Split a group so that every erasure stands alone: what it hits is only known once the others are written."""
+    """Split a group so that every erasure stands alone: what it hits is only known once the others are written.
+
+    What a recall leaves of the records is not known sooner either.
+    """
     start = 0
+    has_recall = False
     for at, change in enumerate(changes):
         if isinstance(change, EraseChange):
             if at > start:
                 yield changes[start:at]
             yield changes[at : at + 1]
-            start = at + 1
+            start, has_recall = at + 1, False
+        elif has_recall and isinstance(change, RecordChange):
+            yield changes[start:at]
+            start, has_recall = at, False
+        else:
+            has_recall = has_recall or isinstance(change, RecallChange)
     if start < len(changes):
         yield changes[start:]
 
@@ -247,6 +280,10 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 needs.places[here] = None
                 for member in change.members:
                     needs.people[tenant, channel, member.user_id] = None
+            case RecordChange():
+                if change.limit or change.body is None:
+                    needs.drawers[drawer_of(change)] = None
+                needs.ids.update(dict.fromkeys(messages_named(change)))
             case _:
                 pass
     return needs

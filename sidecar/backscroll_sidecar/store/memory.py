@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, TurnChange
+from backscroll_sidecar.ports import (
+    EVERYWHERE,
+    Applied,
+    Change,
+    EraseChange,
+    EraseReceipt,
+    RecordChange,
+    StoredRecord,
+    TurnChange,
+    about_message,
+    about_user,
+)
 from backscroll_sidecar.store.decide import decide
 from backscroll_sidecar.store.facts import (
-    TURNS_PURGED_AT_ONCE,
+    PURGED_AT_ONCE,
+    Drawer,
     Facts,
     Holder,
     Named,
@@ -22,12 +35,13 @@ from backscroll_sidecar.store.facts import (
     Plan,
     Record,
     dedupe_digest,
+    drawer_of,
     float32_bytes,
     named_in_turns,
     needs_of,
     runs,
 )
-from backscroll_sidecar.store.memory_reads import Channel, MemoryReader
+from backscroll_sidecar.store.memory_reads import Channel, KeptRecord, MemoryReader, Tombstone
 from backscroll_sidecar.turn_ids import is_reply, is_said
 
 
@@ -63,7 +77,7 @@ class MemoryStore(MemoryReader):
             if named[2] in channel.records:
                 facts.records[named] = channel.records[named[2]]
             if named[2] in channel.erased:
-                facts.erased.add(named)
+                facts.erased[named] = channel.erased[named[2]].with_channel
             self._find_alias(named, facts)
         for named in needs.dedupe_keys:
             if (holder := self._holder(named)) is not None:
@@ -74,6 +88,9 @@ class MemoryStore(MemoryReader):
         for named in needs.people:
             if (person := self._at(named[:2]).people.get(named[2])) is not None:
                 facts.people[named] = person
+        for drawer in needs.drawers:
+            kept = self._drawers.get(drawer, {})
+            facts.drawers[drawer] = {id_: one.stored.expires_at_ms for id_, one in kept.items()}
         return facts
 
     def _find_replies(self, needs: Needs, facts: Facts) -> None:
@@ -138,9 +155,9 @@ class MemoryStore(MemoryReader):
         if (message_id := channel.dedupe_keys.get(key)) is not None:
             state = channel.records[message_id].stored.state
             return Holder(message_id, gone=state is MessageState.RECALLED)
-        for message_id, digest in channel.erased.items():
-            if digest == dedupe_digest(key):
-                return Holder(message_id, gone=True)
+        for message_id, one in channel.erased.items():
+            if one.digest == dedupe_digest(key):
+                return Holder(message_id, gone=True, restorable=one.with_channel)
         return None
 
     def _edges(self, needs: Needs) -> Iterator[tuple[Named, str]]:
@@ -155,6 +172,7 @@ class MemoryStore(MemoryReader):
             channel.last_seq, channel.is_known = last_seq, True
         for (tenant, channel_id, message_id), record in plan.inserted.items():
             channel, message = self._channels[tenant, channel_id], record.stored.message
+            channel.erased.pop(message_id, None)
             channel.records[message_id] = record
             self._homes[tenant, message_id].add(channel_id)
             if message.dedupe_key:
@@ -182,11 +200,14 @@ class MemoryStore(MemoryReader):
     def _write_turns(self, plan: Plan) -> None:
         for turn in plan.turns:
             self._keep_turn(turn)
+        for record in plan.records:
+            self._write_record(record)
         for tenant, channel_id, message_id in plan.emptied:
             word = named_in_turns(message_id)
             for name, turn in list(self._turns.items()):
                 if turn.key == ChannelKey(tenant, channel_id) and word in turn.body:
                     del self._turns[name]
+            self._forget_records((tenant, channel_id), {about_message(message_id)})
 
     def _write_vectors(self, plan: Plan) -> None:
         for named in plan.emptied:
@@ -215,8 +236,67 @@ class MemoryStore(MemoryReader):
             for (of, turn_id), kept in self._turns.items()
             if of == tenant and kept.expires_at_ms <= turn.at_ms
         )
-        for _, turn_id in expired[:TURNS_PURGED_AT_ONCE]:
+        for _, turn_id in expired[:PURGED_AT_ONCE]:
             del self._turns[tenant, turn_id]
+
+    def _write_record(self, change: RecordChange) -> None:
+        drawer = self._drawers.setdefault(drawer_of(change), {})
+        if change.body is None:
+            for id_ in [id_ for id_ in drawer if change.id in ("", id_)]:
+                del drawer[id_]
+            return
+        self._drop_expired(drawer_of(change), change.at_ms)
+        before = drawer.get(change.id)
+        taken = [one.stored.number for kept in self._drawers.values() for one in kept.values()]
+        stored = StoredRecord(
+            max(taken, default=0) + 1 if before is None else before.stored.number,
+            change.key.channel,
+            change.owner,
+            change.id,
+            change.body,
+            change.at_ms if before is None else before.stored.created_at_ms,
+            change.at_ms,
+            change.expires_at_ms,
+        )
+        drawer[change.id] = KeptRecord(stored, change.named_ids)
+        self._drop_expired_of(change.key.tenant, change.at_ms)
+
+    def _drop_expired(self, drawer: Drawer, at_ms: int) -> None:
+        kept = self._drawers[drawer]
+        for id_ in [i for i, one in kept.items() if 0 < one.stored.expires_at_ms <= at_ms]:
+            del kept[id_]
+
+    def _drop_expired_of(self, tenant: str, at_ms: int) -> None:
+        expired = sorted(
+            (one.stored.expires_at_ms, one.stored.number, drawer, id_)
+            for drawer, kept in self._drawers.items()
+            if drawer[0] == tenant
+            for id_, one in kept.items()
+            if 0 < one.stored.expires_at_ms <= at_ms
+        )
+        for *_, drawer, id_ in expired[:PURGED_AT_ONCE]:
+            del self._drawers[drawer][id_]
+
+    def _forget_records(self, here: Place, names: set[str] | None) -> int:
+        """Delete the records of a channel that are about one of these; None: all of them."""
+        count = 0
+        for (*place, _, _), kept in self._drawers.items():
+            if tuple(place) == tuple(here):
+                gone = [i for i, one in kept.items() if names is None or names & {*one.named_ids}]
+                for id_ in gone:
+                    del kept[id_]
+                count += len(gone)
+        return count
+
+    def _erase_records(self, change: EraseChange, ids: set[str]) -> int:
+        if not change.message_ids and not change.user_id:
+            return self._forget_records(change.key, None)
+        count = self._forget_records(change.key, {about_message(id_) for id_ in ids})
+        if not change.message_ids:
+            user = {about_user(change.user_id)}
+            count += self._forget_records(change.key, user)
+            count += self._forget_records((change.key.tenant, EVERYWHERE), user)
+        return count
 
     def _erase(self, change: EraseChange) -> Applied:
         channel = self._at(change.key)
@@ -230,9 +310,11 @@ class MemoryStore(MemoryReader):
             or (not change.message_ids and record.stored.message.author.id == change.user_id)
         ]
         ids = {record.stored.message.id for record in victims}
+        for message_id in channel.erased.keys() & change.message_ids:
+            channel.erased[message_id] = replace(channel.erased[message_id], with_channel=False)
         told = [key for key, (about, _) in channel.events.items() if whole or about in ids]
         for record in victims:
-            self._forget(change.key, channel, record)
+            self._forget(change.key, channel, record, with_channel=whole)
         channel.indexes.clear()
         for key in told:
             del channel.events[key]
@@ -250,16 +332,20 @@ class MemoryStore(MemoryReader):
             "events": len(told),
             "members": int(gone),
             "messages": len(victims),
+            "records": self._erase_records(change, ids),
             "revisions": sum(len(record.older) for record in victims),
             "turns": len(turns),
         }
         erased_ids = tuple(record.stored.message.id for record in victims)
         return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
 
-    def _forget(self, key: ChannelKey, channel: Channel, record: Record) -> None:
+    def _forget(
+        self, key: ChannelKey, channel: Channel, record: Record, *, with_channel: bool
+    ) -> None:
         message = record.stored.message
         del channel.records[message.id]
-        channel.erased[message.id] = dedupe_digest(message.dedupe_key)
+        restorable = with_channel and record.stored.state is not MessageState.RECALLED
+        channel.erased[message.id] = Tombstone(dedupe_digest(message.dedupe_key), restorable)
         channel.dedupe_keys.pop(message.dedupe_key, None)
         self._homes[key.tenant, message.id].discard(key.channel)
         if message.reply is not None:
@@ -270,7 +356,7 @@ class MemoryStore(MemoryReader):
         gone = [alias_id for alias_id, id_ in channel.aliases.items() if id_ == message_id]
         for alias_id in gone:
             del channel.aliases[alias_id]
-            channel.erased[alias_id] = ""
+            channel.erased[alias_id] = replace(channel.erased[message_id], digest="")
         return len(gone)
 
     def _drop_vectors(self, channel: Channel, message_id: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from backscroll_sidecar.domain import (
     ChannelKey,
@@ -21,13 +22,23 @@ from backscroll_sidecar.ports import (
     IndexRecord,
     LastMessage,
     ListQuery,
+    StoredRecord,
     StoredVector,
     TurnChange,
     Unembedded,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.facts import Person, Place, Record, is_embeddable
+from backscroll_sidecar.store.facts import Drawer, Person, Place, Record, is_embeddable
 from backscroll_sidecar.turn_ids import is_reply
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is kept of an erased message. `with_channel`: it went with its whole channel, and was not recalled."""
+
+    digest: str
+    """Of its dedupe key."""
+    with_channel: bool
 
 
 @dataclass(slots=True)
@@ -37,8 +48,7 @@ class Channel:
     is_known: bool = False
     last_seq: int = 0
     records: dict[str, Record] = field(default_factory=dict)
-    erased: dict[str, str] = field(default_factory=dict)
-    """Id to digest of its dedupe key."""
+    erased: dict[str, Tombstone] = field(default_factory=dict)
     people: dict[str, Person] = field(default_factory=dict)
     events: dict[tuple[str, str], tuple[str, Event]] = field(default_factory=dict)
     """By context and id; each with the id of the message it tells about, or ''."""
@@ -71,6 +81,13 @@ class Channel:
         return [stored for stored in self.rows() if stored.state is MessageState.LIVE]
 
 
+class KeptRecord(NamedTuple):
+    """A record and what it is about."""
+
+    stored: StoredRecord
+    named_ids: tuple[str, ...]
+
+
 def _recency(stored: StoredMessage) -> tuple[int, str, int]:
     return (stored.rank_time_ms, stored.message.channel, stored.seq)
 
@@ -86,6 +103,7 @@ class MemoryReader:
         self._channels: dict[Place, Channel] = {}
         self._turns: dict[tuple[str, str], TurnChange] = {}
         """By tenant and turn id."""
+        self._drawers: dict[Drawer, dict[str, KeptRecord]] = {}
         self._closed = False
 
     def _at(self, here: Place) -> Channel:
@@ -203,6 +221,52 @@ class MemoryReader:
         self._check_open()
         kept = self._turns.get((tenant, turn_id))
         return None if kept is None or kept.expires_at_ms <= now_ms else (kept.key, kept.body)
+
+    async def records(
+        self,
+        key: ChannelKey,
+        kind: str,
+        now_ms: int,
+        *,
+        owner: str | None = None,
+        after: int = 0,
+        limit: int = 1_000,
+    ) -> Sequence[StoredRecord]:
+        found = [
+            stored
+            for stored in self._live_records(key.tenant, kind, owner, now_ms)
+            if stored.channel == key.channel and stored.number > after
+        ]
+        return sorted(found, key=lambda stored: stored.number)[: max(limit, 0)]
+
+    async def records_of_owner(
+        self, tenant: str, kind: str, owner: str, now_ms: int
+    ) -> Sequence[StoredRecord]:
+        found = self._live_records(tenant, kind, owner, now_ms)
+        return sorted(found, key=lambda stored: (stored.channel, stored.number))
+
+    async def record_owners(
+        self, tenant: str, kind: str, after: str | None, limit: int
+    ) -> Sequence[str]:
+        self._check_open()
+        owners = {
+            owner
+            for (of, _, some, owner), kept in self._drawers.items()
+            if (of, some) == (tenant, kind) and kept and (after is None or owner > after)
+        }
+        return sorted(owners)[: max(limit, 0)]
+
+    def _live_records(
+        self, tenant: str, kind: str, owner: str | None, now_ms: int
+    ) -> list[StoredRecord]:
+        self._check_open()
+        return [
+            kept.stored
+            for (of, _, some, whose), drawer in self._drawers.items()
+            if (of, some) == (tenant, kind) and owner in (None, whose)
+            for kept in drawer.values()
+            if kept.stored.expires_at_ms == 0 or kept.stored.expires_at_ms > now_ms
+        ]
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         channel = self._open(key)

@@ -80,7 +80,9 @@ CLEAN: dict[str, tuple[list, list[ModelEvent]]] = {
     "no choices": ([data({"id": "c1"}), said("猫"), data({"choices": None}), stopped(), DONE], [CAT, STOP]),
     "empty deltas": ([*NO_TEXT, said("猫"), stopped()], [CAT, STOP]),
     "null delta": ([data({"choices": [{"index": 0, "delta": None}]}), said("猫"), stopped()], [CAT, STOP]),
-    "another choice": ([data({"choices": [{"index": 1, "delta": {"content": "狗"}}]}), said("猫")], [CAT, NONE]),
+    "another choice": (
+        [data({"choices": [{"index": 1, "delta": {"content": "🐟"}}]}), said("猫")], [FISH, NONE]
+    ),
     "reasoning": ([data(chunk({"reasoning_content": "嗯"})), said("猫"), stopped()], [CAT, STOP]),
     "a refusal": ([data(chunk({"refusal": "猫"})), stopped()], [CAT, STOP]),
     "a list of parts": ([data(chunk({"content": [{"type": "text", "text": "猫"}]})), stopped()], [CAT, STOP]),

@@ -180,7 +180,7 @@ class ReadingContract:
             {},
             *[[]] * 5,
             None,
-            *[[]] * 4,
+            *[[]] * 18,
             *[None] * 12,
         ]
         assert await everything(store, [ROOM], ["m1"]) == empty

@@ -261,7 +261,7 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Erase(self, request, context):
-        """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+        """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
         of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
         a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
         split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.

@@ -90,7 +90,7 @@ class HistoryServiceStub:
     WaitForIndex: _grpc.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _grpc.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]
-    """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+    """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
     of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
     a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
     split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
@@ -160,7 +160,7 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     WaitForIndex: _aio.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]  # type: ignore[assignment]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _aio.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]  # type: ignore[assignment]
-    """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+    """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
     of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
     a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
     split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
@@ -329,7 +329,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.EraseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.EraseResponse, _abc.Awaitable[_history_pb2.EraseResponse]]:
-        """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+        """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
         of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
         a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
         split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.

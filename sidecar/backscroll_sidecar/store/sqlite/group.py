@@ -11,7 +11,7 @@ from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
 from backscroll_sidecar.store.decide import decide
 from backscroll_sidecar.store.facts import (
-    TURNS_PURGED_AT_ONCE,
+    PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
@@ -27,7 +27,7 @@ from backscroll_sidecar.store.facts import (
     runs,
 )
 from backscroll_sidecar.store.sqlite import place_statements as place_sql
-from backscroll_sidecar.store.sqlite import places
+from backscroll_sidecar.store.sqlite import places, records
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_record
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -111,7 +111,9 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
         if taken:
             ids = wanted(taken)
             facts.records.update(places.find_records(connection, ids))
-            facts.erased.update(connection.execute(sql.FIND_ERASED, (ids,)))
+            for *named, with_channel in connection.execute(sql.FIND_ERASED, (ids,)):
+                tenant, channel, message_id = named
+                facts.erased[tenant, channel, message_id] = bool(with_channel)
             places.find_aliases(connection, named_among(taken, facts), facts)
     if needs.dedupe_keys:
         facts.holders.update(_find_holders(connection, needs.dedupe_keys))
@@ -123,6 +125,7 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
     facts.people.update(_of(known.people, needs.people))
     if people := needs.people.keys() - facts.people.keys():
         facts.people.update(_find_people(connection, people))
+    facts.drawers.update(records.find_drawers(connection, needs.drawers))
     return facts
 
 
@@ -162,8 +165,10 @@ def _find_holders(connection: sqlite3.Connection, keys: Iterable[Named]) -> dict
     keys = list(keys)
     by_digest = {(tenant, channel, dedupe_digest(key)): key for tenant, channel, key in keys}
     holders = {
-        (tenant, channel, by_digest[tenant, channel, digest]): Holder(message_id, gone=True)
-        for tenant, channel, digest, message_id in connection.execute(
+        (tenant, channel, by_digest[tenant, channel, digest]): Holder(
+            message_id, gone=True, restorable=bool(with_channel)
+        )
+        for tenant, channel, digest, message_id, with_channel in connection.execute(
             sql.FIND_ERASED_HOLDERS, (wanted(by_digest),)
         )
     }
@@ -191,6 +196,8 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.last_seqs:
         seqs = [(*here, seq) for here, seq in plan.last_seqs.items()]
         _write_rows(connection, sql.PUT_LAST_SEQ, seqs)
+    if plan.restored:
+        many(sql.DROP_TOMBSTONE, plan.restored)
     if plan.inserted:
         new = [encode_record(named[0], record) for named, record in plan.inserted.items()]
         _write_rows(connection, sql.INSERT_MESSAGE, new)
@@ -233,10 +240,12 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         tenant, channel = turn.key.tenant, turn.key.channel
         kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
         connection.execute(sql.PUT_TURN, kept)
-        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
+        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": PURGED_AT_ONCE}
         connection.execute(sql.PURGE_TURNS, expired)
-    if plan.emptied:  # recalled: behind the turns, which may have come earlier in the run
+    records.write(connection, plan.records)
+    if plan.emptied:  # recalled: behind turns and records, which came earlier in the run
         note_deletion(connection)
+        records.forget_messages(connection, plan.emptied)
         recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
         many(sql.RECALL_TURNS, recalled)
     if plan.events:
@@ -327,24 +336,33 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     here = (key.tenant, key.channel)
     victims = _victims(connection, change)
     many = connection.executemany
-    rows = [(*here, message_id) for _, message_id, _ in victims]
+    rows = [(*here, message_id) for _, message_id, _, _ in victims]
     aliases = places.aliases_of(connection, rows)
-    gone = [(message_id, dedupe_digest(dedupe_key)) for _, message_id, dedupe_key in victims]
-    gone += [(alias_id, "") for ids in aliases.values() for alias_id in ids]
-    many(
-        sql.INSERT_TOMBSTONE,
-        [(*here, message_id, change.at_ms, digest) for message_id, digest in gone],
-    )
+    is_whole = _is_whole_channel(change)
+    gone: list[Row] = []
+    for _, message_id, dedupe_key, state in victims:
+        comes_back = is_whole and state != MessageState.RECALLED
+        gone.append((*here, message_id, change.at_ms, dedupe_digest(dedupe_key), comes_back))
+        gone += [
+            (*here, alias_id, change.at_ms, "", comes_back)
+            for alias_id in aliases.get(message_id, ())
+        ]
+    many(sql.INSERT_TOMBSTONE, gone)
+    if change.message_ids:  # named now: what went with its channel before does not come back either
+        named = wanted((*here, message_id) for message_id in change.message_ids)
+        connection.execute(sql.SEAL_TOMBSTONES, (named,))
     counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
     counts["aliases"] = many(place_sql.ERASE_ALIASES, rows).rowcount
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
-    counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, _, _ in victims]).rowcount
-    drop_segments(connection, ((*here, seq) for seq, _, _ in victims))
+    counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
+    drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     connection.execute(sql.ERASE_INDEXES, here)
     counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
+    ids = [message_id for _, message_id, *_ in victims]
+    counts["records"] = records.erase(connection, change, ids)
     counts["members"] = 0
-    if _is_whole_channel(change):
+    if is_whole:
         counts["events"] += connection.execute(sql.ERASE_ALL_EVENTS, here).rowcount
         counts["members"] = connection.execute(sql.ERASE_ALL_MEMBERS, here).rowcount
     elif not change.message_ids:
@@ -354,17 +372,18 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts = {name: max(count, 0) for name, count in sorted(counts.items())}
     if any(counts.values()):
         note_deletion(connection)
-    erased_ids = tuple(message_id for _, message_id, _ in victims)
-    return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
+    return Applied(erased_ids=tuple(ids), receipt=EraseReceipt(counts))
 
 
-def _victims(connection: sqlite3.Connection, change: EraseChange) -> list[tuple[int, str, str]]:
+def _victims(
+    connection: sqlite3.Connection, change: EraseChange
+) -> list[tuple[int, str, str, int]]:
     key: ChannelKey = change.key
     here = (key.tenant, key.channel)
     if change.message_ids:
         true_ids = places.true_ids(connection, key, change.message_ids).values()
-        ids = wanted((*here, message_id) for message_id in true_ids)
-        return connection.execute(sql.VICTIMS_BY_ID, (ids,)).fetchall()
+        named = wanted((*here, message_id) for message_id in true_ids)
+        return connection.execute(sql.VICTIMS_BY_ID, (named,)).fetchall()
     if change.user_id:
         return connection.execute(sql.VICTIMS_BY_AUTHOR, (*here, change.user_id)).fetchall()
     return connection.execute(sql.VICTIMS_ALL, here).fetchall()

@@ -60,7 +60,7 @@ ORDER BY tenant, channel, message_id, revision
 """
 
 FIND_ERASED = f"""{WANTED}
-SELECT tenant, channel, message_id
+SELECT tenant, channel, message_id, with_channel
 FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND message_id = in_name
 """
 
@@ -71,8 +71,8 @@ WHERE dedupe_key <> ''
 """
 
 FIND_ERASED_HOLDERS = f"""{WANTED}
-SELECT tenant, channel, dedupe_digest, message_id
-FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
+SELECT tenant, channel, dedupe_digest, message_id, with_channel
+FROM wanted CROSS JOIN tombstones INDEXED BY tombstones_by_dedupe_digest ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
 WHERE dedupe_digest <> ''
 """
 
@@ -226,22 +226,29 @@ INSERT INTO segments (
 # --- erasing -------------------------------------------------------------------------------------
 
 VICTIMS_BY_ID = f"""{WANTED}
-SELECT DISTINCT seq, id, dedupe_key
+SELECT DISTINCT seq, id, dedupe_key, state
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND id = in_name AND channel = in_channel ORDER BY seq
 """
 
 VICTIMS_BY_AUTHOR = """
-SELECT seq, id, dedupe_key FROM messages INDEXED BY messages_by_author
+SELECT seq, id, dedupe_key, state FROM messages INDEXED BY messages_by_author
 WHERE tenant = ? AND channel = ? AND author_id = ? ORDER BY seq
 """
 
 VICTIMS_ALL = (
-    "SELECT seq, id, dedupe_key FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
+    "SELECT seq, id, dedupe_key, state FROM messages WHERE tenant = ? AND channel = ? ORDER BY seq"
 )
 
 INSERT_TOMBSTONE = """
-INSERT INTO tombstones (tenant, channel, message_id, erased_at_ms, dedupe_digest) VALUES (?, ?, ?, ?, ?)
+INSERT INTO tombstones (tenant, channel, message_id, erased_at_ms, dedupe_digest, with_channel)
+VALUES (?, ?, ?, ?, ?, ?)
 """
+SEAL_TOMBSTONES = f"""{WANTED}
+UPDATE tombstones SET with_channel = 0 WHERE (tenant, channel, message_id) IN (
+    SELECT in_tenant, in_channel, in_name FROM wanted
+)
+"""
+DROP_TOMBSTONE = "DELETE FROM tombstones WHERE tenant = ? AND channel = ? AND message_id = ?"
 
 ERASE_REVISIONS = "DELETE FROM revisions WHERE tenant = ? AND channel = ? AND message_id = ?"
 ERASE_VECTORS = "DELETE FROM vectors WHERE tenant = ? AND channel = ? AND message_id = ?"
@@ -395,5 +402,5 @@ TURN = "SELECT channel, body FROM turns WHERE tenant = ? AND turn_id = ? AND exp
 COUNT_ROWS = """
 SELECT (SELECT count(*) FROM channels), (SELECT count(*) FROM messages), (SELECT count(*) FROM revisions),
     (SELECT count(*) FROM vectors), (SELECT count(*) FROM tombstones), (SELECT count(*) FROM members),
-    (SELECT count(*) FROM events), (SELECT count(*) FROM turns)
+    (SELECT count(*) FROM events), (SELECT count(*) FROM turns), (SELECT count(*) FROM records)
 """

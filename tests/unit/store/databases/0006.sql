@@ -1,13 +1,5 @@
 PRAGMA application_id = 1114329955;
 BEGIN TRANSACTION;
-CREATE TABLE aliases (
-    number     INTEGER PRIMARY KEY,         -- order of arrival
-    tenant     TEXT NOT NULL,
-    channel    TEXT NOT NULL,
-    alias_id   TEXT NOT NULL,
-    message_id TEXT NOT NULL
-) STRICT;
-INSERT INTO "aliases" VALUES(1,'default','room','p1','m1');
 CREATE TABLE channels (
     tenant   TEXT NOT NULL,
     channel  TEXT NOT NULL,
@@ -72,13 +64,13 @@ CREATE TABLE messages (
     token_count    INTEGER NOT NULL,
     text           TEXT NOT NULL,           -- as analysed
     keywords       TEXT,                    -- JSON array; NULL: none
-    details        TEXT, moves INTEGER NOT NULL DEFAULT 0,                    -- JSON object: parts that are not just `text`, mentions, …; NULL: none
+    details        TEXT,                    -- JSON object: parts that are not just `text`, mentions, …; NULL: none
     PRIMARY KEY (tenant, channel, seq)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "messages" VALUES('default','other room',1,'r1','u-bot','Bot',2,2,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',2,0,1700000000000,3,3,'It is','["It","is"]',NULL,0);
-INSERT INTO "messages" VALUES('default','room',1,'m1','u-alice','Alice',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',0,0,1700000000000,3,2,'one','["one"]',NULL,0);
-INSERT INTO "messages" VALUES('default','room',2,'m2','u-bob','Bob',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',0,1,1700000000500,3,3,'zwei 猫','["zwei","猫"]',NULL,0);
-INSERT INTO "messages" VALUES('default','room',3,'m3','u-alice','Alice',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',1,0,1700000000000,3,0,'',NULL,'{"parts":[]}',0);
+INSERT INTO "messages" VALUES('default','other room',1,'r1','u-bot','Bot',2,2,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',2,0,1700000000000,3,3,'It is','["It","is"]',NULL);
+INSERT INTO "messages" VALUES('default','room',1,'m1','u-alice','Alice',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',0,0,1700000000000,3,2,'one','["one"]',NULL);
+INSERT INTO "messages" VALUES('default','room',2,'m2','u-bob','Bob',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',0,1,1700000000500,3,3,'zwei 猫','["zwei","猫"]',NULL);
+INSERT INTO "messages" VALUES('default','room',3,'m3','u-alice','Alice',1,1,1700000000000,1700000000000,1700001000000,'','',NULL,NULL,NULL,'',1,0,1700000000000,3,0,'',NULL,'{"parts":[]}');
 CREATE TABLE revisions (
     tenant       TEXT NOT NULL,
     channel      TEXT NOT NULL,
@@ -94,12 +86,12 @@ CREATE TABLE schema_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) STRICT
 ;
-INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-26 10:53:08');
-INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-26 10:53:08');
-INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-26 10:53:08');
-INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-26 10:53:08');
-INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-26 10:53:08');
-INSERT INTO "schema_migrations" VALUES(6,'places','2026-11-26 10:53:08');
+INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-26 10:52:19');
+INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-26 10:52:19');
+INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-26 10:52:19');
+INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-26 10:52:19');
+INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-26 10:52:19');
+INSERT INTO "schema_migrations" VALUES(6,'tombstones','2026-11-26 10:52:19');
 CREATE TABLE segments (
     tenant    TEXT NOT NULL,
     channel   TEXT NOT NULL,
@@ -117,7 +109,7 @@ CREATE TABLE tombstones (
     channel       TEXT NOT NULL,
     message_id    TEXT NOT NULL,
     erased_at_ms  INTEGER NOT NULL,
-    dedupe_digest TEXT NOT NULL,            -- '': none
+    dedupe_digest TEXT NOT NULL, with_channel INTEGER NOT NULL DEFAULT 0,            -- '': none
     PRIMARY KEY (tenant, channel, message_id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE turns (
@@ -162,6 +154,4 @@ CREATE INDEX events_by_message ON events (tenant, channel, message_id) WHERE mes
 CREATE INDEX turns_by_expiry ON turns (tenant, expires_at_ms, turn_id);
 CREATE INDEX turns_by_channel ON turns (tenant, channel);
 CREATE UNIQUE INDEX segments_by_place ON segments (tenant, channel, last_seq);
-CREATE UNIQUE INDEX aliases_by_id ON aliases (tenant, channel, alias_id);
-CREATE INDEX aliases_by_message ON aliases (tenant, channel, message_id, number);
 COMMIT;
