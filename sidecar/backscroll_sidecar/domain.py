@@ -75,6 +75,14 @@ class MessageState(IntEnum):
     PARTIAL = 2
 
 
+class SearchScope(IntEnum):
+    """How far a search by meaning reaches, each one further than those before."""
+
+    CHANNEL = 1
+    USER = 2
+    TENANT = 3
+
+
 class ChannelKey(NamedTuple):
     """Names one channel of one tenant: part of every key, cache key, index and statement (law 6)."""
 
@@ -255,6 +263,14 @@ class Member:
         last = Stay(self.joined_at_ms, self.left_at_ms)
         return (*self.earlier_stays, last) if self.earlier_stays or last != Stay() else ()
 
+    def was_there(self, at_ms: int) -> bool:
+        """Whether the member was one then; always where nobody told of any stay."""
+        return not (stays := self.stays) or any(
+            (one.joined_at_ms is None or one.joined_at_ms <= at_ms)
+            and (one.left_at_ms is None or at_ms < one.left_at_ms)
+            for one in stays
+        )
+
 
 @quick
 @dataclass(frozen=True, slots=True)
@@ -296,6 +312,7 @@ class WarningCode(StrEnum):
     REPLY_PARENT_IN_OTHER_CHANNEL = "reply_parent_in_other_channel"
     TIME_ZERO = "time_zero"
     TIME_IN_FUTURE = "time_in_future"
+    TIME_LOOKS_LIKE_SECONDS = "time_looks_like_seconds"
     METADATA_DIFFERS = "metadata_differs"
     DEDUPE_KEY_SEEN = "dedupe_key_seen"
     TEXT_SANITISED = "text_sanitised"

@@ -66,6 +66,9 @@ from backscroll_sidecar.ports.vectors import (
     UnembeddedPage,
     VectorSearch,
     Waited,
+    WideHit,
+    WideHits,
+    WideSearch,
 )
 
 __all__ = [
@@ -121,6 +124,9 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "WideHit",
+    "WideHits",
+    "WideSearch",
     "about_message",
     "about_user",
 ]
