@@ -30,6 +30,7 @@ from backscroll_sidecar.ports.history import (
     ListQuery,
 )
 from backscroll_sidecar.ports.models import (
+    RESERVED_BODY_FIELDS,
     ChatModel,
     Finished,
     FinishReason,
@@ -41,6 +42,7 @@ from backscroll_sidecar.ports.models import (
     TextTakenBack,
     ToolCallDelta,
     UsageDelta,
+    reserved_fields,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
@@ -61,6 +63,7 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "RESERVED_BODY_FIELDS",
     "AppendChange",
     "Applied",
     "Change",
@@ -109,4 +112,5 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "reserved_fields",
 ]
