@@ -216,6 +216,11 @@ class Settings(_Section):
         description="A tool call in the history whose result is gone: synthetic keeps it and says that there is no "
         "result, drop leaves it out.",
     )
+    partial_replies: Literal["when_asked", "never", "always"] = Field(
+        default="when_asked",
+        description="When a reply of the bot's that broke off is shown to the model: when_asked where it was the last "
+        "thing said and the question asks to go on (continue, 接着说), never, or always, as a line like others.",
+    )
     length_notice: str = Field(
         default=LENGTH_NOTICE,
         description="Shown behind a reply that the model's limit cut. Empty: nothing.",
@@ -369,6 +374,7 @@ class Settings(_Section):
 
         `own_sources` run in every profile but `classic`, after its own.
         """
+        from backscroll_sidecar.context.partials import PartialReplies  # noqa: PLC0415
         from backscroll_sidecar.context.rounds import OrphanCalls  # noqa: PLC0415
         from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
         from backscroll_sidecar.settings_profiles import profiles  # noqa: PLC0415
@@ -383,6 +389,7 @@ class Settings(_Section):
             max_context=memory.max_context_messages,
             timeout_s=memory.context_build_timeout_seconds,
             orphan_calls=OrphanCalls(self.orphan_calls),
+            partial_replies=PartialReplies(self.partial_replies),
             system_text=self.system_text,
             bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
             channel_profiles=dict(self.channel_profiles),

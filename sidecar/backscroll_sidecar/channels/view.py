@@ -17,7 +17,7 @@ from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.written import Written
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, MessageState
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +130,12 @@ class ChannelView:
         lost = (columns.parent < 0) & (self.target >= 0) & (self.inferred == 0)
         parent = np.where(lost, -2 - self.target, columns.parent)
         return replace(columns, parent=parent)
+
+    def counting(self, rows: Sequence[int]) -> ChannelView:
+        """The same view in which these rows are live. Linear in the channel."""
+        state = self.state.copy()
+        state[rows] = MessageState.LIVE
+        return replace(self, state=state, all_live=not (state != MessageState.LIVE).any())
 
     @property
     def keyword_ids(self) -> Words:

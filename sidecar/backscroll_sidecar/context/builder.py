@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -18,6 +19,7 @@ from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.direct import Found
+from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import can_be_joined, join_content
@@ -25,6 +27,7 @@ from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts,
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
 from backscroll_sidecar.context.pages import AnswerCodec
+from backscroll_sidecar.context.partials import PartialReplies, with_partials
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.querying import strategy_query
@@ -40,8 +43,8 @@ from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
-from backscroll_sidecar.context.writing import Pen, draft
-from backscroll_sidecar.domain import ChannelKey, Degradation, Event
+from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.domain import ChannelKey, Degradation, Event, SpeakerStyle, StoredMessage
 from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
@@ -61,6 +64,9 @@ class Provider(Protocol):
 
     async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
         """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
+
+    def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
+        """Messages of any channels, by time, as a view of their own."""
 
     def empty_view(self, key: ChannelKey) -> ChannelView:
         """A channel with nothing in it."""
@@ -120,6 +126,7 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._joins = compressor is None and assembler is None and adapters is ADAPTERS
+        self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
         self.build_count = 0
         self.numbers = BuildNumbers()
@@ -176,6 +183,10 @@ class ContextBuilder:
         opened = await self._open(request, route, deadline)
         watch.lap("open")
         question = await self._resolve(request, route, opened.view)
+        policy = self._settings.partial_replies
+        view = with_partials(request, opened.view, policy, question.continued_row)
+        if view is not opened.view:
+            opened = replace(opened, view=view)
         watch.lap("question")
         found = picked = choice = None
         if joins and route.picks_directly and not opened.degradations:
@@ -278,10 +289,15 @@ class ContextBuilder:
     async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
         asked = request, view, self._analyzer, self._clock.now_ms()
-        narrow = route.profile.keep_thread
+        resolve = partial(
+            resolve_question,
+            *asked,
+            keep_thread=route.profile.keep_thread,
+            keep_partial=self._settings.partial_replies is not PartialReplies.NEVER,
+        )
         if resolve_us(request, view) > INLINE_US:
-            return await asyncio.to_thread(resolve_question, *asked, keep_thread=narrow)
-        return resolve_question(*asked, keep_thread=narrow)
+            return await asyncio.to_thread(resolve)
+        return resolve()
 
     async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
         if request.key.channel:
@@ -304,13 +320,16 @@ class ContextBuilder:
         query = await strategy_query(self._store, request, profile, opened.view, question)
         if opened.degradations:
             return await without_history(query, profile, deadline)
-        return await self._picker.pick(
+        picked = await self._picker.pick(
             query,
             question,
             profile,
             deadline,
             membership_only=request.visible_since_membership,
             found=found,
+        )
+        return await with_elsewhere(
+            picked, request, profile, query, self._semantic, self._provider, deadline
         )
 
     async def _parts(
@@ -322,11 +341,14 @@ class ContextBuilder:
         picked: Picked,
     ) -> Parts:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
-        chosen = in_time_order(picked)
-        speaker = speaker_style(request, question, view, chosen.rows.tolist())
+        chosen, there = in_time_order(picked, view), picked.elsewhere
+        own_rows = chosen.rows if there is None else chosen.rows[chosen.rows < view.count]
+        speaker = speaker_style(request, question, view, own_rows.tolist())
+        if len(own_rows) < len(chosen.rows) and request.speaker_style is None:
+            speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
         pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
-        drafts = draft(view, chosen.rows, style, pen)
+        drafts = drafted(view, there, chosen.rows, style, pen)
         is_long = drafts.left_us() > INLINE_US
         shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label

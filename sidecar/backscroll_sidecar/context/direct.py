@@ -24,9 +24,10 @@ from backscroll_sidecar.context.diversity import without_repeats
 from backscroll_sidecar.context.gate import PATTERNS, Reach
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import NO_ROW, Question
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import THRESHOLD_TOLERANCE
 from backscroll_sidecar.context.recall import RECALLED_BY, Recalled
+from backscroll_sidecar.context.trigger import NO_ROW
 from backscroll_sidecar.domain import Rung
 from backscroll_sidecar.strategies import BUILTIN, Chain, GivenPreferences, Recent, Strategy, Thread
 from backscroll_sidecar.strategies.memory import MEMORY_LINK, Sought

@@ -14,6 +14,7 @@ from backscroll_sidecar.ports import (
     EditChange,
     EventsChange,
     MembersChange,
+    RecordChange,
     TurnChange,
     VectorsChange,
 )
@@ -67,6 +68,8 @@ def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pendi
             texts = change.analysis.text.__sizeof__()
         case TurnChange():
             texts = len(change.body)
+        case RecordChange():
+            texts = len(change.body or b"")
         case _:
             pass
     items = max(items, 1)
@@ -111,7 +114,7 @@ def publish_slices(applied: Applied) -> Iterator[Applied]:
     if applied.error is not None:
         return
     rows, members, vectors = applied.stored, applied.members, applied.vectors
-    if not (rows or members or vectors or applied.is_erasure):
+    if not (rows or members or vectors or applied.record or applied.is_erasure):
         return
     count = max(len(rows), len(members), len(vectors))
     if count <= PUBLISH_SLICE:

@@ -44,6 +44,13 @@ from backscroll_sidecar.ports.models import (
     UsageDelta,
     reserved_fields,
 )
+from backscroll_sidecar.ports.records import (
+    EVERYWHERE,
+    RecordChange,
+    StoredRecord,
+    about_message,
+    about_user,
+)
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
 from backscroll_sidecar.ports.vectors import (
@@ -60,9 +67,13 @@ from backscroll_sidecar.ports.vectors import (
     UnembeddedPage,
     VectorSearch,
     Waited,
+    WideHit,
+    WideHits,
+    WideSearch,
 )
 
 __all__ = [
+    "EVERYWHERE",
     "RESERVED_BODY_FIELDS",
     "AppendChange",
     "Applied",
@@ -97,9 +108,11 @@ __all__ = [
     "ModelRequest",
     "Nearest",
     "RecallChange",
+    "RecordChange",
     "Segment",
     "SegmentsChange",
     "Similarities",
+    "StoredRecord",
     "StoredVector",
     "TextDelta",
     "TextTakenBack",
@@ -112,5 +125,10 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "WideHit",
+    "WideHits",
+    "WideSearch",
+    "about_message",
+    "about_user",
     "reserved_fields",
 ]

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports.changes import Applied, Change
+from backscroll_sidecar.ports.records import StoredRecord
 from backscroll_sidecar.ports.segments import ChannelRows
 from backscroll_sidecar.ports.vectors import IndexRecord, StoredVector, UnembeddedPage
 
@@ -96,6 +97,31 @@ class HistoryReader(Protocol):
 
     async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
         """The channel and body of a turn that is kept and has not expired; None otherwise."""
+
+    async def records(
+        self,
+        key: ChannelKey,
+        kind: str,
+        now_ms: int,
+        *,
+        owner: str | None = None,
+        after: int = 0,
+        limit: int = 1_000,
+    ) -> Sequence[StoredRecord]:
+        """A page of the records of one kind that have not expired, in order of creation; of one owner when named.
+
+        `after` is the `number` of the last one of the page before.
+        """
+
+    async def records_of_owner(
+        self, tenant: str, kind: str, owner: str, now_ms: int
+    ) -> Sequence[StoredRecord]:
+        """The records of one kind and owner in all channels, by channel, `EVERYWHERE` first, in order of creation."""
+
+    async def record_owners(
+        self, tenant: str, kind: str, after: str | None, limit: int
+    ) -> Sequence[str]:
+        """A page of those who own records of a kind, in the tenant, by name; some may have expired."""
 
     def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of the channel in order of `seq`, without holding them all."""

@@ -18,7 +18,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     WarningCode,
 )
-from backscroll_sidecar.errors import BackscrollError, Gone, NotFound, Reason
+from backscroll_sidecar.errors import BackscrollError, Conflict, Gone, NotFound, Reason
 from backscroll_sidecar.ports import (
     AppendChange,
     Applied,
@@ -30,6 +30,7 @@ from backscroll_sidecar.ports import (
     KeptVector,
     MembersChange,
     RecallChange,
+    RecordChange,
     SegmentsChange,
     StoredVector,
     TurnChange,
@@ -44,7 +45,9 @@ from backscroll_sidecar.store.facts import (
     Plan,
     Record,
     bare,
+    drawer_of,
     float32_bytes,
+    messages_named,
 )
 from backscroll_sidecar.store.people import seen_writing, upserted
 from backscroll_sidecar.store.replies import ReplyWatch
@@ -87,6 +90,7 @@ class _Run:
         self._holders = dict(facts.holders)
         self._people = dict(facts.people)
         self._last_seqs = dict(facts.last_seqs)
+        self._drawers = {drawer: dict(ids) for drawer, ids in facts.drawers.items()}
         self._replies = ReplyWatch(facts, self._records)
 
     def apply(self, change: Change) -> Applied:
@@ -114,6 +118,8 @@ class _Run:
             case SegmentsChange():
                 self.plan.segments.append(change)
                 return _NOTHING
+            case RecordChange():
+                return self._record(change)
             case EraseChange():
                 raise ValueError("an erasure is a run of its own")
 
@@ -275,6 +281,29 @@ class _Run:
             payload={"message_id": message_id, "revision": revision},
         )
         self.plan.events.append(((tenant, channel), "", message_id, event))
+
+    # --- records -----------------------------------------------------------------------------
+
+    def _record(self, change: RecordChange) -> Applied:
+        for named in messages_named(change):
+            record = self._records.get(named)
+            if record is None or record.stored.state is MessageState.RECALLED:
+                return Applied(error=self._missing(named))
+        ids = self._drawers.get(
+            drawer_of(change), {}
+        )  # of no drawer that nobody asks for anything is known
+        live = {id_ for id_, ends_ms in ids.items() if not 0 < ends_ms <= change.at_ms}
+        if change.body is None:
+            gone = [id_ for id_ in ids if change.id in ("", id_)]
+            for id_ in gone:
+                del ids[id_]
+            self.plan.records.append(change)
+            return Applied(record=change, deleted_records=len(live.intersection(gone)))
+        if change.limit and len(live | {change.id}) > change.limit:
+            return Applied(error=Conflict(f"there are {len(live)} already, and no more may be"))
+        ids[change.id] = change.expires_at_ms
+        self.plan.records.append(change)
+        return Applied(record=change)
 
     # --- people ------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.ports import (
+    EVERYWHERE,
     AppendChange,
     Applied,
     Change,
@@ -30,19 +31,24 @@ from backscroll_sidecar.ports import (
     IndexRecord,
     MembersChange,
     RecallChange,
+    RecordChange,
     SegmentsChange,
     TurnChange,
     VectorsChange,
 )
 
-TURNS_PURGED_AT_ONCE = 16
-"""Expired turns of its tenant that every kept turn removes: more than come in, and few enough for one commit."""
+PURGED_AT_ONCE = 16
+"""Expired turns, or records, of its tenant that every kept one removes: more than come in, few enough for one commit."""
 
 Place = tuple[str, str]
 """(tenant, channel): a `ChannelKey` is one."""
 
 Named = tuple[str, str, str]
 """(tenant, channel, name): the name is a message id, a user id or a dedupe key, as said where it is used."""
+
+
+Drawer = tuple[str, str, str, str]
+"""(tenant, channel, kind, owner): the records among which an id names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,7 @@ class Needs:
     replying: dict[Named, None] = field(default_factory=dict)
     dedupe_keys: dict[Named, None] = field(default_factory=dict)
     people: dict[Named, None] = field(default_factory=dict)
+    drawers: dict[Drawer, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +128,8 @@ class Facts:
     children: set[Named] = field(default_factory=set)
     edges: dict[Named, str] = field(default_factory=dict)
     people: dict[Named, Person] = field(default_factory=dict)
+    drawers: dict[Drawer, dict[str, int]] = field(default_factory=dict)
+    """The ids of the records in it, each with the time it expires."""
 
 
 @dataclass(slots=True)
@@ -146,6 +155,8 @@ class Plan:
     segments: list[SegmentsChange] = field(default_factory=list)
     turns: list[TurnChange] = field(default_factory=list)
     """In order: each is kept, then expired ones of its tenant go."""
+    records: list[RecordChange] = field(default_factory=list)
+    """In order, as the turns."""
 
 
 def bare(message: Message, channel: str) -> Message:
@@ -178,15 +189,37 @@ def named_in_turns(message_id: str) -> bytes:
     return orjson.dumps(message_id)
 
 
+def drawer_of(change: RecordChange) -> Drawer:
+    """Where its record lies."""
+    return (*change.key, change.kind, change.owner)
+
+
+def messages_named(change: RecordChange) -> Iterator[Named]:
+    """The messages of its channel that a kept record is about."""
+    if change.body is not None and change.key.channel != EVERYWHERE:
+        for name in change.named_ids:
+            if name.startswith("m:"):
+                yield (*change.key, name[2:])
+
+
 def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-    """Split a group so that every erasure stands alone: what it hits is only known once the others are written."""
+    """Split a group so that every erasure stands alone: what it hits is only known once the others are written.
+
+    What a recall leaves of the records is not known sooner either.
+    """
     start = 0
+    has_recall = False
     for at, change in enumerate(changes):
         if isinstance(change, EraseChange):
             if at > start:
                 yield changes[start:at]
             yield changes[at : at + 1]
-            start = at + 1
+            start, has_recall = at + 1, False
+        elif has_recall and isinstance(change, RecordChange):
+            yield changes[start:at]
+            start, has_recall = at, False
+        else:
+            has_recall = has_recall or isinstance(change, RecallChange)
     if start < len(changes):
         yield changes[start:]
 
@@ -211,6 +244,10 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 needs.places[here] = None
                 for member in change.members:
                     needs.people[tenant, channel, member.user_id] = None
+            case RecordChange():
+                if change.limit or change.body is None:
+                    needs.drawers[drawer_of(change)] = None
+                needs.ids.update(dict.fromkeys(messages_named(change)))
             case _:
                 pass
     return needs

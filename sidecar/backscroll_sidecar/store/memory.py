@@ -11,10 +11,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, TurnChange
+from backscroll_sidecar.ports import (
+    EVERYWHERE,
+    Applied,
+    Change,
+    EraseChange,
+    EraseReceipt,
+    RecordChange,
+    StoredRecord,
+    TurnChange,
+    about_message,
+    about_user,
+)
 from backscroll_sidecar.store.decide import decide
 from backscroll_sidecar.store.facts import (
-    TURNS_PURGED_AT_ONCE,
+    PURGED_AT_ONCE,
+    Drawer,
     Facts,
     Holder,
     Named,
@@ -23,12 +35,13 @@ from backscroll_sidecar.store.facts import (
     Plan,
     Record,
     dedupe_digest,
+    drawer_of,
     float32_bytes,
     named_in_turns,
     needs_of,
     runs,
 )
-from backscroll_sidecar.store.memory_reads import Channel, MemoryReader, Tombstone
+from backscroll_sidecar.store.memory_reads import Channel, KeptRecord, MemoryReader, Tombstone
 
 
 class MemoryStore(MemoryReader):
@@ -71,6 +84,9 @@ class MemoryStore(MemoryReader):
         for named in needs.people:
             if (person := self._at(named[:2]).people.get(named[2])) is not None:
                 facts.people[named] = person
+        for drawer in needs.drawers:
+            kept = self._drawers.get(drawer, {})
+            facts.drawers[drawer] = {id_: one.stored.expires_at_ms for id_, one in kept.items()}
         return facts
 
     def _find_replies(self, needs: Needs, facts: Facts) -> None:
@@ -126,11 +142,14 @@ class MemoryStore(MemoryReader):
     def _write_turns(self, plan: Plan) -> None:
         for turn in plan.turns:
             self._keep_turn(turn)
+        for record in plan.records:
+            self._write_record(record)
         for tenant, channel_id, message_id in plan.emptied:
             word = named_in_turns(message_id)
             for name, turn in list(self._turns.items()):
                 if turn.key == ChannelKey(tenant, channel_id) and word in turn.body:
                     del self._turns[name]
+            self._forget_records((tenant, channel_id), {about_message(message_id)})
 
     def _write_vectors(self, plan: Plan) -> None:
         for named in plan.emptied:
@@ -159,8 +178,67 @@ class MemoryStore(MemoryReader):
             for (of, turn_id), kept in self._turns.items()
             if of == tenant and kept.expires_at_ms <= turn.at_ms
         )
-        for _, turn_id in expired[:TURNS_PURGED_AT_ONCE]:
+        for _, turn_id in expired[:PURGED_AT_ONCE]:
             del self._turns[tenant, turn_id]
+
+    def _write_record(self, change: RecordChange) -> None:
+        drawer = self._drawers.setdefault(drawer_of(change), {})
+        if change.body is None:
+            for id_ in [id_ for id_ in drawer if change.id in ("", id_)]:
+                del drawer[id_]
+            return
+        self._drop_expired(drawer_of(change), change.at_ms)
+        before = drawer.get(change.id)
+        taken = [one.stored.number for kept in self._drawers.values() for one in kept.values()]
+        stored = StoredRecord(
+            max(taken, default=0) + 1 if before is None else before.stored.number,
+            change.key.channel,
+            change.owner,
+            change.id,
+            change.body,
+            change.at_ms if before is None else before.stored.created_at_ms,
+            change.at_ms,
+            change.expires_at_ms,
+        )
+        drawer[change.id] = KeptRecord(stored, change.named_ids)
+        self._drop_expired_of(change.key.tenant, change.at_ms)
+
+    def _drop_expired(self, drawer: Drawer, at_ms: int) -> None:
+        kept = self._drawers[drawer]
+        for id_ in [i for i, one in kept.items() if 0 < one.stored.expires_at_ms <= at_ms]:
+            del kept[id_]
+
+    def _drop_expired_of(self, tenant: str, at_ms: int) -> None:
+        expired = sorted(
+            (one.stored.expires_at_ms, one.stored.number, drawer, id_)
+            for drawer, kept in self._drawers.items()
+            if drawer[0] == tenant
+            for id_, one in kept.items()
+            if 0 < one.stored.expires_at_ms <= at_ms
+        )
+        for *_, drawer, id_ in expired[:PURGED_AT_ONCE]:
+            del self._drawers[drawer][id_]
+
+    def _forget_records(self, here: Place, names: set[str] | None) -> int:
+        """Delete the records of a channel that are about one of these; None: all of them."""
+        count = 0
+        for (*place, _, _), kept in self._drawers.items():
+            if tuple(place) == tuple(here):
+                gone = [i for i, one in kept.items() if names is None or names & {*one.named_ids}]
+                for id_ in gone:
+                    del kept[id_]
+                count += len(gone)
+        return count
+
+    def _erase_records(self, change: EraseChange, ids: set[str]) -> int:
+        if not change.message_ids and not change.user_id:
+            return self._forget_records(change.key, None)
+        count = self._forget_records(change.key, {about_message(id_) for id_ in ids})
+        if not change.message_ids:
+            user = {about_user(change.user_id)}
+            count += self._forget_records(change.key, user)
+            count += self._forget_records((change.key.tenant, EVERYWHERE), user)
+        return count
 
     def _erase(self, change: EraseChange) -> Applied:
         channel = self._at(change.key)
@@ -194,6 +272,7 @@ class MemoryStore(MemoryReader):
             "events": len(told),
             "members": int(gone),
             "messages": len(victims),
+            "records": self._erase_records(change, ids),
             "revisions": sum(len(record.older) for record in victims),
             "turns": len(turns),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageState, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
@@ -14,12 +15,13 @@ from backscroll_sidecar.ports import (
     IndexRecord,
     LastMessage,
     ListQuery,
+    StoredRecord,
     StoredVector,
     TurnChange,
     Unembedded,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.facts import Person, Place, Record, is_embeddable
+from backscroll_sidecar.store.facts import Drawer, Person, Place, Record, is_embeddable
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,13 @@ class Channel:
         return [stored for stored in self.rows() if stored.state is MessageState.LIVE]
 
 
+class KeptRecord(NamedTuple):
+    """A record and what it is about."""
+
+    stored: StoredRecord
+    named_ids: tuple[str, ...]
+
+
 def _recency(stored: StoredMessage) -> tuple[int, str, int]:
     return (stored.rank_time_ms, stored.message.channel, stored.seq)
 
@@ -74,6 +83,7 @@ class MemoryReader:
         self._channels: dict[Place, Channel] = {}
         self._turns: dict[tuple[str, str], TurnChange] = {}
         """By tenant and turn id."""
+        self._drawers: dict[Drawer, dict[str, KeptRecord]] = {}
         self._closed = False
 
     def _at(self, here: Place) -> Channel:
@@ -180,6 +190,52 @@ class MemoryReader:
         self._check_open()
         kept = self._turns.get((tenant, turn_id))
         return None if kept is None or kept.expires_at_ms <= now_ms else (kept.key, kept.body)
+
+    async def records(
+        self,
+        key: ChannelKey,
+        kind: str,
+        now_ms: int,
+        *,
+        owner: str | None = None,
+        after: int = 0,
+        limit: int = 1_000,
+    ) -> Sequence[StoredRecord]:
+        found = [
+            stored
+            for stored in self._live_records(key.tenant, kind, owner, now_ms)
+            if stored.channel == key.channel and stored.number > after
+        ]
+        return sorted(found, key=lambda stored: stored.number)[: max(limit, 0)]
+
+    async def records_of_owner(
+        self, tenant: str, kind: str, owner: str, now_ms: int
+    ) -> Sequence[StoredRecord]:
+        found = self._live_records(tenant, kind, owner, now_ms)
+        return sorted(found, key=lambda stored: (stored.channel, stored.number))
+
+    async def record_owners(
+        self, tenant: str, kind: str, after: str | None, limit: int
+    ) -> Sequence[str]:
+        self._check_open()
+        owners = {
+            owner
+            for (of, _, some, owner), kept in self._drawers.items()
+            if (of, some) == (tenant, kind) and kept and (after is None or owner > after)
+        }
+        return sorted(owners)[: max(limit, 0)]
+
+    def _live_records(
+        self, tenant: str, kind: str, owner: str | None, now_ms: int
+    ) -> list[StoredRecord]:
+        self._check_open()
+        return [
+            kept.stored
+            for (of, _, some, whose), drawer in self._drawers.items()
+            if (of, some) == (tenant, kind) and owner in (None, whose)
+            for kept in drawer.values()
+            if kept.stored.expires_at_ms == 0 or kept.stored.expires_at_ms > now_ms
+        ]
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         for stored in self._open(key).rows():

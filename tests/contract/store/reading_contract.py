@@ -178,15 +178,7 @@ class ReadingContract:
             None,
             [],
             {},
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
+            *[[]] * 23,
             *[None] * 12,
         ]
         assert await everything(store, [ROOM], ["m1"]) == empty

@@ -36,6 +36,7 @@ from backscroll_sidecar.ports import (
     EventsChange,
     MembersChange,
     RecallChange,
+    RecordChange,
     TurnChange,
 )
 from backscroll_sidecar.store.memory import MemoryStore
@@ -108,7 +109,19 @@ def changes(draw: Draw) -> Change:
     key = ChannelKey(draw(st.sampled_from(TENANTS)), draw(st.sampled_from(CHANNELS)))
     kind = draw(
         st.sampled_from(
-            ["append"] * 4 + ["edit", "edit", "recall", "members", "erase", "events", "turn"]
+            ["append"] * 4
+            + [
+                "edit",
+                "edit",
+                "recall",
+                "members",
+                "erase",
+                "events",
+                "turn",
+                "record",
+                "record",
+                "drop",
+            ]
         )
     )
     match kind:
@@ -125,6 +138,24 @@ def changes(draw: Draw) -> Change:
         case "edit":
             edited = replace(draw(messages), channel=key.channel)
             return EditChange(key, edited, analysis(edited), draw(times))
+        case "record":
+            ends_ms = draw(st.sampled_from([0, 0, NOON_MS + 2, NOON_MS + 4]))
+            names = draw(st.lists(st.sampled_from(["m:m1", "m:m2", "u:u-bob"]), max_size=2))
+            return RecordChange(
+                ChannelKey(key.tenant, draw(st.sampled_from([key.channel, ""]))),
+                "pin",
+                draw(st.sampled_from(["r1", "r2", "r3"])),
+                draw(st.sampled_from([b"", b"one", b"two"])),
+                tuple(names),
+                draw(times),
+                ends_ms,
+                draw(st.sampled_from(["", "u-bob"])),
+                draw(st.sampled_from([0, 2])),
+            )
+        case "drop":
+            id_ = draw(st.sampled_from(["", "r1", "r2"]))
+            owner = draw(st.sampled_from(["", "u-bob"]))
+            return RecordChange(key, "pin", id_, None, (), draw(times), owner=owner)
         case "recall":
             return RecallChange(key, draw(ids), draw(times))
         case "members":

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-import orjson
-
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
 from backscroll_sidecar.store.decide import decide
 from backscroll_sidecar.store.facts import (
-    TURNS_PURGED_AT_ONCE,
+    PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
@@ -29,6 +27,7 @@ from backscroll_sidecar.store.facts import (
     needs_of,
     runs,
 )
+from backscroll_sidecar.store.sqlite import records
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_rows, encode_content, encode_record
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -39,6 +38,7 @@ from backscroll_sidecar.store.sqlite.encoding import (
     encode_event,
     encode_person,
     encode_revision,
+    wanted,
 )
 from backscroll_sidecar.store.sqlite.scrub import note_deletion
 
@@ -95,14 +95,6 @@ def apply_group(
     return applied
 
 
-def wanted(named: Iterable[tuple[str, ...]]) -> str:
-    """The parameter of the statements that begin with `wanted`; a place alone has no name."""
-    names: dict[Place, list[str | None]] = {}
-    for tenant, channel, *name in named:
-        names.setdefault((tenant, channel), []).append(name[0] if name else None)
-    return orjson.dumps([(*here, some) for here, some in names.items()]).decode()
-
-
 # --- looking up ----------------------------------------------------------------------------------
 
 
@@ -140,6 +132,7 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
     facts.people.update(_of(known.people, needs.people))
     if people := needs.people.keys() - facts.people.keys():
         facts.people.update(_find_people(connection, people))
+    facts.drawers.update(records.find_drawers(connection, needs.drawers))
     return facts
 
 
@@ -234,10 +227,12 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         tenant, channel = turn.key.tenant, turn.key.channel
         kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
         connection.execute(sql.PUT_TURN, kept)
-        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
+        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": PURGED_AT_ONCE}
         connection.execute(sql.PURGE_TURNS, expired)
-    if plan.emptied:  # recalled: behind the turns, which may have come earlier in the run
+    records.write(connection, plan.records)
+    if plan.emptied:  # recalled: behind turns and records, which came earlier in the run
         note_deletion(connection)
+        records.forget_messages(connection, plan.emptied)
         recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
         many(sql.RECALL_TURNS, recalled)
     if plan.events:
@@ -348,6 +343,8 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     connection.execute(sql.ERASE_INDEXES, here)
     counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
+    ids = [message_id for _, message_id, *_ in victims]
+    counts["records"] = records.erase(connection, change, ids)
     counts["members"] = 0
     if is_whole:
         counts["events"] += connection.execute(sql.ERASE_ALL_EVENTS, here).rowcount
@@ -359,8 +356,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts = {name: max(count, 0) for name, count in sorted(counts.items())}
     if any(counts.values()):
         note_deletion(connection)
-    erased_ids = tuple(message_id for _, message_id, _, _ in victims)
-    return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
+    return Applied(erased_ids=tuple(ids), receipt=EraseReceipt(counts))
 
 
 def _victims(
@@ -369,8 +365,8 @@ def _victims(
     key: ChannelKey = change.key
     here = (key.tenant, key.channel)
     if change.message_ids:
-        ids = wanted((*here, message_id) for message_id in change.message_ids)
-        return connection.execute(sql.VICTIMS_BY_ID, (ids,)).fetchall()
+        named = wanted((*here, message_id) for message_id in change.message_ids)
+        return connection.execute(sql.VICTIMS_BY_ID, (named,)).fetchall()
     if change.user_id:
         return connection.execute(sql.VICTIMS_BY_AUTHOR, (*here, change.user_id)).fetchall()
     return connection.execute(sql.VICTIMS_ALL, here).fetchall()

@@ -22,8 +22,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
-from backscroll_sidecar.store.sqlite.encoding import Row, decode_event, decode_member
-from backscroll_sidecar.store.sqlite.group import wanted
+from backscroll_sidecar.store.sqlite.encoding import Row, decode_event, decode_member, wanted
 
 EXPORT_PAGE_ROWS = 1_000
 _LAST_SEQ = 2**63 - 1
