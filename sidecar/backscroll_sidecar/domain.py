@@ -308,6 +308,7 @@ class WarningCode(StrEnum):
     REPLY_PARENT_IN_OTHER_CHANNEL = "reply_parent_in_other_channel"
     TIME_ZERO = "time_zero"
     TIME_IN_FUTURE = "time_in_future"
+    TIME_LOOKS_LIKE_SECONDS = "time_looks_like_seconds"
     METADATA_DIFFERS = "metadata_differs"
     DEDUPE_KEY_SEEN = "dedupe_key_seen"
     TEXT_SANITISED = "text_sanitised"
