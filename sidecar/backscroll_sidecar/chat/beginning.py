@@ -104,6 +104,7 @@ def turn_begun(
         temperature=_or(request.temperature, settings.temperature),
         tools_json=context.tools_json,
         max_output_tokens=request.max_output_tokens,
+        extra_body_json=request.extra_body_json,
         with_names=context.include_names,
         budget=built.tokens.budget,
         reserve=built.tokens.reserve,

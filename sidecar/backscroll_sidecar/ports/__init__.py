@@ -31,6 +31,7 @@ from backscroll_sidecar.ports.history import (
     ListQuery,
 )
 from backscroll_sidecar.ports.models import (
+    RESERVED_BODY_FIELDS,
     ChatModel,
     Finished,
     FinishReason,
@@ -42,6 +43,7 @@ from backscroll_sidecar.ports.models import (
     TextTakenBack,
     ToolCallDelta,
     UsageDelta,
+    reserved_fields,
 )
 from backscroll_sidecar.ports.records import (
     EVERYWHERE,
@@ -73,6 +75,7 @@ from backscroll_sidecar.ports.vectors import (
 
 __all__ = [
     "EVERYWHERE",
+    "RESERVED_BODY_FIELDS",
     "AliasChange",
     "AppendChange",
     "Applied",
@@ -129,4 +132,5 @@ __all__ = [
     "WideSearch",
     "about_message",
     "about_user",
+    "reserved_fields",
 ]
