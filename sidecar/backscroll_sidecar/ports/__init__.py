@@ -44,6 +44,7 @@ from backscroll_sidecar.ports.models import (
 )
 from backscroll_sidecar.ports.records import (
     EVERYWHERE,
+    PIN,
     RecordChange,
     StoredRecord,
     about_message,
@@ -72,6 +73,7 @@ from backscroll_sidecar.ports.vectors import (
 
 __all__ = [
     "EVERYWHERE",
+    "PIN",
     "AppendChange",
     "Applied",
     "Change",

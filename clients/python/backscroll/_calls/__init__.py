@@ -26,11 +26,20 @@ from backscroll._calls.reading import (
     get_thread,
     health,
     list_members,
+    list_pinned_messages,
     list_messages,
     search,
     wait_for_index,
 )
-from backscroll._calls.writing import append, edit_message, erase, recall_message, upsert_members
+from backscroll._calls.writing import (
+    append,
+    edit_message,
+    erase,
+    pin_message,
+    recall_message,
+    unpin_message,
+    upsert_members,
+)
 
 __all__ = [
     "BULK_TIMEOUT_S",
@@ -52,11 +61,14 @@ __all__ = [
     "get_thread",
     "health",
     "list_members",
+    "list_pinned_messages",
     "list_messages",
     "present",
+    "pin_message",
     "recall_message",
     "search",
     "stream_chat",
+    "unpin_message",
     "upsert_members",
     "wait_for_index",
 ]
