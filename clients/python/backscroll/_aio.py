@@ -137,6 +137,7 @@ class AsyncClient:
     list_pinned_messages = _awaiting(_calls.list_pinned_messages)
     pin_message = _awaiting(_calls.pin_message)
     recall_message = _awaiting(_calls.recall_message)
+    alias_message = _awaiting(_calls.alias_message)
     search = _awaiting(_calls.search)
     stream_chat = _conversing(_calls.stream_chat)
     unpin_message = _awaiting(_calls.unpin_message)

@@ -124,6 +124,7 @@ class Client:
     list_pinned_messages = _blocking(_calls.list_pinned_messages)
     pin_message = _blocking(_calls.pin_message)
     recall_message = _blocking(_calls.recall_message)
+    alias_message = _blocking(_calls.alias_message)
     search = _blocking(_calls.search)
     stream_chat = _conversing(_calls.stream_chat)
     unpin_message = _blocking(_calls.unpin_message)

@@ -143,6 +143,11 @@ class History(history_pb2_grpc.HistoryServiceServicer):
         pinned = [rows[one] for one in self.fake.pinned[request.channel]]
         return history_pb2.ListPinnedMessagesResponse(messages=pinned)
 
+    def AliasMessage(self, request, context):
+        self.fake.arrive("AliasMessage", request, context)
+        self._message(request, context).alias_ids.append(request.alias_id)
+        return history_pb2.AliasMessageResponse()
+
     def UpsertMembers(self, request, context):
         self.fake.arrive("UpsertMembers", request, context)
         self.fake.members[request.channel].extend(request.members)

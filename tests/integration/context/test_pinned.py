@@ -68,7 +68,7 @@ async def test_pinned_alone_gives_its_lines(client, profile):
     for one in ("rule", "n003", "n199"):
         await client.pin_message("room", one)
     context = await ask(client, profile=profile, overrides={"sources": ["pinned"]}, explain=True)
-    assert pins(context) == dict.fromkeys(("rule", "n003", "n199"), [pb.SOURCE_PINNED])
+    assert pins(context) == {id: [pb.SOURCE_PINNED] for id in ("rule", "n003", "n199")}
     assert [one.message_id for one in context.explanation.candidates] == ["rule", "n003", "n199"]
 
 
@@ -98,7 +98,7 @@ async def test_pins_are_listed_in_their_order_and_survive_a_restart(tmp_path):
         await client.unpin_message("room", "n001")
         await client.pin_message("room", "n001")
         before = await ask(client)
-    async with served(tmp_path / "h.db") as (client, app):
+    async with served(tmp_path / "h.db") as (client, _):
         rows = await client.list_pinned_messages("room")
         assert [row.message.id for row in rows] == ["rule", "n002", "n001"]
         assert rows[0].message.parts[0].text.text == "群规：不要剧透 (no spoilers)"
