@@ -75,6 +75,14 @@ class MessageState(IntEnum):
     PARTIAL = 2
 
 
+class SearchScope(IntEnum):
+    """How far a search by meaning reaches, each one further than those before."""
+
+    CHANNEL = 1
+    USER = 2
+    TENANT = 3
+
+
 class ChannelKey(NamedTuple):
     """Names one channel of one tenant: part of every key, cache key, index and statement (law 6)."""
 
@@ -254,6 +262,14 @@ class Member:
         """All stays, oldest first; none where nobody told of any."""
         last = Stay(self.joined_at_ms, self.left_at_ms)
         return (*self.earlier_stays, last) if self.earlier_stays or last != Stay() else ()
+
+    def was_there(self, at_ms: int) -> bool:
+        """Whether the member was one then; always where nobody told of any stay."""
+        return not (stays := self.stays) or any(
+            (one.joined_at_ms is None or one.joined_at_ms <= at_ms)
+            and (one.left_at_ms is None or at_ms < one.left_at_ms)
+            for one in stays
+        )
 
 
 @quick

@@ -22,10 +22,10 @@ from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.meaning import MeaningSearch, Scope
+from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.scrubbing import Scrubber
 from backscroll_sidecar.history.service import HistoryService
@@ -202,10 +202,11 @@ async def _assemble(
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
     embedding: Embedding | None = None
+    permitted = {t: SearchScope[name.upper()] for t, name in settings.search_scopes.items()}
     embedder = embedder or configured_embedder(settings)
     if embedder is not None:
         stack.push_async_callback(embedder.close)
-        embedding = Embedding.over(embedder, store, writer, executor, settings)
+        embedding = Embedding.over(embedder, store, writer, executor, settings, permitted)
         stack.push_async_callback(embedding.vectors.close)
         stack.push_async_callback(embedding.backlog.close)
         publishers.add(embedding.vectors, embedding.backlog)
@@ -237,12 +238,7 @@ async def _assemble(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=dims_of,
-        meaning=MeaningSearch(
-            store,
-            {tenant: Scope[name.upper()] for tenant, name in settings.search_scopes.items()},
-            None if embedding is None else embedding.embedder,
-            None if embedding is None else embedding.vectors,
-        ),
+        meaning=MeaningSearch(store, permitted) if embedding is None else embedding.meaning,
     )
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
@@ -270,6 +266,7 @@ class Embedding:
     vectors: Vectors
     backlog: Backlog
     semantic: Semantic
+    meaning: MeaningSearch
 
     @classmethod
     def over(
@@ -279,6 +276,7 @@ class Embedding:
         writer: Writer,
         executor: ThreadPoolExecutor,
         settings: Settings,
+        permitted: Mapping[str, SearchScope],
     ) -> Embedding:
         """Put them together. Nothing runs before `start`."""
         vectors = Vectors(
@@ -291,7 +289,9 @@ class Embedding:
             max_bytes=settings.vector_bytes,
         )
         backlog = Backlog(store, writer.submit, embedder)
-        return cls(embedder, vectors, backlog, Semantic(embedder, vectors))
+        meaning = MeaningSearch(store, permitted, embedder, vectors)
+        semantic = Semantic(embedder, vectors, wide=meaning)
+        return cls(embedder, vectors, backlog, semantic, meaning)
 
     async def start(self) -> None:
         """Begin to load the model, and to embed what has no vector yet."""

@@ -134,13 +134,18 @@ class Channels:
         stored = await self._reader.latest_of_user(tenant, user_id, (), limit)
         if not stored:
             return None
+        author = stored[-1].message.author
+        return self.view_of(tenant, stored, [Member(author.id, author.name, kind=author.kind)])
+
+    def view_of(
+        self, tenant: str, stored: Sequence[StoredMessage], members: Sequence[Member] = ()
+    ) -> ChannelView:
+        """Messages of any channels as a view, not kept; of equal times in the order given. Without reply edges."""
         apart = [
             replace(s, seq=place, analysis=replace(s.analysis, reply=None))
             for place, s in enumerate(stored, 1)
         ]
-        author = stored[-1].message.author
-        now = Member(author.id, author.name, kind=author.kind)
-        return HotChannel(ChannelKey(tenant, ""), self._codec, apart, [now]).view()
+        return HotChannel(ChannelKey(tenant, ""), self._codec, apart, members).view()
 
     def empty_view(self, key: ChannelKey) -> ChannelView:
         """A channel with nothing in it, not kept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -19,6 +19,7 @@ from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.direct import Found
+from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import can_be_joined, join_content
@@ -42,8 +43,8 @@ from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
-from backscroll_sidecar.context.writing import Pen, draft
-from backscroll_sidecar.domain import ChannelKey, Degradation, Event
+from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.domain import ChannelKey, Degradation, Event, SpeakerStyle, StoredMessage
 from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
@@ -63,6 +64,9 @@ class Provider(Protocol):
 
     async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
         """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
+
+    def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
+        """Messages of any channels, by time, as a view of their own."""
 
     def empty_view(self, key: ChannelKey) -> ChannelView:
         """A channel with nothing in it."""
@@ -122,6 +126,7 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._joins = compressor is None and assembler is None and adapters is ADAPTERS
+        self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
         self.build_count = 0
         self.numbers = BuildNumbers()
@@ -315,13 +320,16 @@ class ContextBuilder:
         query = await strategy_query(self._store, request, profile, opened.view, question)
         if opened.degradations:
             return await without_history(query, profile, deadline)
-        return await self._picker.pick(
+        picked = await self._picker.pick(
             query,
             question,
             profile,
             deadline,
             membership_only=request.visible_since_membership,
             found=found,
+        )
+        return await with_elsewhere(
+            picked, request, profile, query, self._semantic, self._provider, deadline
         )
 
     async def _parts(
@@ -333,11 +341,14 @@ class ContextBuilder:
         picked: Picked,
     ) -> Parts:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
-        chosen = in_time_order(picked)
-        speaker = speaker_style(request, question, view, chosen.rows.tolist())
+        chosen, there = in_time_order(picked, view), picked.elsewhere
+        own_rows = chosen.rows if there is None else chosen.rows[chosen.rows < view.count]
+        speaker = speaker_style(request, question, view, own_rows.tolist())
+        if len(own_rows) < len(chosen.rows) and request.speaker_style is None:
+            speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
         pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
-        drafts = draft(view, chosen.rows, style, pen)
+        drafts = drafted(view, there, chosen.rows, style, pen)
         is_long = drafts.left_us() > INLINE_US
         shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label

@@ -38,6 +38,8 @@ from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
 LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
+MEANING = "meaning"
+"""What lines of other channels are scored by."""
 STAGES = (
     CONVERSATION,
     LINK,

@@ -91,7 +91,9 @@ def built_context(
         addressed=question.addressed,
         question_type=question.message_type,
         events=events,
-        explanation=explain(view, gathered, picked.ranked, selection, picked.profile)
+        explanation=explain(
+            view, gathered, picked.ranked, selection, picked.profile, picked.elsewhere
+        )
         if request.explain
         else None,
     )
@@ -184,7 +186,17 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
         {one: gathered.sources_in(one) for one in set(bits.tolist())},
         lines.categories,
         lines.has_turns,
+        _channels(picked, places),
     )
+
+
+def _channels(picked: Picked, places: NDArray[np.intp]) -> list[str]:
+    """The channel of each line, empty for the request's own; nothing where all are of that."""
+    if picked.elsewhere is None:
+        return []
+    channels = picked.elsewhere.channels
+    own = len(picked.gathered.rows) - len(channels)
+    return ["" if place < own else channels[place - own] for place in places.tolist()]
 
 
 def log_built(built: BuiltContext | JoinedContext) -> None:

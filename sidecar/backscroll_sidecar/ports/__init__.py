@@ -65,6 +65,9 @@ from backscroll_sidecar.ports.vectors import (
     UnembeddedPage,
     VectorSearch,
     Waited,
+    WideHit,
+    WideHits,
+    WideSearch,
 )
 
 __all__ = [
@@ -119,6 +122,9 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "WideHit",
+    "WideHits",
+    "WideSearch",
     "about_message",
     "about_user",
 ]

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any, cast
 
 from backscroll.v1 import history_pb2 as pb
-from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
 from backscroll_sidecar.errors import NotImplementedYet
-from backscroll_sidecar.history.meaning import Scope
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.batches import ImportSource, append_batch, encode_results
 from backscroll_sidecar.rpc.checks import (
@@ -150,7 +149,7 @@ class HistoryServicer:
         query = check_text(request.query, "query", MAX_QUERY_BYTES)
         limit = limit_of(request, DEFAULT_SEARCH_HITS, MAX_SEARCH_HITS)
         scope = enum_value(SEARCH_SCOPE_WORDS, request.scope, "scope")
-        if scope is not Scope.CHANNEL:
+        if scope is not SearchScope.CHANNEL:
             return await self._search_by_meaning(request, scope, query, limit, call)
         if request.user_id:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
@@ -161,14 +160,14 @@ class HistoryServicer:
     async def _search_by_meaning(
         self,
         request: pb.SearchMessagesRequest,
-        scope: Scope,
+        scope: SearchScope,
         query: str,
         limit: int,
         call: Call,
     ) -> bytes:
         if request.channel:
             raise invalid("channel", "has a meaning for SEARCH_SCOPE_CHANNEL only")
-        if request.user_id and scope is not Scope.USER:
+        if request.user_id and scope is not SearchScope.USER:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
         found = await self._history.meaning.find(call.tenant, scope, request.user_id, query, limit)
         return await encode_hits(

@@ -7,8 +7,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.domain import Category, MessageState
-from backscroll_sidecar.ports import Comparison, Embedder, ModelError, ModelFault, VectorSearch
+from backscroll_sidecar.domain import Category, MessageState, SearchScope
+from backscroll_sidecar.ports import (
+    Comparison,
+    Embedder,
+    ModelError,
+    ModelFault,
+    VectorSearch,
+    WideHits,
+    WideSearch,
+)
 from backscroll_sidecar.strategies.base import (
     NOTHING,
     Messages,
@@ -30,16 +38,23 @@ class Semantic:
     embedder : makes the question's vector, where the request brings none.
     vectors : the stored vectors of the same embedder.
     gate : asked before a question is embedded; False: this question needs no memory, the source is empty.
+    wide : finds messages of other channels; None: there is none but the question's own.
     """
 
     name = "semantic"
 
     def __init__(
-        self, embedder: Embedder, vectors: VectorSearch, gate: Gate = lambda _: True
+        self,
+        embedder: Embedder,
+        vectors: VectorSearch,
+        gate: Gate = lambda _: True,
+        *,
+        wide: WideSearch | None = None,
     ) -> None:
         self._embedder = embedder
         self._vectors = vectors
         self._gate = gate
+        self._wide = wide
 
     async def gather(self, query: StrategyQuery) -> StrategyResult:
         """The `semantic_limit` eligible live rows most similar to the question.
@@ -85,6 +100,30 @@ class Semantic:
         if vector is None:
             return None
         return await self._vectors.compare(query.key, query.view.seq[: query.end], vector)
+
+    async def elsewhere(
+        self, query: StrategyQuery, scope: SearchScope, *, in_stays: bool
+    ) -> WideHits:
+        """Of the `semantic_limit` messages in scope most similar to the question, those of other channels.
+
+        With USER, or `in_stays`, only what the asker could see. Raises `SourceFailed`, `NotAllowed` and
+        `StoreUnavailable`.
+        """
+        if self._wide is None:
+            raise SourceFailed("NOT_CONFIGURED")
+        tenant, user_id, limit = query.key.tenant, query.user_id, query.semantic_limit
+        self._wide.permit(tenant, scope)
+        in_stays |= scope is SearchScope.USER
+        if in_stays and not user_id:
+            raise SourceFailed("NO_ASKER")
+        vector = await self.question_vector(query) if limit > 0 else None
+        if vector is None:
+            return WideHits(())
+        found = await self._wide.nearest(
+            tenant, scope, user_id, vector, limit, until_ms=query.asked_at_ms, in_stays=in_stays
+        )
+        hits = [hit for hit in found.hits if hit.stored.message.channel != query.key.channel]
+        return found._replace(hits=hits)
 
     async def _make_vector(self, query: StrategyQuery) -> NDArray[np.float32] | SourceFailed | None:
         text = query.question.strip()
