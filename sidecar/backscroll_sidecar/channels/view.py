@@ -72,6 +72,8 @@ class ChannelView:
         What builds wrote of these rows: another one.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
+    origins : sequence
+        Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """
 
     key: ChannelKey
@@ -103,6 +105,7 @@ class ChannelView:
     replies: ReplyMemo
     written: Written
     all_live: bool
+    origins: Sequence[tuple[str, int]] = ()
 
     def row_of(self, message_id: str) -> int:
         """The row of a message, -1 when this view has none of that id."""
