@@ -277,8 +277,10 @@ class Member:
 class StoredMessage:
     """A message as the store returns it: the current revision, its analysis, and where it stands.
 
-    `seq` is the arrival number within the channel (1, 2, …, never reused); `rank_time_ms` is `sent_at_ms` clamped
-    for ranking (time zero and times in the future become the time of arrival); `revision` counts edits from 0.
+    `seq` is the arrival number within the channel (1, 2, …, never reused); `rank_time_ms` is `sent_at_ms` as far as it
+    can be right (time zero and times in the future become the time of arrival), and behind the message it answers;
+    `revision` counts edits from 0, `moves` how often its rank time or its edge changed since it came. `alias_ids` are
+    its other ids: only in what is read by id, by page, by tree or by author.
     """
 
     message: Message
@@ -287,6 +289,8 @@ class StoredMessage:
     rank_time_ms: int
     revision: int = 0
     state: MessageState = MessageState.LIVE
+    moves: int = 0
+    alias_ids: tuple[str, ...] = ()
 
 
 class AppendOutcome(StrEnum):
@@ -308,9 +312,11 @@ class WarningCode(StrEnum):
     REPLY_PARENT_IN_OTHER_CHANNEL = "reply_parent_in_other_channel"
     TIME_ZERO = "time_zero"
     TIME_IN_FUTURE = "time_in_future"
+    TIME_LOOKS_LIKE_SECONDS = "time_looks_like_seconds"
     METADATA_DIFFERS = "metadata_differs"
     DEDUPE_KEY_SEEN = "dedupe_key_seen"
     TEXT_SANITISED = "text_sanitised"
+    OWN_REPLY_SEEN = "own_reply_seen"
 
 
 class RefusalCode(StrEnum):

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, ERROR_PREFIX, LENGTH_NOTICE
 from backscroll_sidecar.settings_types import (
     Address,
+    BodyFields,
     Core,
     ProfileName,
     Share,
@@ -172,6 +173,16 @@ class Settings(_Section):
         gt=0,
         le=3_600,
         description="Longest silence of a model before it is given up.",
+    )
+    model_stream_options: bool = Field(
+        default=True,
+        description="Ask for usage at the end of a stream. A server that refuses stream_options is asked without it "
+        "by itself, after one refused call.",
+    )
+    model_extra_body: Annotated[Mapping[str, Any], Table, BodyFields] = Field(
+        default_factory=dict,
+        description="Table of fields added to the body of every call, over those made here: enable_thinking, "
+        "reasoning_effort, top_p. A request's own stand over them. JSON in the environment.",
     )
     model_thoughts: Literal["auto", "hold", "keep"] = Field(
         default="auto",

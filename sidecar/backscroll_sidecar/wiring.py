@@ -32,8 +32,9 @@ from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
-from backscroll_sidecar.models.openai import DEFAULT_BASE_URL, OpenAIModel, OpenAIOptions
+from backscroll_sidecar.models.openai import OpenAIModel
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
+from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.recording import Recorder
@@ -377,6 +378,8 @@ def _model_options(settings: Settings) -> OpenAIOptions:
         headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
         query=settings.model_query,
         idle_s=settings.model_idle_seconds,
+        include_usage=settings.model_stream_options,
+        extra_body=settings.model_extra_body,
         thoughts=settings.model_thoughts,
         max_tokens_field=settings.model_max_tokens_field,
     )

@@ -135,6 +135,7 @@ class AsyncClient:
     list_members = _awaiting(_calls.list_members)
     list_messages = _listing(_calls.list_messages)
     recall_message = _awaiting(_calls.recall_message)
+    alias_message = _awaiting(_calls.alias_message)
     search = _awaiting(_calls.search)
     stream_chat = _conversing(_calls.stream_chat)
     upsert_members = _awaiting(_calls.upsert_members)

@@ -122,6 +122,7 @@ class Client:
     list_members = _blocking(_calls.list_members)
     list_messages = _listing(_calls.list_messages)
     recall_message = _blocking(_calls.recall_message)
+    alias_message = _blocking(_calls.alias_message)
     search = _blocking(_calls.search)
     stream_chat = _conversing(_calls.stream_chat)
     upsert_members = _blocking(_calls.upsert_members)

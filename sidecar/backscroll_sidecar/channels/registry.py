@@ -191,6 +191,7 @@ class Channels:
         with in_background():
             channel = HotChannel(key, self._codec, members=rows.members)
             channel.load([self._batch(part) for part in rows.parts])
+            channel.take_aliases(rows.aliases)
             for part in rows.parts:
                 if isinstance(part, Segment):
                     channel.stretches.append(Stretch(part.first_seq, part.last_seq))

@@ -44,8 +44,8 @@ from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
+    AliasChange,
     AppendChange,
-    Applied,
     Clock,
     EditChange,
     EmbeddingProgress,
@@ -179,10 +179,8 @@ class HistoryService(HistoryReads):
                 reason=_REASONS.get(checked.code),
             )
         (analysis,) = await self.ingest.analyse(key, [checked])
-        applied = await self._writer.submit(
-            EditChange(key, checked.message, analysis, at_ms), deadline_s
-        )
-        return _row(applied, message_id) or await self.get_message(key, message_id)
+        await self._writer.submit(EditChange(key, checked.message, analysis, at_ms), deadline_s)
+        return await self.get_message(key, message_id)
 
     async def recall(
         self,
@@ -203,7 +201,27 @@ class HistoryService(HistoryReads):
         check_id(message_id, "message_id")
         at_ms = self._clock.now_ms() if recalled_at_ms is None else recalled_at_ms
         check_time(at_ms, "recalled_at_ms")
-        await self._writer.submit(RecallChange(key, message_id, at_ms), deadline_s)
+        # By its own id: open turns know no other (`TurnMark`).
+        found = (await self._reader.get_messages(key, [message_id])).get(message_id)
+        true_id = message_id if found is None else found.message.id
+        await self._writer.submit(RecallChange(key, true_id, at_ms), deadline_s)
+
+    async def alias(
+        self, key: ChannelKey, message_id: str, alias_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Let a stored message be known under another id, too: what answers that answers the message. Safe to repeat.
+
+        Raises
+        ------
+        NotFound, Gone
+            There is no such message, or it was recalled or erased.
+        Conflict
+            The other id is that of another message.
+        """
+        check_key(key)
+        check_id(message_id, "message_id")
+        check_id(alias_id, "alias_id")
+        await self._writer.submit(AliasChange(key, message_id, alias_id), deadline_s)
 
     async def upsert_members(
         self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None
@@ -252,7 +270,3 @@ class HistoryService(HistoryReads):
     async def import_stream(self, tenant: str, batches: AsyncIterable[ImportBatch]) -> ImportReport:
         """Append any number of batches of any channels, each before the next is read; counts and first problems."""
         return await import_batches(tenant, batches, self.append)
-
-
-def _row(applied: Applied, message_id: str) -> StoredMessage | None:
-    return next((row for row in applied.stored if row.message.id == message_id), None)

@@ -7,6 +7,7 @@ in `tests/contract`, is run on every implementation.
 from __future__ import annotations
 
 from backscroll_sidecar.ports.changes import (
+    AliasChange,
     AppendChange,
     Applied,
     Change,
@@ -30,6 +31,7 @@ from backscroll_sidecar.ports.history import (
     ListQuery,
 )
 from backscroll_sidecar.ports.models import (
+    RESERVED_BODY_FIELDS,
     ChatModel,
     Finished,
     FinishReason,
@@ -41,6 +43,7 @@ from backscroll_sidecar.ports.models import (
     TextTakenBack,
     ToolCallDelta,
     UsageDelta,
+    reserved_fields,
 )
 from backscroll_sidecar.ports.records import (
     EVERYWHERE,
@@ -72,6 +75,8 @@ from backscroll_sidecar.ports.vectors import (
 
 __all__ = [
     "EVERYWHERE",
+    "RESERVED_BODY_FIELDS",
+    "AliasChange",
     "AppendChange",
     "Applied",
     "Change",
@@ -127,4 +132,5 @@ __all__ = [
     "WideSearch",
     "about_message",
     "about_user",
+    "reserved_fields",
 ]

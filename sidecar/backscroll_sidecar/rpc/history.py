@@ -104,6 +104,18 @@ class HistoryServicer:
         await self._history.recall(key, message_id, deadline_s=call.deadline_s)
         return pb.RecallMessageResponse()
 
+    async def alias_message(
+        self, request: pb.AliasMessageRequest, call: Call
+    ) -> pb.AliasMessageResponse:
+        """Let a message be known under another id as well."""
+        await self._history.alias(
+            _key(request.channel, call),
+            required_id(request.message_id, "message_id"),
+            required_id(request.alias_id, "alias_id"),
+            deadline_s=call.deadline_s,
+        )
+        return pb.AliasMessageResponse()
+
     async def upsert_members(
         self, request: pb.UpsertMembersRequest, call: Call
     ) -> pb.UpsertMembersResponse:
@@ -196,10 +208,6 @@ class HistoryServicer:
 
     async def list_channels(self, request: pb.ListChannelsRequest, call: Call) -> bytes:
         """List the channels of the tenant."""
-        raise NotImplementedYet("being built")
-
-    async def alias_message(self, request: pb.AliasMessageRequest, call: Call) -> bytes:
-        """Give a message another id."""
         raise NotImplementedYet("being built")
 
     async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> bytes:

@@ -1,6 +1,7 @@
 """One form for everything that is logged, ours and the libraries': lines for people or JSON, to standard error.
 
-A log names channels, counts, times and reasons. It never holds the text of a message (S5-52).
+A log names channels, counts, times and reasons. It never holds the text of a message, a token or a key (S5-52).
+Libraries' debug lines do, headers and bodies among them: those are never written, whatever the level.
 """
 
 from __future__ import annotations
@@ -15,8 +16,21 @@ from structlog.typing import Processor
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["console", "json"]
 
-_NOISY = ("numba", "asyncio", "grpc", "openai", "httpx2", "httpcore2")
-"""Libraries whose debug lines say nothing about us."""
+_OURS = ("backscroll", "backscroll_bench", "backscroll_scoring", "backscroll_sidecar")
+"""Loggers whose debug lines are written: those of our packages, and the one of calls."""
+_NOISY = (
+    "numba",
+    "asyncio",
+    "grpc",
+    "openai",
+    "httpx",
+    "httpcore",
+    "httpx2",
+    "httpcore2",
+    "hpack",
+    "aiosqlite",
+)
+"""Libraries whose info lines say nothing about us, or too much."""
 
 
 def configure(
@@ -49,13 +63,16 @@ def configure(
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
+    least = logging.getLevelNamesMapping()[level.upper()]
+    root.setLevel(max(logging.INFO, least))
+    for name in _OURS:
+        logging.getLogger(name).setLevel(least)
     for name in _NOISY:
-        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+        logging.getLogger(name).setLevel(max(logging.WARNING, least))
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         # Below the level a call costs nothing: builds are logged on the hot path.
-        wrapper_class=structlog.make_filtering_bound_logger(root.level),
+        wrapper_class=structlog.make_filtering_bound_logger(least),
         cache_logger_on_first_use=True,
     )

@@ -126,6 +126,11 @@ class History(history_pb2_grpc.HistoryServiceServicer):
         del stored.message.parts[:]
         return history_pb2.RecallMessageResponse()
 
+    def AliasMessage(self, request, context):
+        self.fake.arrive("AliasMessage", request, context)
+        self._message(request, context).alias_ids.append(request.alias_id)
+        return history_pb2.AliasMessageResponse()
+
     def UpsertMembers(self, request, context):
         self.fake.arrive("UpsertMembers", request, context)
         self.fake.members[request.channel].extend(request.members)

@@ -175,6 +175,12 @@ def test_edit_recall_and_erase(client, room):
     assert client.erase("room", user_id="ann") == {"messages": 3}
 
 
+def test_alias(client, room):
+    assert client.alias_message("room", "m1", "p1") is None
+    request = room.requests("AliasMessage")[0]
+    assert (request.channel, request.message_id, request.alias_id) == ("room", "m1", "p1")
+
+
 def test_upsert_members_splits_and_takes_one(client, room):
     assert (
         client.upsert_members(

@@ -202,6 +202,7 @@ def test_errors_can_be_pickled(name):
 # --- retries --------------------------------------------------------------------------------------
 
 CALLS = {
+    "AliasMessage": lambda client: client.alias_message("room", "m", "p1"),
     "AppendMessages": lambda client: client.append("room", Message("m9", "ann", "x")),
     "BuildContext": lambda client: client.build_context("room", "q"),
     "EditMessage": lambda client: client.edit_message("room", "m", "y"),

@@ -30,7 +30,14 @@ from backscroll._calls.reading import (
     search,
     wait_for_index,
 )
-from backscroll._calls.writing import append, edit_message, erase, recall_message, upsert_members
+from backscroll._calls.writing import (
+    alias_message,
+    append,
+    edit_message,
+    erase,
+    recall_message,
+    upsert_members,
+)
 
 __all__ = [
     "BULK_TIMEOUT_S",
@@ -41,6 +48,7 @@ __all__ = [
     "Listing",
     "Plan",
     "Stream",
+    "alias_message",
     "append",
     "build_context",
     "chat",

@@ -98,6 +98,39 @@ def edit_message(
     return response.message
 
 
+def alias_message(
+    channel: str, message_id: str, alias_id: str, *, timeout_s: float | None = None
+) -> Plan[None]:
+    """Tell under which other id the platform shows a stored message. Safe to repeat.
+
+    What answers that id answers the message, and a message that comes under it is a duplicate. Use it for a reply that
+    `stream_chat` or `chat` stored, once the platform has given it an id; a message with several gets several calls.
+
+    Raises
+    ------
+    NotFound
+        If the channel has no such message.
+    Gone
+        If it was recalled or erased.
+    Conflict
+        If the other id is that of another message.
+
+    Examples
+    --------
+    >>> client.alias_message("room", "m1", "telegram:4711")
+    """
+    yield Call(
+        "AliasMessage",
+        encode(
+            history_pb2.AliasMessageRequest,
+            channel=channel,
+            message_id=message_id,
+            alias_id=alias_id,
+        ),
+        timeout_s,
+    )
+
+
 def recall_message(channel: str, message_id: str, *, timeout_s: float | None = None) -> Plan[None]:
     """Take a message back: its text is deleted; its id stays taken. Twice is no error.
 
