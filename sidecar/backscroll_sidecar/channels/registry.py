@@ -152,7 +152,8 @@ class Channels:
             replace(s, seq=place, analysis=replace(s.analysis, reply=None))
             for place, s in enumerate(stored, 1)
         ]
-        return HotChannel(ChannelKey(tenant, ""), self._codec, apart, members).view()
+        view = HotChannel(ChannelKey(tenant, ""), self._codec, apart, members).view()
+        return replace(view, origins=[(s.message.channel, s.seq) for s in stored])
 
     def empty_view(self, key: ChannelKey) -> ChannelView:
         """A channel with nothing in it, not kept."""

@@ -74,6 +74,8 @@ class ChannelView:
         Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
+    origins : sequence
+        Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """
 
     key: ChannelKey
@@ -106,6 +108,7 @@ class ChannelView:
     written: Written
     pinned: tuple[str, ...]
     all_live: bool
+    origins: Sequence[tuple[str, int]] = ()
 
     def row_of(self, message_id: str) -> int:
         """The row of a message, -1 when this view has none of that id."""

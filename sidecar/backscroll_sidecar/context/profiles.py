@@ -31,6 +31,9 @@ MOST_RECALLED = 40
 as much of the evidence in 2,048 tokens (.918, .869, .887 on locomo_dev, madial_zh_dev and madial_en_dev; 40: .916,
 .876, .900; 32: .907, .854, .842); in 1,024 tokens 40 and 64 are the same."""
 
+SHOWN_CHARS = 40
+"""Of an unknown name so many printable ASCII characters are repeated: enough to see the slip, too little to forge with."""
+
 Diversity = Literal["none", "collapse", "mmr"]
 Fusion = Literal["rrf", "linear"]
 
@@ -170,13 +173,14 @@ def plain(profile: Profile, message_count: int) -> Profile:
 
 
 def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
-    """The profile of that name, or `InvalidRequest` with the known names."""
+    """The profile of that name, or `InvalidRequest` with the known names and what can be shown of this one."""
     if name not in profiles:
         known = ", ".join(sorted(profiles))
+        given = "".join(c for c in name if " " <= c <= "~")[:SHOWN_CHARS]
         raise InvalidRequest(
-            f"profile is none of: {known}",
+            f'profile "{given}" is none of: {known}',
             field="profile",
             reason=Reason.UNKNOWN_PROFILE,
-            metadata={"known": known},
+            metadata={"known": known, "given": given},
         )
     return profiles[name]
