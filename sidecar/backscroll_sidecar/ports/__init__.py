@@ -7,6 +7,7 @@ in `tests/contract`, is run on every implementation.
 from __future__ import annotations
 
 from backscroll_sidecar.ports.changes import (
+    AliasChange,
     AppendChange,
     Applied,
     Change,
@@ -46,6 +47,7 @@ from backscroll_sidecar.ports.models import (
 )
 from backscroll_sidecar.ports.records import (
     EVERYWHERE,
+    PIN,
     RecordChange,
     StoredRecord,
     about_message,
@@ -74,7 +76,9 @@ from backscroll_sidecar.ports.vectors import (
 
 __all__ = [
     "EVERYWHERE",
+    "PIN",
     "RESERVED_BODY_FIELDS",
+    "AliasChange",
     "AppendChange",
     "Applied",
     "Change",

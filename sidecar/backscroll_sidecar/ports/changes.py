@@ -71,6 +71,15 @@ class RecallChange:
 
 
 @dataclass(frozen=True, slots=True)
+class AliasChange:
+    """Let `alias_id` be another id of a stored message. What answers the alias answers the message from then on."""
+
+    key: ChannelKey
+    message_id: str
+    alias_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class MembersChange:
     """Insert or update people of a channel. A changed name moves the old one to `former_names`."""
 
@@ -157,6 +166,7 @@ Change = (
     AppendChange
     | EditChange
     | RecallChange
+    | AliasChange
     | MembersChange
     | EraseChange
     | EventsChange
@@ -170,7 +180,7 @@ Change = (
 
 @dataclass(frozen=True, slots=True)
 class EraseReceipt:
-    """How many rows went, by part: messages, revisions, events, members, turns, records."""
+    """How many rows went, by part: messages, aliases, revisions, events, members, turns, records."""
 
     counts: Mapping[str, int]
 
@@ -182,9 +192,9 @@ class Applied:
 
     `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new
     and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
-    `vectors` what was kept of vectors, whoever made them; `record` the change of a record that was made, and
-    `deleted_records` how many records that deleted; `error` when this change alone was refused (others of the group are
-    not affected).
+    `vectors` what was kept of vectors, whoever made them; `aliases` pairs of a new alias and the id of its message;
+    `record` the change of a record that was made, and `deleted_records` how many that deleted; `error` when this change
+    alone was refused (others of the group are not affected).
     """
 
     append_results: tuple[AppendResult, ...] = ()
@@ -196,6 +206,7 @@ class Applied:
     record: RecordChange | None = None
     deleted_records: int = 0
     error: BackscrollError | None = None
+    aliases: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_erasure(self) -> bool:

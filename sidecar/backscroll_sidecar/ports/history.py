@@ -76,12 +76,17 @@ class HistoryReader(Protocol):
     async def get_messages(
         self, key: ChannelKey, message_ids: Sequence[str]
     ) -> Mapping[str, StoredMessage]:
-        """The rows that exist among these ids, recalled ones included."""
+        """The rows that exist among these ids, recalled ones included, by the ids given; an alias gives its message."""
 
     async def reply_tree(
         self, key: ChannelKey, message_id: str, limit: int
     ) -> Sequence[StoredMessage]:
         """All rows connected to this one by reply edges as sent (not inferred), by `seq`; empty when unknown."""
+
+    async def answer_to(
+        self, key: ChannelKey, message_id: str, author_id: str
+    ) -> StoredMessage | None:
+        """The live whole reply that a turn stored to this message in this author's name; None: there is none."""
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         """Newest id and time, counts; None for a channel never heard of."""
@@ -168,8 +173,10 @@ class HistoryStore(HistoryReader, Protocol):
         DUPLICATE, other content CONFLICT (first wins), only metadata differing DUPLICATE with METADATA_DIFFERS; ids
         recalled or erased are GONE; a seen `dedupe_key` is DUPLICATE with `duplicate_of`. Later items of the group see
         earlier ones. Assigns `seq`. Reply edges are stored as sent; REPLY_PARENT_UNKNOWN and the other reply warnings
-        are reported. Raises `StoreReadOnly` (disk full, read-only) or `StoreUnavailable`; then nothing of the
-        group is stored. Called by one task only, the writer.
+        are reported. A row is ranked behind the row it answers, also where that comes late; an alias resolves (see
+        `AliasChange`), and a message that is the platform's copy of what a turn said becomes one. Raises
+        `StoreReadOnly` (disk full, read-only) or `StoreUnavailable`; then nothing of the group is stored. Called by
+        one task only, the writer.
         """
 
     async def close(self) -> None:

@@ -19,10 +19,12 @@ from backscroll_sidecar.domain import (
     Message,
     MessageState,
     Part,
+    Role,
     StoredMessage,
 )
 from backscroll_sidecar.ports import (
     EVERYWHERE,
+    AliasChange,
     AppendChange,
     Applied,
     Change,
@@ -36,6 +38,7 @@ from backscroll_sidecar.ports import (
     TurnChange,
     VectorsChange,
 )
+from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo
 
 PURGED_AT_ONCE = 16
 """Expired turns, or records, of its tenant that every kept one removes: more than come in, few enough for one commit."""
@@ -96,7 +99,9 @@ class Holder:
 class Needs:
     """What a run of changes must know. Dictionaries serve as sets that keep their order.
 
-    `replying` are appended ids with an edge of their own.
+    `replying` are appended ids with an edge of their own; `aliased` ids that may become aliases; `answered` the
+    messages that turns reply to; `speaking` the authors of what may be the platform's copy of a turn's words,
+    which were said after `since_ms`. No row of the run is sent later than `newest_ms`.
     """
 
     places: dict[Place, None] = field(default_factory=dict)
@@ -106,16 +111,27 @@ class Needs:
     dedupe_keys: dict[Named, None] = field(default_factory=dict)
     people: dict[Named, None] = field(default_factory=dict)
     drawers: dict[Drawer, None] = field(default_factory=dict)
+    aliased: dict[Named, None] = field(default_factory=dict)
+    answered: dict[Named, None] = field(default_factory=dict)
+    speaking: dict[Named, None] = field(default_factory=dict)
+    since_ms: int = 2**62
+    newest_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the store knows of the things a run of changes names, at the time the run begins.
 
-    `parents` are the parents that have a row in their own channel, `strangers` those with a row in another channel of
-    the tenant. `children` are the replying ids that some stored row names as its parent; where there are any, `edges`
-    holds the stored edges on the way up from the parents: a circle through a stored edge comes back from the store
-    through one of `children`, and a circle of the run's own edges needs no stored one.
+    `parents` are the parents that have a row in their own channel, and when that is ranked; `strangers` those with a
+    row in another channel of the tenant. `children` are the replying ids that some stored row names as its
+    parent; where there are any, `edges` holds the stored edges on the way up from the parents: a circle through a
+    stored edge comes back from the store through one of `children`, and a circle of the run's own edges needs no
+    stored one.
+
+    `followers` are the stored rows that name an id without a row as their parent, and those that answer these, by
+    parent: all that may have to move when it comes. Where the id may become an alias it is all of them. Each of them is
+    among `records`, as are the messages of `aliases`. `answers`: the live whole reply of a turn by (tenant, channel,
+    answered message, author). `said`: what turns said of late and no alias is known of, in order of arrival.
     """
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
@@ -123,13 +139,17 @@ class Facts:
     erased: dict[Named, bool] = field(default_factory=dict)
     """Whether each may be restored: it went with its whole channel."""
     holders: dict[Named, Holder] = field(default_factory=dict)
-    parents: set[Named] = field(default_factory=set)
+    parents: dict[Named, int] = field(default_factory=dict)
     strangers: set[Named] = field(default_factory=set)
     children: set[Named] = field(default_factory=set)
     edges: dict[Named, str] = field(default_factory=dict)
     people: dict[Named, Person] = field(default_factory=dict)
     drawers: dict[Drawer, dict[str, int]] = field(default_factory=dict)
     """The ids of the records in it, each with the time it expires."""
+    followers: dict[Named, list[str]] = field(default_factory=dict)
+    aliases: dict[Named, str] = field(default_factory=dict)
+    answers: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    said: dict[Named, list[Record]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -153,10 +173,17 @@ class Plan:
     events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
     """(place, context id, message id, event)."""
     segments: list[SegmentsChange] = field(default_factory=list)
+    aliases: dict[Named, str] = field(default_factory=dict)
+    """By alias: the id of its message."""
     turns: list[TurnChange] = field(default_factory=list)
     """In order: each is kept, then expired ones of its tenant go."""
     records: list[RecordChange] = field(default_factory=list)
     """In order, as the turns."""
+
+    def put(self, named: Named, record: Record) -> None:
+        """Write a known row as it now stands."""
+        kept = self.inserted if named in self.inserted else self.updated
+        kept[named] = record
 
 
 def bare(message: Message, channel: str) -> Message:
@@ -182,6 +209,11 @@ def is_embeddable(stored: StoredMessage) -> bool:
 def dedupe_digest(dedupe_key: str) -> str:
     """What is kept of the dedupe key of an erased message: enough to know it again."""
     return hashlib.blake2b(dedupe_key.encode(), digest_size=16).hexdigest() if dedupe_key else ""
+
+
+def named_among(taken: Iterable[Named], facts: Facts) -> list[Named]:
+    """Of ids that something stored names: those that are of no row and no alias that is known."""
+    return [one for one in taken if one not in facts.records and one not in facts.aliases]
 
 
 def named_in_turns(message_id: str) -> bytes:
@@ -237,6 +269,10 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 needs.ids[tenant, channel, change.message.id] = None
             case RecallChange():
                 needs.ids[tenant, channel, change.message_id] = None
+            case AliasChange():
+                needs.ids[tenant, channel, change.message_id] = None
+                needs.ids[tenant, channel, change.alias_id] = None
+                needs.aliased[tenant, channel, change.alias_id] = None
             case VectorsChange():
                 for vector in change.vectors:
                     needs.ids[tenant, channel, vector.message_id] = None
@@ -255,6 +291,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
 
 def _need_for_append(needs: Needs, change: AppendChange) -> None:
     tenant, channel = change.key
+    needs.newest_ms = max(needs.newest_ms, *change.rank_times_ms, 0)
     for message in change.messages:
         needs.ids[tenant, channel, message.id] = None
         needs.people[tenant, channel, message.author.id] = None
@@ -264,3 +301,9 @@ def _need_for_append(needs: Needs, change: AppendChange) -> None:
         if reply is not None and reply.message_id != message.id:
             needs.replying[tenant, channel, message.id] = None
             needs.parents[tenant, channel, reply.message_id] = None
+            if change.turn is not None:
+                needs.answered[tenant, channel, reply.message_id] = None
+        if message.role is Role.ASSISTANT and may_be_echo(message, change):
+            needs.aliased[tenant, channel, message.id] = None
+            needs.speaking[tenant, channel, message.author.id] = None
+            needs.since_ms = min(needs.since_ms, change.received_at_ms - ECHO_MS)

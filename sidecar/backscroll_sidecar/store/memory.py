@@ -42,6 +42,7 @@ from backscroll_sidecar.store.facts import (
     runs,
 )
 from backscroll_sidecar.store.memory_reads import Channel, KeptRecord, MemoryReader, Tombstone
+from backscroll_sidecar.turn_ids import is_reply, is_said
 
 
 class MemoryStore(MemoryReader):
@@ -77,10 +78,13 @@ class MemoryStore(MemoryReader):
                 facts.records[named] = channel.records[named[2]]
             if named[2] in channel.erased:
                 facts.erased[named] = channel.erased[named[2]].with_channel
+            self._find_alias(named, facts)
         for named in needs.dedupe_keys:
             if (holder := self._holder(named)) is not None:
                 facts.holders[named] = holder
         self._find_replies(needs, facts)
+        self._find_followers(needs, facts)
+        self._find_said(needs, facts)
         for named in needs.people:
             if (person := self._at(named[:2]).people.get(named[2])) is not None:
                 facts.people[named] = person
@@ -92,13 +96,59 @@ class MemoryStore(MemoryReader):
     def _find_replies(self, needs: Needs, facts: Facts) -> None:
         for tenant, channel_id, parent in needs.parents:
             homes = self._homes.get((tenant, parent), set())
-            if channel_id in homes:
-                facts.parents.add((tenant, channel_id, parent))
+            true_id = self._find_alias((tenant, channel_id, parent), facts)
+            record = self._at((tenant, channel_id)).records.get(true_id)
+            if record is not None:
+                facts.parents[tenant, channel_id, true_id] = record.stored.rank_time_ms
             elif homes:
                 facts.strangers.add((tenant, channel_id, parent))
         facts.children.update(n for n in needs.replying if self._at(n[:2]).children.get(n[2]))
         if facts.children:
             facts.edges.update(self._edges(needs))
+
+    def _find_alias(self, named: Named, facts: Facts) -> str:
+        """The id of the message that has this one; what is known of it becomes known."""
+        channel = self._at(named[:2])
+        true_id = channel.aliases.get(named[2])
+        if true_id is None:
+            return named[2]
+        facts.aliases[named] = true_id
+        facts.records[(*named[:2], true_id)] = channel.records[true_id]
+        return true_id
+
+    def _find_followers(self, needs: Needs, facts: Facts) -> None:
+        for here in dict.fromkeys(named[:2] for named in needs.ids):
+            channel = self._at(here)
+            ahead = [
+                id_
+                for *place, id_ in needs.ids
+                if tuple(place) == tuple(here) and id_ not in channel.records
+            ]
+            while ahead:
+                parent = ahead.pop()
+                children = list(channel.children.get(parent, ()))
+                if children and (*here, parent) not in facts.followers:
+                    facts.followers[(*here, parent)] = children
+                    facts.records.update({(*here, id_): channel.records[id_] for id_ in children})
+                    ahead += children
+
+    def _find_said(self, needs: Needs, facts: Facts) -> None:
+        for tenant, channel_id, author_id in needs.speaking:
+            channel = self._at((tenant, channel_id))
+            facts.said[tenant, channel_id, author_id] = [
+                record
+                for id_, record in channel.records.items()
+                if is_said(id_)
+                and record.stored.message.author.id == author_id
+                and id_ not in channel.aliases.values()
+            ]
+        for tenant, channel_id, question in needs.answered:
+            for row in self._at((tenant, channel_id)).live():
+                reply, author_id = row.message.reply, row.message.author.id
+                if reply is not None and reply.message_id == question and is_reply(row.message.id):
+                    facts.answers.setdefault(
+                        (tenant, channel_id, question, author_id), row.message.id
+                    )
 
     def _holder(self, named: Named) -> Holder | None:
         channel, key = self._at(named[:2]), named[2]
@@ -130,7 +180,15 @@ class MemoryStore(MemoryReader):
             if message.reply is not None:
                 channel.children[message.reply.message_id].add(message_id)
         for named, record in plan.updated.items():
-            self._channels[named[:2]].records[named[2]] = record
+            channel = self._channels[named[:2]]
+            before, now = channel.records[named[2]].stored.message, record.stored.message
+            channel.records[named[2]] = record
+            if before.reply is not None and before.reply is not now.reply:
+                assert now.reply is not None
+                channel.children[before.reply.message_id].discard(named[2])
+                channel.children[now.reply.message_id].add(named[2])
+        for named, message_id in plan.aliases.items():
+            self._channels[named[:2]].aliases[named[2]] = message_id
         self._write_vectors(plan)
         for named, person in plan.people.items():
             self._channels[named[:2]].people[named[2]] = person
@@ -243,11 +301,12 @@ class MemoryStore(MemoryReader):
     def _erase(self, change: EraseChange) -> Applied:
         channel = self._at(change.key)
         whole = not change.message_ids and not change.user_id
+        asked = {channel.aliases.get(one, one) for one in change.message_ids}
         victims = [
             record
             for message_id, record in channel.records.items()
             if whole
-            or message_id in change.message_ids
+            or message_id in asked
             or (not change.message_ids and record.stored.message.author.id == change.user_id)
         ]
         ids = {record.stored.message.id for record in victims}
@@ -269,6 +328,7 @@ class MemoryStore(MemoryReader):
         elif not change.message_ids:
             gone = channel.people.pop(change.user_id, None) is not None
         counts = {
+            "aliases": sum(self._forget_aliases(channel, id_) for id_ in ids),
             "events": len(told),
             "members": int(gone),
             "messages": len(victims),
@@ -291,6 +351,13 @@ class MemoryStore(MemoryReader):
         if message.reply is not None:
             channel.children[message.reply.message_id].discard(message.id)
         self._drop_vectors(channel, message.id)
+
+    def _forget_aliases(self, channel: Channel, message_id: str) -> int:
+        gone = [alias_id for alias_id, id_ in channel.aliases.items() if id_ == message_id]
+        for alias_id in gone:
+            del channel.aliases[alias_id]
+            channel.erased[alias_id] = replace(channel.erased[message_id], digest="")
+        return len(gone)
 
     def _drop_vectors(self, channel: Channel, message_id: str) -> None:
         for key in [key for key in channel.vectors if key[0] == message_id]:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageState, StoredMessage
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Event,
+    Member,
+    MessageState,
+    Role,
+    StoredMessage,
+)
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     ChannelInfo,
@@ -22,6 +29,7 @@ from backscroll_sidecar.ports import (
     UnembeddedPage,
 )
 from backscroll_sidecar.store.facts import Drawer, Person, Place, Record, is_embeddable
+from backscroll_sidecar.turn_ids import is_reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +57,24 @@ class Channel:
     indexes: dict[str, IndexRecord] = field(default_factory=dict)
     """By embedder."""
     dedupe_keys: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    """By alias, in the order in which they came: the id of the message."""
     children: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Parent id, as sent, to the ids that name it."""
 
     def rows(self) -> list[StoredMessage]:
         """All rows, recalled ones included."""
         return [record.stored for record in self.records.values()]
+
+    def told(self, rows: Iterable[StoredMessage]) -> list[StoredMessage]:
+        """The same rows with their other ids."""
+        ids: dict[str, tuple[str, ...]] = {}
+        for alias_id, message_id in self.aliases.items():
+            ids[message_id] = (*ids.get(message_id, ()), alias_id)
+        return [
+            replace(row, alias_ids=ids[row.message.id]) if row.message.id in ids else row
+            for row in rows
+        ]
 
     def live(self) -> list[StoredMessage]:
         """Rows that contexts may use: neither recalled nor partial."""
@@ -101,7 +121,8 @@ class MemoryReader:
     async def load_channel(self, key: ChannelKey, segment_format: str = "") -> ChannelRows:
         del segment_format  # no segments are kept: there is nothing they would save
         rows = self._open(key).rows()
-        return ChannelRows([rows] if rows else [], await self.members(key))
+        aliases = tuple(sorted(self._open(key).aliases.items()))
+        return ChannelRows([rows] if rows else [], await self.members(key), aliases)
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
         return _newest(self._open(key).live(), limit)
@@ -111,7 +132,7 @@ class MemoryReader:
         found = [stored for stored in channel.rows() if _matches(stored, query)]
         if query.newest_first:
             found.reverse()
-        return found[: max(query.limit, 0)]
+        return channel.told(found[: max(query.limit, 0)])
 
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str], limit: int
@@ -120,23 +141,25 @@ class MemoryReader:
         places = [(tenant, name) for name in dict.fromkeys(channels)]
         if not channels:
             places = [here for here in self._channels if here[0] == tenant]
-        rows = [stored for here in places for stored in self._at(here).live()]
+        rows = [one for here in places for one in self._at(here).told(self._at(here).live())]
         return _newest([stored for stored in rows if stored.message.author.id == user_id], limit)
 
     async def get_messages(
         self, key: ChannelKey, message_ids: Sequence[str]
     ) -> Mapping[str, StoredMessage]:
-        records = self._open(key).records
+        channel = self._open(key)
+        true_ids = {one: channel.aliases.get(one, one) for one in message_ids}
         return {
-            message_id: records[message_id].stored
-            for message_id in dict.fromkeys(message_ids)
-            if message_id in records
+            one: channel.told([channel.records[true_id].stored])[0]
+            for one, true_id in true_ids.items()
+            if true_id in channel.records
         }
 
     async def reply_tree(
         self, key: ChannelKey, message_id: str, limit: int
     ) -> Sequence[StoredMessage]:
         channel = self._open(key)
+        message_id = channel.aliases.get(message_id, message_id)
         if message_id not in channel.records:
             return []
         neighbours: dict[str, set[str]] = defaultdict(set)
@@ -151,7 +174,15 @@ class MemoryReader:
             tree |= ahead
             ahead = {far for near in ahead for far in neighbours[near]} - tree
         rows = [stored for stored in channel.rows() if stored.message.id in tree]
-        return rows[: max(limit, 0)]
+        return channel.told(rows[: max(limit, 0)])
+
+    async def answer_to(
+        self, key: ChannelKey, message_id: str, author_id: str
+    ) -> StoredMessage | None:
+        channel = self._open(key)
+        question = channel.aliases.get(message_id, message_id)
+        answers = (row for row in channel.live() if _answers(row, question, author_id))
+        return next(answers, None)
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         channel = self._open(key)
@@ -238,7 +269,8 @@ class MemoryReader:
         ]
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
-        for stored in self._open(key).rows():
+        channel = self._open(key)
+        for stored in channel.told(channel.rows()):
             yield stored
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
@@ -300,6 +332,17 @@ class MemoryReader:
             for (of, channel), one in self._channels.items()
             if of == tenant and user_id in one.people
         )
+
+
+def _answers(stored: StoredMessage, question: str, author_id: str) -> bool:
+    message = stored.message
+    return (
+        message.reply is not None
+        and message.reply.message_id == question
+        and message.author.id == author_id
+        and message.role is Role.ASSISTANT
+        and is_reply(message.id)
+    )
 
 
 def _lacks_vector(channel: Channel, stored: StoredMessage, embedder_id: str, dims: int) -> bool:

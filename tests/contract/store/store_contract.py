@@ -9,6 +9,7 @@ from tests.contract.store.append_contract import AppendContract
 from tests.contract.store.change_contract import ChangeContract
 from tests.contract.store.partial_contract import PartialContract
 from tests.contract.store.people_contract import PeopleContract
+from tests.contract.store.place_contract import PlaceContract
 from tests.contract.store.reading_contract import ReadingContract
 from tests.contract.store.record_contract import RecordContract
 from tests.contract.store.reply_contract import ReplyContract
@@ -22,6 +23,7 @@ class HistoryStoreContract(
     ChangeContract,
     PeopleContract,
     PartialContract,
+    PlaceContract,
     ReadingContract,
     SegmentContract,
     TurnContract,

@@ -98,6 +98,9 @@ async def test_both_rpcs_send_the_model_the_same(layout: int, *, names: bool) ->
     ):
         await bot.tell(*LINES, Message("m9", "u1", "so when, 到底？", T0 + 8_000))
         streamed = await bot.ask(asked)
+        await bot.client.recall_message(
+            "room", streamed.end.reply_message_id
+        )  # or it is said again
         once = await bot.stub.Chat(pb.ChatRequest(turn=asked))
     first, second = (exchange.json for exchange in server.exchanges)
     assert first == second

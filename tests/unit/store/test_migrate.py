@@ -12,7 +12,7 @@ import pytest
 
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.ports import about_message
+from backscroll_sidecar.ports import AliasChange, about_message
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from tests.contract.store.builders import (
     NOON_MS,
@@ -154,6 +154,8 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
     if dump.stem >= "0007":
         (pin,) = await store.records(ROOM, "pin", NOON_MS)
         assert (pin.id, pin.body, pin.created_at_ms) == ("r1", b"\x00pin", NOON_MS)
+    if dump.stem >= "0008":
+        assert (await store.get_messages(ROOM, ["p1"]))["p1"].message.id == "m1"
     await store.apply([turn("t2", b"new")])
     assert await store.turn("default", "t2", NOON_MS) == (ROOM, b"new")
     await put(store, broken_off())
@@ -175,6 +177,7 @@ async def write_dump(folder: Path) -> None:
     await store.apply([edit("m2", "zwei 猫"), recall("m3")])
     await put(store, broken_off(), key=OTHER_ROOM)
     await store.apply([turn("t1", b"\x00body", key=OTHER_ROOM)])
+    await store.apply([AliasChange(ROOM, "m1", "p1")])
     await store.apply([record("r1", b"\x00pin", names=(about_message("m1"),))])
     await store.close()
     connection = sqlite3.connect(path)

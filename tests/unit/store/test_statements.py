@@ -12,7 +12,13 @@ import pytest
 
 import backscroll_sidecar.store
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.store.sqlite import SqliteStore, migrate, record_statements, statements
+from backscroll_sidecar.store.sqlite import (
+    SqliteStore,
+    migrate,
+    place_statements,
+    record_statements,
+    statements,
+)
 from backscroll_sidecar.store.sqlite.connection import transaction
 from tests.contract.store.builders import append, edit, everything, message, recall, turn
 
@@ -38,18 +44,20 @@ WALKS_A_CHANNEL = {
     "RECALL_TURNS",  # a channel has a handful of turns
     # everything of it is what they return, delete or count
     "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "EVENTS", "VECTORS", "ERASE_ALL_EVENTS",
-    "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "ERASE_TURNS", "RECORDS_OF_CHANNEL",
+    "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "ERASE_TURNS", "RECORDS_OF_CHANNEL", "LOAD_ALIASES",
+    "HAS_ALIASES",  # its first row
 }  # fmt: skip
+TABLES = "messages|revisions|vectors|tombstones|members|events|turns|segments|records|record_names|aliases"
 WALK = re.compile(
-    r"SEARCH (messages|revisions|vectors|tombstones|members|events|turns|segments|records|record_names) "
+    rf"SEARCH ({TABLES}) "
     r".*\(tenant=\?( AND channel=\?)?\)$"
 )
 NO_TABLE = re.compile(
-    r"SCAN (json_each|wanted|above|tree|places|stretch|\(subquery-\d+\)|CONSTANT ROW)"
+    r"SCAN (json_each|wanted|above|below|bound|tree|places|stretch|\(subquery-\d+\)|CONSTANT ROW)"
 )
 ALL = {
     name: text
-    for module in (statements, record_statements)
+    for module in (statements, place_statements, record_statements)
     for name, text in vars(module).items()
     if name.isupper() and not name.startswith("_") and name not in {"COLUMNS", "WANTED"}
 }
@@ -71,7 +79,7 @@ def texts_in(source: Path) -> Iterator[str]:
 def test_every_statement_names_tenant_and_channel(name: str) -> None:
     """Law 6: once for every table it touches."""
     tables = re.findall(
-        r"(?:FROM|JOIN|INTO|UPDATE)\s+(channels|messages|revisions|vectors|vector_indexes|tombstones|members|events|turns|segments|records|record_names)\b",
+        rf"(?:FROM|JOIN|INTO|UPDATE)\s+(channels|vector_indexes|{TABLES})\b",
         ALL[name],
     )
     assert tables
@@ -86,12 +94,12 @@ def test_exceptions_still_exist() -> None:
     assert WITHOUT_TENANT.keys() | WITHOUT_CHANNEL.keys() <= ALL.keys()
 
 
-def test_statements_live_in_two_modules() -> None:
+def test_statements_live_in_modules_of_their_own() -> None:
     """So that reading these is reading them all."""
     elsewhere = {
         (source.name, text)
         for source in SOURCES
-        if source.name not in {"statements.py", "record_statements.py"}
+        if not source.name.endswith("statements.py")
         for text in texts_in(source)
         if STATEMENT.match(text) and not HOUSEKEEPING.search(text)
     }
@@ -111,7 +119,7 @@ def test_every_table_and_index_begins_with_the_tenant(empty: sqlite3.Connection)
     tables = empty.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_migrations'"
     ).fetchall()
-    assert len(tables) == 12
+    assert len(tables) == 13
     without_channel = set()
     for (table,) in tables:
         columns = {row[1] for row in empty.execute(f"PRAGMA table_info({table})")}

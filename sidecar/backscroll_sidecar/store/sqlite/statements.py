@@ -23,7 +23,7 @@ WITH RECURSIVE places (in_tenant, in_channel, in_names) AS MATERIALIZED (
 COLUMNS = """
 seq, id, author_id, author_name, sent_at_ms, rank_time_ms,
 author_kind | (role << 4) | (state << 8) | (message_type << 12)
-    | (coalesce(reply_kind, 0) << 16) | (coalesce(reply_inferred, 0) << 20),
+    | (coalesce(reply_kind, 0) << 16) | (coalesce(reply_inferred, 0) << 20) | (moves << 24),
 revision, token_count, text, keywords, reply_to, thread_id, session_id, dedupe_key, details
 """
 """What `codec.decode_rows` reads: small numbers share one column, fetching a column costs more than unpacking it."""
@@ -44,6 +44,8 @@ FIND_TAKEN = f"""{WANTED}
 SELECT in_tenant, in_channel, in_name FROM wanted
 WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel = in_channel)
     OR EXISTS (SELECT 1 FROM tombstones WHERE tenant = in_tenant AND channel = in_channel AND message_id = in_name)
+    OR EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND channel = in_channel AND reply_to = in_name)
+    OR EXISTS (SELECT 1 FROM aliases WHERE tenant = in_tenant AND channel = in_channel AND alias_id = in_name)
 """
 
 FIND_RECORDS = f"""{WANTED}
@@ -76,7 +78,7 @@ WHERE dedupe_digest <> ''
 
 FIND_PARENTS = f"""{WANTED}
 SELECT in_tenant, in_channel, in_name,
-    EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel = in_channel),
+    (SELECT rank_time_ms FROM messages WHERE tenant = in_tenant AND id = in_name AND channel = in_channel),
     EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel < in_channel)
     OR EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel > in_channel)
 FROM wanted
@@ -119,9 +121,9 @@ ON CONFLICT (tenant, channel) DO UPDATE SET last_seq = excluded.last_seq
 INSERT_MESSAGE = f"""
 INSERT INTO messages (
     tenant, channel, seq, id, author_id, author_name, author_kind, role, sent_at_ms, rank_time_ms, received_at_ms,
-    thread_id, session_id, reply_to, reply_kind, reply_inferred, dedupe_key, edited_at_ms, {_CONTENT_COLUMNS}
+    thread_id, session_id, reply_to, reply_kind, reply_inferred, dedupe_key, edited_at_ms, {_CONTENT_COLUMNS}, moves
 ) VALUES
-({"?, " * 13} nullif(?, ''), nullif(?, 0), nullif(?, -1), {"?, " * 7} nullif(?, ''), nullif(?, ''))
+({"?, " * 13} nullif(?, ''), nullif(?, 0), nullif(?, -1), {"?, " * 7} nullif(?, ''), nullif(?, ''), ?)
 """
 
 PUT_MEMBER = f"""
@@ -143,7 +145,8 @@ def for_rows(statement: str, count: int) -> str:
 
 
 UPDATE_MESSAGE = f"""
-UPDATE messages SET (edited_at_ms, {_CONTENT_COLUMNS}) = ({"?, " * 6} nullif(?, ''), nullif(?, ''))
+UPDATE messages SET (rank_time_ms, reply_to, moves, edited_at_ms, {_CONTENT_COLUMNS})
+    = (?, nullif(?, ''), {"?, " * 7} nullif(?, ''), nullif(?, ''))
 WHERE tenant = ? AND channel = ? AND seq = ?
 """
 
@@ -205,7 +208,7 @@ RECALL_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ? AND instr(bod
 # --- segments ------------------------------------------------------------------------------------
 
 STRETCH = """
-SELECT count(*), coalesce(sum(revision), 0), coalesce(sum(state = 1), 0) FROM messages
+SELECT count(*), coalesce(sum(revision + moves), 0), coalesce(sum(state = 1), 0) FROM messages
 WHERE tenant = ? AND channel = ? AND seq BETWEEN ? AND ?
 """
 

@@ -28,7 +28,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.sqlite import files, group, migrate, reads, records, scrub
+from backscroll_sidecar.store.sqlite import files, group, migrate, places, reads, records, scrub
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
 
@@ -167,6 +167,11 @@ class SqliteStore:
         self, key: ChannelKey, message_id: str, limit: int
     ) -> Sequence[StoredMessage]:
         return await self._reader.run(lambda c: reads.reply_tree(c, key, message_id, limit))
+
+    async def answer_to(
+        self, key: ChannelKey, message_id: str, author_id: str
+    ) -> StoredMessage | None:
+        return await self._reader.run(lambda c: places.answer_to(c, key, message_id, author_id))
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         return await self._reader.run(lambda c: reads.channel_info(c, key))
