@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
-from backscroll_sidecar.errors import NotImplementedYet
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.batches import ImportSource, append_batch, encode_results
 from backscroll_sidecar.rpc.checks import (
@@ -227,12 +226,6 @@ class HistoryServicer:
         return pb.WaitForIndexResponse(
             ready=found.is_ready, unembedded_count=found.unembedded_count
         )
-
-    # --- being built -------------------------------------------------------------------------------
-
-    async def list_channels(self, request: pb.ListChannelsRequest, call: Call) -> bytes:
-        """List the channels of the tenant."""
-        raise NotImplementedYet("being built")
 
     async def export_messages(
         self, request: pb.ExportMessagesRequest, call: Call

@@ -41,7 +41,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo
 
 PURGED_AT_ONCE = 16
-"""Expired turns, or records, of its tenant that every kept one removes: more than come in, few enough for one commit."""
+"""Expired turns, or records, of its tenant that every kept one removes: more than come in, few enough at once."""
 
 Place = tuple[str, str]
 """(tenant, channel): a `ChannelKey` is one."""

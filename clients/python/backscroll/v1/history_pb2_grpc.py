@@ -86,11 +86,6 @@ class HistoryServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_history__pb2.ListMembersRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_history__pb2.ListMembersResponse.FromString,
                 _registered_method=True)
-        self.ListChannels = channel.unary_unary(
-                '/backscroll.v1.HistoryService/ListChannels',
-                request_serializer=backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.SerializeToString,
-                response_deserializer=backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.FromString,
-                _registered_method=True)
         self.AliasMessage = channel.unary_unary(
                 '/backscroll.v1.HistoryService/AliasMessage',
                 request_serializer=backscroll_dot_v1_dot_history__pb2.AliasMessageRequest.SerializeToString,
@@ -213,13 +208,6 @@ class HistoryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListChannels(self, request, context):
-        """ListChannels lists the channels of the tenant, the one with the newest message first.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def AliasMessage(self, request, context):
         """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
         before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
@@ -330,11 +318,6 @@ def add_HistoryServiceServicer_to_server(servicer, server):
                     servicer.ListMembers,
                     request_deserializer=backscroll_dot_v1_dot_history__pb2.ListMembersRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_history__pb2.ListMembersResponse.SerializeToString,
-            ),
-            'ListChannels': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListChannels,
-                    request_deserializer=backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.FromString,
-                    response_serializer=backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.SerializeToString,
             ),
             'AliasMessage': grpc.unary_unary_rpc_method_handler(
                     servicer.AliasMessage,
@@ -644,33 +627,6 @@ class HistoryService(object):
             '/backscroll.v1.HistoryService/ListMembers',
             backscroll_dot_v1_dot_history__pb2.ListMembersRequest.SerializeToString,
             backscroll_dot_v1_dot_history__pb2.ListMembersResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListChannels(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/backscroll.v1.HistoryService/ListChannels',
-            backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.SerializeToString,
-            backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -70,8 +70,6 @@ class HistoryServiceStub:
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
     ListMembers: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListMembersRequest, _history_pb2.ListMembersResponse]
     """ListMembers returns everybody known in a channel, authors seen included."""
-    ListChannels: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]
-    """ListChannels lists the channels of the tenant, the one with the newest message first."""
     AliasMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]
     """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
     before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
@@ -141,8 +139,6 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """UpsertMembers tells names, aliases, joins and leaves. A rename keeps the old name findable. Safe to retry."""
     ListMembers: _aio.UnaryUnaryMultiCallable[_history_pb2.ListMembersRequest, _history_pb2.ListMembersResponse]  # type: ignore[assignment]
     """ListMembers returns everybody known in a channel, authors seen included."""
-    ListChannels: _aio.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]  # type: ignore[assignment]
-    """ListChannels lists the channels of the tenant, the one with the newest message first."""
     AliasMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]  # type: ignore[assignment]
     """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
     before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
@@ -269,14 +265,6 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.ListMembersResponse, _abc.Awaitable[_history_pb2.ListMembersResponse]]:
         """ListMembers returns everybody known in a channel, authors seen included."""
-
-    @_abc_1.abstractmethod
-    def ListChannels(
-        self,
-        request: _history_pb2.ListChannelsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_history_pb2.ListChannelsResponse, _abc.Awaitable[_history_pb2.ListChannelsResponse]]:
-        """ListChannels lists the channels of the tenant, the one with the newest message first."""
 
     @_abc_1.abstractmethod
     def AliasMessage(
