@@ -65,6 +65,10 @@ test: $(STAMP)  ## Run the tests (without the long proofs)
 rows: $(STAMP)  ## Run the tests that prove a row of the features, and print each row with its surface
 	$(PYTEST) $(PYTEST_FLAGS) $(WORKERS) --rows -m "row and not proof" tests
 
+.PHONY: mutants
+mutants: $(STAMP)  ## Break the code as tests/mutants says, and see the tests fail
+	$(BIN)/python tools/mutants
+
 .PHONY: test-oldest
 test-oldest: $(OLD_STAMP)  ## Run the tests on the oldest dependencies we claim
 	$(OLD_VENV)/bin/python -m pytest $(PYTEST_FLAGS) -m "not proof" tests

@@ -304,7 +304,11 @@ def bound_bm25(
         As `bm25`.
     """
     sought = _sought(postings, offsets, terms, boosts, eligible)
-    counts = postings.counts.take(terms, mode="clip")  # the kernel refuses what is out of range
+    counts = np.zeros(len(terms), np.int32)
+    if len(postings.counts):  # what no text has a word of has no postings
+        postings.counts.take(
+            terms, out=counts, mode="clip"
+        )  # the kernel refuses what is out of range
     entered, bounds = postings.entered.item(0), np.empty(2, np.float32)
     check(kernels.bound_bm25(*sought, K1, B, cut, counts, entered, bounds))
     return bounds.item(0), bounds.item(1)

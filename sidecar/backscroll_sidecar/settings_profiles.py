@@ -40,10 +40,18 @@ def _derived_profiles(settings: Settings) -> Mapping[str, Profile]:
         **PROFILES,
         "classic": replace(
             classic,
-            parameters=replace(classic.parameters, weights=weights),
+            parameters=replace(
+                classic.parameters, weights=weights, decay_per_hour=settings.decay_per_hour
+            ),
             threshold=memory.relevance_threshold,
             window_hours=memory.time_window_hours,
         ),
+        **{
+            name: replace(
+                PROFILES[name], recency_half_life_minutes=settings.recency_half_life_minutes
+            )
+            for name in ("hybrid", "hybrid_linear")
+        },
         "naive": replace(
             naive,
             recent_limit=settings.tg_history_window,

@@ -22,20 +22,22 @@ from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.meaning import MeaningSearch, Scope
+from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.scrubbing import Scrubber
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
-from backscroll_sidecar.models.openai import DEFAULT_BASE_URL, OpenAIModel, OpenAIOptions
+from backscroll_sidecar.models.openai import OpenAIModel
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
+from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
+from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.rpc.codec import WireCodec
 from backscroll_sidecar.rpc.rehearsal import rehearse
 from backscroll_sidecar.rpc.translate_built import JoiningCodec
@@ -139,15 +141,20 @@ async def open_app(
     clock: Clock | None = None,
     model: ChatModel | None = None,
     embedder: Embedder | None = None,
+    recorder: Recorder | None = None,
 ) -> AsyncIterator[App]:
     """Open the store and put everything over it together; at the end what was queued is committed.
 
     `clock`, `model` and `embedder` take the places of the machine's time and of what is configured. The model is
-    closed at the end.
+    closed at the end. `recorder` notes what is asked of store, sources and model.
     """
     async with AsyncExitStack() as stack:
         store = await _open_store(settings)
-        yield await _assemble(settings, clock or SystemClock(), store, stack, model, embedder)
+        if recorder is not None:
+            recorder.watch(store)
+        yield await _assemble(
+            settings, clock or SystemClock(), store, stack, model, embedder, recorder
+        )
 
 
 async def _open_store(settings: Settings) -> HistoryStore:
@@ -169,6 +176,7 @@ async def _assemble(
     stack: AsyncExitStack,
     model: ChatModel | None = None,
     embedder: Embedder | None = None,
+    recorder: Recorder | None = None,
 ) -> App:
     """The parts, each given what it needs. What is opened is closed by `stack`, the store last."""
     stack.push_async_callback(store.close)
@@ -195,10 +203,11 @@ async def _assemble(
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
     embedding: Embedding | None = None
+    permitted = {t: SearchScope[name.upper()] for t, name in settings.search_scopes.items()}
     embedder = embedder or configured_embedder(settings)
     if embedder is not None:
         stack.push_async_callback(embedder.close)
-        embedding = Embedding.over(embedder, store, writer, executor, settings)
+        embedding = Embedding.over(embedder, store, writer, executor, settings, permitted)
         stack.push_async_callback(embedding.vectors.close)
         stack.push_async_callback(embedding.backlog.close)
         publishers.add(embedding.vectors, embedding.backlog)
@@ -206,10 +215,13 @@ async def _assemble(
     analyzer = analyze.Analyzer()
     own = own_strategies(settings)
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
+    sources = {**BUILTIN, **({} if embedding is None else {"semantic": embedding.semantic}), **own}
+    if recorder is not None:
+        sources = {name: recorder.strategy(one) for name, one in sources.items()}
     builder = ContextBuilder(
         channels,
         store,
-        {**BUILTIN, **({} if embedding is None else {"semantic": embedding.semantic}), **own},
+        sources,
         analyzer,
         settings.context_settings(tuple(own)),
         clock,
@@ -227,15 +239,11 @@ async def _assemble(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=dims_of,
-        meaning=MeaningSearch(
-            store,
-            {tenant: Scope[name.upper()] for tenant, name in settings.search_scopes.items()},
-            None if embedding is None else embedding.embedder,
-            None if embedding is None else embedding.vectors,
-        ),
+        meaning=MeaningSearch(store, permitted) if embedding is None else embedding.meaning,
     )
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
+    model = model if recorder is None else recorder.model(model)
     stack.push_async_callback(model.close)
     chat = ChatService(
         builder,
@@ -259,6 +267,7 @@ class Embedding:
     vectors: Vectors
     backlog: Backlog
     semantic: Semantic
+    meaning: MeaningSearch
 
     @classmethod
     def over(
@@ -268,6 +277,7 @@ class Embedding:
         writer: Writer,
         executor: ThreadPoolExecutor,
         settings: Settings,
+        permitted: Mapping[str, SearchScope],
     ) -> Embedding:
         """Put them together. Nothing runs before `start`."""
         vectors = Vectors(
@@ -280,7 +290,9 @@ class Embedding:
             max_bytes=settings.vector_bytes,
         )
         backlog = Backlog(store, writer.submit, embedder)
-        return cls(embedder, vectors, backlog, Semantic(embedder, vectors))
+        meaning = MeaningSearch(store, permitted, embedder, vectors)
+        semantic = Semantic(embedder, vectors, wide=meaning)
+        return cls(embedder, vectors, backlog, semantic, meaning)
 
     async def start(self) -> None:
         """Begin to load the model, and to embed what has no vector yet."""
@@ -366,6 +378,9 @@ def _model_options(settings: Settings) -> OpenAIOptions:
         headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
         query=settings.model_query,
         idle_s=settings.model_idle_seconds,
+        include_usage=settings.model_stream_options,
+        extra_body=settings.model_extra_body,
+        thoughts=settings.model_thoughts,
         max_tokens_field=settings.model_max_tokens_field,
     )
 

@@ -26,7 +26,7 @@ PAGES = [
 
 def test_the_reference_pages_are_fresh(tmp_path):
     subprocess.run([sys.executable, ROOT / "tools/generate-reference", tmp_path], check=True)
-    for page in ("cli.md", "settings.md"):
+    for page in ("cli.md", "settings.md", "model-words.md"):
         fresh, committed = (tmp_path / page).read_text("utf-8"), ROOT / "docs/reference" / page
         assert fresh == committed.read_text("utf-8"), (
             "run: .venv/bin/python tools/generate-reference"

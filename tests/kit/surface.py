@@ -1,8 +1,7 @@
 """Which public surface a test went through: gRPC, the Python client, the command line.
 
-A test that names a row of the features in a marker proves it from outside: `Surfaces` looks at what
-was called during the test and during the fixtures it stands on, and fail it where that is nothing. Rows that are about the
-inside by nature are listed in `INTERNAL_ROWS`.
+A test that names a row of the features in a marker proves it from outside: `Surfaces` looks at what was called during
+the test and during the fixtures it stands on, and fails it where that is nothing.
 """
 
 from __future__ import annotations

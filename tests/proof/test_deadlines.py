@@ -70,6 +70,7 @@ async def test_the_answer_comes_before_the_deadline(
     assert max(rounds) >= share * builds
 
 
+@pytest.mark.row("N-09")
 async def test_a_missed_deadline_is_counted() -> None:
     """N-09: the server counts what it could not answer in time."""
     async with running() as (server, app):

@@ -90,6 +90,7 @@ def test_the_default_is_never_worse_than_pasting_the_last_messages(measured):
             assert selectors["balanced"][name] >= value, (data, name)
 
 
+@pytest.mark.row("S5-47")
 def test_mixed_topics_take_fewer_tokens_and_more_of_them_are_to_the_point(judged):
     """S5-47: of channels in which conversations run side by side, against the newest 50 messages of a day's window."""
     for report in judged:

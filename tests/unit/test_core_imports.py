@@ -45,6 +45,7 @@ def loaded() -> set[str]:
     return imported_by([name for part in CORE for name in modules_of(part)])
 
 
+@pytest.mark.row("S3-02")
 @pytest.mark.parametrize("name", FOREIGN)
 def test_the_core_imports_no_provider(loaded, name):
     """S3-02: the whole core runs on its own neutral message, without a vendor's, a driver's or the wire's types."""
@@ -52,6 +53,7 @@ def test_the_core_imports_no_provider(loaded, name):
     assert name not in loaded
 
 
+@pytest.mark.row("S3-02")
 def test_the_check_sees_what_is_imported():
     """S3-02: the check can fail: the edge, which translates, does bring the wire's types."""
     assert {"google.protobuf", "backscroll"} <= imported_by(

@@ -134,9 +134,13 @@ class AsyncClient:
     health = _awaiting(_calls.health)
     list_members = _awaiting(_calls.list_members)
     list_messages = _listing(_calls.list_messages)
+    list_pinned_messages = _awaiting(_calls.list_pinned_messages)
+    pin_message = _awaiting(_calls.pin_message)
     recall_message = _awaiting(_calls.recall_message)
+    alias_message = _awaiting(_calls.alias_message)
     search = _awaiting(_calls.search)
     stream_chat = _conversing(_calls.stream_chat)
+    unpin_message = _awaiting(_calls.unpin_message)
     upsert_members = _awaiting(_calls.upsert_members)
     wait_for_index = _awaiting(_calls.wait_for_index)
 
@@ -146,6 +150,7 @@ class AsyncClient:
         | AsyncIterable[AnyMessage | Iterable[AnyMessage]],
         *,
         channel: str = "",
+        restore_erased: bool = False,
         progress: Callable[[int], object] | None = None,
         timeout_s: float | None = _calls.BULK_TIMEOUT_S,
     ) -> history_pb2.ImportMessagesResponse:
@@ -164,7 +169,7 @@ class AsyncClient:
         >>> asyncio.run(load())
         2
         """
-        importer = Importer(channel)
+        importer = Importer(channel, restore_erased=restore_erased)
         call = self._rpcs["ImportMessages"](
             timeout=deadline_s(self._timeout_s, timeout_s), metadata=self._metadata
         )

@@ -29,6 +29,7 @@ _RETRY_BUFFER_BYTES = 4 * 2**20
 RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.ContextService": ("BuildContext",),
     "backscroll.v1.HistoryService": (
+        "AliasMessage",
         "AppendMessages",
         "EditMessage",
         "ExportMessages",
@@ -36,8 +37,11 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "GetThread",
         "ListMembers",
         "ListMessages",
+        "ListPinnedMessages",
+        "PinMessage",
         "RecallMessage",
         "SearchMessages",
+        "UnpinMessage",
         "UpsertMembers",
         "WaitForIndex",
     ),

@@ -121,9 +121,13 @@ class Client:
     health = _blocking(_calls.health)
     list_members = _blocking(_calls.list_members)
     list_messages = _listing(_calls.list_messages)
+    list_pinned_messages = _blocking(_calls.list_pinned_messages)
+    pin_message = _blocking(_calls.pin_message)
     recall_message = _blocking(_calls.recall_message)
+    alias_message = _blocking(_calls.alias_message)
     search = _blocking(_calls.search)
     stream_chat = _conversing(_calls.stream_chat)
+    unpin_message = _blocking(_calls.unpin_message)
     upsert_members = _blocking(_calls.upsert_members)
     wait_for_index = _blocking(_calls.wait_for_index)
 
@@ -132,6 +136,7 @@ class Client:
         messages: Iterable[AnyMessage | Iterable[AnyMessage]],
         *,
         channel: str = "",
+        restore_erased: bool = False,
         progress: Callable[[int], object] | None = None,
         timeout_s: float | None = _calls.BULK_TIMEOUT_S,
     ) -> history_pb2.ImportMessagesResponse:
@@ -145,6 +150,9 @@ class Client:
             Messages or batches of them; read on the caller's thread, bit by bit.
         channel
             Where messages without a channel of their own belong.
+        restore_erased
+            Store again what went because its whole channel was erased. What was recalled, or erased by its id or its
+            author, stays gone.
         progress
             Called with the number of messages handed over so far, after each thousand or so.
         timeout_s
@@ -157,7 +165,7 @@ class Client:
         3
         3
         """
-        importer = Importer(channel)
+        importer = Importer(channel, restore_erased=restore_erased)
         outgoing: queue.Queue[history_pb2.ImportMessagesRequest | None] = queue.Queue(maxsize=2)
         call = self._rpcs["ImportMessages"].future(
             iter(outgoing.get, None),  # gRPC's own thread takes from the queue

@@ -65,7 +65,7 @@ class End:
 
     `reason` is "complete", "length", "content_filter", "tool_calls", "incomplete", "upstream_error"
     or "deadline". `reply_message_id` is empty where no reply was stored; `partial` says that the
-    one stored is not whole.
+    one stored is not whole. `finish_reason` is the model's own word, empty where it gave none.
     """
 
     reason: str
@@ -73,6 +73,7 @@ class End:
     reply_message_id: str
     partial: bool
     raw: context_pb2.StreamChatResponse
+    finish_reason: str = ""
 
 
 ChatEvent: TypeAlias = ContextEvent | Delta | ToolCallEvent | Notice | ErrorEvent | End
@@ -141,4 +142,5 @@ def error_of(raw: context_pb2.StreamChatResponse) -> ErrorEvent:
 def end_of(raw: context_pb2.StreamChatResponse) -> End:
     """Translate the last event."""
     end = raw.end
-    return End(enum_name(_REASON, end.reason), end.turn_id, end.reply_message_id, end.partial, raw)
+    reason = enum_name(_REASON, end.reason)
+    return End(reason, end.turn_id, end.reply_message_id, end.partial, raw, end.finish_reason)

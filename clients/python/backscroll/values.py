@@ -28,6 +28,7 @@ LayoutName: TypeAlias = Literal["turns", "context_and_question", "single_user", 
 SpeakerStyleName: TypeAlias = Literal["role", "tagged"]
 TimeStyleName: TypeAlias = Literal["none", "iso_date", "relative"]
 TokenizerName: TypeAlias = Literal["o200k_base", "chars_4", "bytes_4"]
+SearchScopeName: TypeAlias = Literal["channel", "user", "tenant"]
 PayloadFormatName: TypeAlias = Literal["openai_chat", "none"]
 
 
@@ -274,8 +275,31 @@ class Message(_Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Stay(_Value):
+    """A time somebody was a member; None: always there, and still."""
+
+    _kind = history_pb2.Stay
+
+    joined_at: When | None = None
+    left_at: When | None = None
+
+    def to_proto(self) -> history_pb2.Stay:
+        return encode(history_pb2.Stay, joined_at_ms=self.joined_at, left_at_ms=self.left_at)
+
+
+@dataclass(frozen=True, slots=True)
 class Member(_Value):
-    """A person or bot of a channel; what is left out keeps what the server knows."""
+    """A person or bot of a channel; what is left out keeps what the server knows.
+
+    Who joined after a known leaving begins a new stay. `stays`, oldest first, replace all that
+    are known; `role` is the platform's word, such as "owner".
+
+    Examples
+    --------
+    >>> Member("u1", stays=[Stay(None, 1795132800000), Stay(1795200000000)]).to_proto().stays[1]
+    joined_at_ms: 1795200000000
+    <BLANKLINE>
+    """
 
     _kind = history_pb2.Member
 
@@ -285,6 +309,8 @@ class Member(_Value):
     kind: AuthorKindName = "human"
     joined_at: When | None = None
     left_at: When | None = None
+    stays: Sequence[Stay | history_pb2.Stay] = ()
+    role: str = ""
 
     def to_proto(self) -> history_pb2.Member:
         return encode(
@@ -295,6 +321,8 @@ class Member(_Value):
             kind=self.kind,
             joined_at_ms=self.joined_at,
             left_at_ms=self.left_at,
+            stays=self.stays,
+            role=self.role,
         )
 
 
@@ -346,6 +374,8 @@ class Overrides(_Value):
     max_chars_per_message: int | None = None
     recent_limit: int | None = None
     recent_floor: int | None = None
+    decay_per_hour: float | None = None
+    recency_half_life_minutes: float | None = None
 
     def __new__(cls, **values: object) -> Self:
         names = [each.name for each in fields(cls)]

@@ -11,12 +11,12 @@ from backscroll_sidecar.domain import NeutralMessage, Part
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's answer in neutral form, ready to be stored (S3-04)."""
+    """A model's answer in neutral form (S3-04). Tokens are None where the vendor counted none."""
 
     parts: tuple[Part, ...]
     finish_reason: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
 
 
 def encoded(
@@ -45,5 +45,5 @@ class Adapter(Protocol):
     ) -> bytes:
         """A request body to be posted unchanged."""
 
-    def parse_reply(self, body: bytes) -> ModelReply:
-        """The vendor's answer; raises ValueError when it is none."""
+    def parse_reply(self, completion: object) -> ModelReply:
+        """The vendor's whole answer, its JSON loaded, as it was written; raises ValueError when it is none."""

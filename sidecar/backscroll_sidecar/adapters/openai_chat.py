@@ -8,8 +8,10 @@ from typing import Any
 
 import orjson
 
+from backscroll_sidecar.adapters.arguments import object_json
 from backscroll_sidecar.adapters.base import ModelReply, encoded
-from backscroll_sidecar.domain import NeutralMessage, Part, Role, TextPart, ToolCallPart
+from backscroll_sidecar.adapters.openai_reply import parse_completion
+from backscroll_sidecar.domain import NeutralMessage, Role
 
 ROLE_NAME = {
     Role.USER: "user",
@@ -42,20 +44,9 @@ class OpenAIChat:
         opening, closing = envelope(model, tools_json)
         return b"".join((opening, b",".join(bodies), closing))
 
-    def parse_reply(self, body: bytes) -> ModelReply:
+    def parse_reply(self, completion: object) -> ModelReply:
         """The first choice of a completion as parts: its text, then its tool calls."""
-        try:
-            completion = orjson.loads(body)
-            choice = completion["choices"][0]
-            usage = completion.get("usage") or {}
-            return ModelReply(
-                _parts(choice["message"]),
-                choice.get("finish_reason") or "",
-                usage.get("prompt_tokens", 0),
-                usage.get("completion_tokens", 0),
-            )
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise ValueError("not a chat completion") from error
+        return parse_completion(completion)
 
 
 def safe_name(name: str) -> str:
@@ -80,7 +71,8 @@ def _with_name(message: NeutralMessage) -> bytes:
 
 
 def _message(message: NeutralMessage, name: str) -> dict[str, Any]:
-    out: dict[str, Any] = {"role": ROLE_NAME[message.role], "content": message.content}
+    content = None if message.tool_calls and not message.content else message.content
+    out: dict[str, Any] = {"role": ROLE_NAME[message.role], "content": content}
     if name:
         out["name"] = name
     if message.tool_calls:
@@ -88,17 +80,10 @@ def _message(message: NeutralMessage, name: str) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments_json},
+                "function": {"name": call.name, "arguments": object_json(call.arguments_json)},
             }
             for call in message.tool_calls
         ]
     if message.tool_call_id:
         out["tool_call_id"] = message.tool_call_id
     return out
-
-
-def _parts(message: dict[str, Any]) -> tuple[Part, ...]:
-    text = (TextPart(message["content"]),) if message.get("content") else ()
-    functions = ((call["id"], call["function"]) for call in message.get("tool_calls") or ())
-    calls = (ToolCallPart(id, made["name"], made["arguments"]) for id, made in functions)
-    return (*text, *calls)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from backscroll_sidecar.domain import Author, Member
+from backscroll_sidecar.domain import Author, Member, Stay
 from backscroll_sidecar.scripts import HAN, UNSPACED
 
 AMBIGUOUS: Final = None
@@ -56,14 +56,16 @@ class People:
     Attributes
     ----------
     renamed : how often anybody got another name than before, or a first one.
+    members : those who are or were members, or wrote something; others are only named in messages.
+    stays : when they were members, where somebody told.
     """
 
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.names: list[str] = []
         self.index: dict[str, int] = {}
-        self.joined_at_ms: dict[int, int] = {}
-        self.left_at_ms: dict[int, int] = {}
+        self.stays: dict[int, tuple[Stay, ...]] = {}
+        self.members: set[int] = set()
         self.renamed = 0
         self.longest_name_chars = 0
         self._by_name: dict[str, str | None] = {}
@@ -90,15 +92,16 @@ class People:
     def note_author_as(self, user_id: str, name: str) -> int:
         """The same of an author given by id and name."""
         index = self.intern(user_id)
+        self.members.add(index)
         if name and self.names[index] != name:
             self._rename(index, self.names[index] or name)
             self._note_name(name, index)
         return index
 
     def note_members(self, members: Iterable[Member]) -> None:
-        """Learn names, former names, aliases, joins and leaves. Some 1 µs a member: a load waits for all of them."""
+        """Learn names, former names, aliases and stays. Some 1 µs a member: a load waits for all of them."""
         known, current, names_of = self.index, self.names, self._member_names
-        joined_at_ms, left_at_ms = self.joined_at_ms, self.left_at_ms
+        all_stays, note = self.stays, self.members.add
         taken_away = False
         for member in members:
             user_id, name = member.user_id, member.name
@@ -118,10 +121,12 @@ class People:
                 else:
                     for one in names:
                         self._note_name(one, index)
-            if joined_at_ms or member.joined_at_ms is not None:
-                _set_or_drop(joined_at_ms, index, member.joined_at_ms)
-            if left_at_ms or member.left_at_ms is not None:
-                _set_or_drop(left_at_ms, index, member.left_at_ms)
+            note(index)
+            if all_stays or member.joined_at_ms is not None or member.left_at_ms is not None:
+                if stays := member.stays:
+                    all_stays[index] = stays
+                else:
+                    all_stays.pop(index, None)
         if taken_away:
             self._forget_names()
 
@@ -163,10 +168,3 @@ class People:
         for part in (folded,) if is_word else {folded, *_NAME_PART.findall(folded)}:
             if len(part) > 1:
                 self.by_name_part.note(part, index)
-
-
-def _set_or_drop(table: dict[int, int], index: int, value: int | None) -> None:
-    if value is None:
-        table.pop(index, None)
-    else:
-        table[index] = value

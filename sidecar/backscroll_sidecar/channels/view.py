@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.written import Written
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, MessageState
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +70,12 @@ class ChannelView:
         What the reply model keeps of these rows: a cache, not a part of the value.
     written : Written
         What builds wrote of these rows: another one.
+    pinned : tuple of str
+        Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
+    origins : sequence
+        Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """
 
     key: ChannelKey
@@ -102,13 +106,42 @@ class ChannelView:
     names: Sequence[str]
     replies: ReplyMemo
     written: Written
+    pinned: tuple[str, ...]
     all_live: bool
+    origins: Sequence[tuple[str, int]] = ()
 
     def row_of(self, message_id: str) -> int:
         """The row of a message, -1 when this view has none of that id."""
         number = self.ids.find(message_id)
-        row = self.id_rows.item(number) if number >= 0 else -1
+        return self.row_of_number(number) if number >= 0 else -1
+
+    def row_of_number(self, number: int) -> int:
+        """The row of the message whose id has this number in `ids`, -1 when this view has none."""
+        row: int = self.id_rows.item(number)
         return row if row < self.count else -1
+
+    def lost_target(self, row: int) -> int:
+        """The number of the id that a row replies to by the platform's edge and that is not stored; -1 none."""
+        number: int = self.target.item(row)
+        is_known = number < 0 or self.inferred.item(row) or self.row_of_number(number) >= 0
+        return -1 if is_known else number
+
+    @staticmethod
+    def as_parent(number: int) -> int:
+        """How `ChannelColumns.parent` names a message that is not stored, by the number of its id."""
+        return -2 - number
+
+    def with_lost_parents(self, columns: ChannelColumns) -> ChannelColumns:
+        """The columns where who replies to something that is not stored has it for a parent. Linear in the channel."""
+        lost = (columns.parent < 0) & (self.target >= 0) & (self.inferred == 0)
+        parent = np.where(lost, -2 - self.target, columns.parent)
+        return replace(columns, parent=parent)
+
+    def counting(self, rows: Sequence[int]) -> ChannelView:
+        """The same view in which these rows are live. Linear in the channel."""
+        state = self.state.copy()
+        state[rows] = MessageState.LIVE
+        return replace(self, state=state, all_live=not (state != MessageState.LIVE).any())
 
     @property
     def keyword_ids(self) -> Words:

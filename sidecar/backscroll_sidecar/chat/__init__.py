@@ -9,6 +9,7 @@ from backscroll_sidecar.chat.events import (
     Delta,
     EndReason,
     Notice,
+    TakenBack,
     ToolCalled,
 )
 from backscroll_sidecar.chat.service import ChatService, ChatSettings
@@ -26,5 +27,6 @@ __all__ = [
     "EndReason",
     "Notice",
     "Notices",
+    "TakenBack",
     "ToolCalled",
 ]

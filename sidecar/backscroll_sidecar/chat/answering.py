@@ -12,7 +12,14 @@ from typing import Any
 import structlog
 
 from backscroll_sidecar.chat.endings import Ending, Notices, ending_of, error_text
-from backscroll_sidecar.chat.events import ChatError, ChatEvent, Delta, EndReason, ToolCalled
+from backscroll_sidecar.chat.events import (
+    ChatError,
+    ChatEvent,
+    Delta,
+    EndReason,
+    TakenBack,
+    ToolCalled,
+)
 from backscroll_sidecar.chat.storing import Ends, Storing
 from backscroll_sidecar.chat.turns import Reply, Turn
 from backscroll_sidecar.ports import (
@@ -23,6 +30,7 @@ from backscroll_sidecar.ports import (
     ModelFault,
     ModelRequest,
     TextDelta,
+    TextTakenBack,
     ToolCallDelta,
     UsageDelta,
 )
@@ -111,6 +119,9 @@ class Answering:
                     case TextDelta(text):
                         reply.texts.append(text)
                         yield Delta(text)
+                    case TextTakenBack():
+                        reply.texts.clear()
+                        yield TakenBack()
                     case ToolCallDelta(call):
                         if not turn.may_call_tools:
                             raise ModelError(
@@ -121,15 +132,18 @@ class Answering:
                         yield ToolCalled(call)
                     case UsageDelta(prompt, completion):
                         reply.prompt_tokens, reply.completion_tokens = prompt, completion
-                    case Finished(reason):
-                        finish = reason
+                    case Finished(reason, word):
+                        finish, reply.finish_reason = reason, word
                     case None:
                         break
-        if reply.calls and finish in {FinishReason.STOP, FinishReason.NONE}:
+        if reply.calls and finish in _ALSO_BEHIND_CALLS:
             finish = FinishReason.TOOL_CALLS  # some servers say "stop" behind their calls
         if finish is FinishReason.TOOL_CALLS and not reply.calls:
             finish = FinishReason.NONE  # nothing that the bot could answer
         yield ending_of(finish, self._notices, missing_is_complete=self._missing_is_complete)
+
+
+_ALSO_BEHIND_CALLS = {FinishReason.STOP, FinishReason.UNKNOWN, FinishReason.NONE}
 
 
 def _request(turn: Turn) -> ModelRequest:
@@ -139,6 +153,7 @@ def _request(turn: Turn) -> ModelRequest:
         temperature=turn.temperature,
         tools_json=turn.tools_json if turn.may_call_tools else "",
         max_output_tokens=turn.max_output_tokens,
+        extra_body_json=turn.extra_body_json,
         with_names=turn.with_names,
     )
 

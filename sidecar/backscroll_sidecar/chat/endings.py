@@ -33,7 +33,7 @@ class Ending:
 def ending_of(finish: FinishReason, notices: Notices, *, missing_is_complete: bool) -> Ending:
     """The ending for a stream that ended by itself."""
     match finish:
-        case FinishReason.STOP:
+        case FinishReason.STOP | FinishReason.UNKNOWN:
             return Ending(EndReason.COMPLETE)
         case FinishReason.LENGTH:
             return Ending(EndReason.LENGTH, notice_of(EndReason.LENGTH, notices))
@@ -42,6 +42,8 @@ def ending_of(finish: FinishReason, notices: Notices, *, missing_is_complete: bo
             return Ending(reason, notice_of(reason, notices))
         case FinishReason.TOOL_CALLS:
             return Ending(EndReason.TOOL_CALLS)
+        case FinishReason.INTERRUPTED:
+            return Ending(EndReason.INCOMPLETE, is_whole=False)
         case FinishReason.NONE:
             if missing_is_complete:
                 return Ending(EndReason.COMPLETE)

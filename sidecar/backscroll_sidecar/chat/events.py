@@ -37,6 +37,11 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenBack:
+    """All deltas before were thoughts of the model: they are no part of the answer. Who streams cannot say so."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCalled:
     """A call the model asks for."""
 
@@ -62,7 +67,7 @@ class ChatError:
 
 @dataclass(frozen=True, slots=True)
 class ChatEnd:
-    """The last event. `reply_message_id` is empty where nothing was stored."""
+    """The last event. `reply_message_id` is empty where nothing was stored, `finish_reason` where none was given."""
 
     reason: EndReason
     turn_id: str
@@ -70,6 +75,7 @@ class ChatEnd:
     is_partial: bool = False
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    finish_reason: str = ""
 
 
-ChatEvent = ContextBuilt | Delta | ToolCalled | Notice | ChatError | ChatEnd
+ChatEvent = ContextBuilt | Delta | TakenBack | ToolCalled | Notice | ChatError | ChatEnd

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import structlog
+
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (
     MAX_BATCH_BYTES,
@@ -23,6 +25,7 @@ from backscroll_sidecar.domain import (
     RefusalCode,
     Reply,
     Role,
+    StoredMessage,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -37,6 +40,9 @@ from backscroll_sidecar.errors import (
     Reason,
 )
 from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader, TurnChange, TurnMark
+from backscroll_sidecar.turn_ids import partial_id, reply_id
+
+log = structlog.get_logger(__name__)
 
 CUT_MARK = "… [cut]"
 """Stands behind what is left of a text that is too long for a row."""
@@ -75,11 +81,8 @@ class ChatHistory:
         self._reader = reader
         self._clock = clock
 
-    async def save_question(
-        self, key: ChannelKey, message_id: str, asker: Author, text: str, asked_at_ms: int
-    ) -> None:
+    async def save_question(self, key: ChannelKey, question: Message) -> None:
         """Store a question that came without a trigger; a retry under the same id is a duplicate, at any time."""
-        question = Message(message_id, key.channel, asker, (TextPart(text),), asked_at_ms)
         (result,) = await self._history.append(key, [question])
         if result.outcome is AppendOutcome.CONFLICT and not await self._is_stored(key, question):
             raise Conflict(
@@ -108,23 +111,23 @@ class ChatHistory:
             The store did not take it.
         """
         # The round may be tried again after a partial one: each has an id of its own, the whole reply has the turn's.
-        name = f"partial:{uuid.uuid4().hex[:12]}" if is_partial else "reply"
-        message_id = f"{turn.id}:{name}"
+        attempt = uuid.uuid4().hex[:12]
+        message_id = partial_id(turn.id, attempt) if is_partial else reply_id(turn.id)
         said = TextPart(
             text if len(text.encode()) <= MAX_TEXT_BYTES else _cut(text, MAX_TEXT_BYTES)
         )
-        now_ms = self._clock.now_ms()
-        reply = _line(turn, message_id, (said,), now_ms, is_partial=is_partial)
+        at_ms = self.next_ms(turn)
+        reply = _line(turn, message_id, (said,), at_ms, is_partial=is_partial)
         await self._append(turn, [reply])
         return message_id
 
     async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
-        """Id and text of the turn's whole reply as it is stored."""
-        message_id = f"{turn.id}:reply"
+        """Id and text of the whole reply as it is stored: the turn's, or an earlier one's to the same question."""
+        message_id = reply_id(turn.id)
         found = (await self._reader.get_messages(turn.key, [message_id])).get(message_id)
         if found is None or found.state is not MessageState.LIVE:
-            return None
-        return message_id, found.message.text
+            found = await self._reader.answer_to(turn.key, turn.question_message_id, turn.self_id)
+        return None if found is None else (found.message.id, found.message.text)
 
     async def results_of(
         self, turn: Turn, given: Sequence[ToolResultPart]
@@ -154,8 +157,32 @@ class ChatHistory:
             first.append(one if row.parts[0] == part else part)
         return first, True
 
+    async def find_question(self, key: ChannelKey, message_id: str) -> StoredMessage | None:
+        """The stored message that holds a question, by any of its ids; None where it cannot be had."""
+        try:
+            return (await self._reader.get_messages(key, [message_id])).get(message_id)
+        except Exception as error:  # noqa: BLE001 - it costs the reply its thread, not the answer (law 5)
+            log.warning("the question cannot be read", error=type(error).__name__)
+            return None
+
+    async def find_answer(
+        self, key: ChannelKey, message_id: str, self_id: str
+    ) -> StoredMessage | None:
+        """The whole reply that a turn stored to a message in a bot's name; None where none is to be had."""
+        try:
+            return await self._reader.answer_to(key, message_id, self_id)
+        except Exception as error:  # noqa: BLE001 - the model is asked again; the store keeps one answer
+            log.warning("an earlier answer cannot be read", error=type(error).__name__)
+            return None
+
+    def next_ms(self, turn: Turn) -> int:
+        """When the turn says what it stores next: now, but behind what it answers, by whatever clock that was said."""
+        return max(self._clock.now_ms(), turn.after_ms + 1)
+
     async def save_round(self, turn: Turn, results: Sequence[ToolResultPart]) -> None:
         """Store the calls of a round and their results in one batch: never one without the other.
+
+        They are said at `turn.after_ms`; results are ranked behind their calls.
 
         Raises
         ------
@@ -167,21 +194,22 @@ class ChatHistory:
     def _round(self, turn: Turn, results: Sequence[ToolResultPart]) -> list[Message]:
         said = (TextPart(turn.reply_text),) if turn.reply_text else ()
         most = min(MAX_TEXT_BYTES, MAX_BATCH_BYTES // (len(results) + 1) - 2 * MAX_ID_BYTES)
-        now_ms = self._clock.now_ms()  # of all: a result never stands before its call
         answers = [
             Message(
                 turn.result_id(place),
                 turn.key.channel,
                 Author(turn.self_id, kind=AuthorKind.BOT),
                 (cut_result(one, most),),
-                now_ms,
+                turn.after_ms,
                 Role.TOOL,
-                reply=Reply(turn.calls_id),
+                turn.thread_id,
+                turn.session_id,
+                Reply(turn.calls_id),
             )
             for place, one in enumerate(results)
         ]
         asked = cut_calls((*said, *turn.calls), most)
-        return [_line(turn, turn.calls_id, asked, now_ms), *answers]
+        return [_line(turn, turn.calls_id, asked, turn.after_ms), *answers]
 
     async def _append(self, turn: Turn, rows: Sequence[Message]) -> None:
         results = await self._history.append(turn.key, rows, turn=TurnMark(turn.since))
@@ -282,6 +310,8 @@ def _line(
         tuple(parts),
         at_ms,
         Role.ASSISTANT,
-        reply=Reply(turn.question_message_id) if turn.question_message_id else None,
+        turn.thread_id,
+        turn.session_id,
+        Reply(turn.question_message_id) if turn.question_message_id else None,
         is_partial=is_partial,
     )

@@ -94,6 +94,7 @@ class Storing:
             bool(finish.message_id) and not ending.is_whole,
             reply.prompt_tokens,
             reply.completion_tokens,
+            reply.finish_reason,
         )
         failed = finish.failure
         if failed is None:
@@ -133,6 +134,7 @@ class Storing:
                     ended=ending.reason,
                     reply_text=text,
                     reply_message_id=finish.message_id,
+                    finish_reason=reply.finish_reason,
                     messages=(),
                 )
                 finish = await self._keep(ended, finish)

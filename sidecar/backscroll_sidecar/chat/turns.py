@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from backscroll_sidecar import turn_ids
 from backscroll_sidecar.chat.events import EndReason
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import (
@@ -34,6 +35,7 @@ class ChatRequest:
     max_tool_iterations: int | None = None
     enable_tools: bool | None = None
     max_output_tokens: int | None = None
+    extra_body_json: str = ""
     turn_id: str = ""
     tool_results: tuple[ToolResultPart, ...] = ()
     question_message_id: str = ""
@@ -45,9 +47,12 @@ class Turn:
     """A turn as it is kept.
 
     `messages` is what the model was last sent, frozen; `calls` what it then asked for, `reply_text` what it said with
-    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again. `iteration` counts
-    model calls. `budget`, `reserve` and `tokenizer` are those of the context; no budget: none is kept. `since` is what
-    `TurnMark.since` wants; it means something in this process only, so who finds a turn sets it anew.
+    them. `ended` is set once there is a reply: the same `turn_id` then answers `reply_text` again, and the vendor's
+    `finish_reason`. `iteration` counts model calls. `budget`, `reserve` and `tokenizer` are those of the context; no
+    budget: none is kept. `since` is what
+    `TurnMark.since` wants; it means something in this process only, so who finds a turn sets it anew. What the turn
+    stores belongs to `thread_id` and `session_id`, and is later than `after_ms`: the time its newest row is ranked by;
+    of a turn that is being continued, the time of its calls.
     """
 
     id: str
@@ -71,6 +76,11 @@ class Turn:
     reserve: int = 0
     tokenizer: TokenizerName = TokenizerName.O200K
     since: int = 0
+    finish_reason: str = ""
+    extra_body_json: str = ""
+    thread_id: str = ""
+    session_id: str = ""
+    after_ms: int = 0
 
     @property
     def mark(self) -> TurnMark:
@@ -81,11 +91,11 @@ class Turn:
     @property
     def calls_id(self) -> str:
         """The id of the row that holds this round's calls."""
-        return f"{self.id}:calls:{self.iteration}"
+        return turn_ids.calls_id(self.id, self.iteration)
 
     def result_id(self, place: int) -> str:
         """The id of the row that holds the result of the round's call at `place`."""
-        return f"{self.id}:result:{self.iteration}:{place}"
+        return turn_ids.result_id(self.id, self.iteration, place)
 
     @property
     def may_call_tools(self) -> bool:
@@ -120,7 +130,13 @@ class Turn:
             )
             for place, one in enumerate(results)
         )
-        return replace(self, messages=(*self.messages, asked, *answers), calls=(), reply_text="")
+        return replace(
+            self,
+            messages=(*self.messages, asked, *answers),
+            calls=(),
+            reply_text="",
+            after_ms=self.after_ms + 1,
+        )
 
 
 def encode_turn(turn: Turn) -> bytes:
@@ -173,6 +189,7 @@ class Reply:
     calls: list[ToolCallPart] = field(default_factory=list)
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    finish_reason: str = ""
 
     @property
     def text(self) -> str:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
-from backscroll_sidecar.context.compress import Compressor, Limits, block_of, whole_blocks
+from backscroll_sidecar.context.compress import (
+    CUT_PROBES,
+    Compressed,
+    Compressor,
+    Limits,
+    block_of,
+    newest_of,
+    whole_blocks,
+)
 from backscroll_sidecar.context.layouts import (
     NO_LINES,
     QUESTION_APART,
@@ -69,13 +77,20 @@ class Fitted:
     was_cut: bool
     dropped: Mapping[int, Fate]
     preferences_dropped: bool = False
+    answered_dropped: bool = False
 
 
-def fit_us(parts: Parts, limits: Limits) -> float:
-    """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew."""
+def fit_us(parts: Parts, limits: Limits, frame: Frame) -> float:
+    """Microseconds that `fit` takes, predicted: every line is put in its place, long ones are cut and written anew,
+    some of them several times to find out how much of them fits.
+    """
     most, written = limits.max_chars_per_message, parts.lines.shown.written
     cut = 0 if most is None else sum([len(one.said.text) > most for one in written])
-    return FIT_US * len(written) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
+    us = FIT_US * len(written) + cut * (WRITE_US + WRITE_US_PER_CHAR * (most or 0))
+    if sum(parts.lines.costs) > frame.budget:
+        longest = max([len(one.said.text) for one in written])
+        us += 2 * CUT_PROBES * WRITE_US_PER_CHAR * min(longest, 4 * frame.budget)
+    return us
 
 
 class StageFailed(Exception):
@@ -91,6 +106,9 @@ def fit(
 ) -> Fitted:
     """Cut `parts.lines` until the rendered payload fits.
 
+    What the question replies to is in it while one line fits, if need be alone and without preferences; where it
+    replies to nothing, the newest line is.
+
     Raises
     ------
     BudgetTooSmall
@@ -100,53 +118,100 @@ def fit(
     """
     tokens = Tokens(token_counter(frame.tokenizer))
     tokens[parts.system] = tokens.again(parts.system)
+    stages = _Stages(parts, limits, frame, compressor, assembler, tokens)
     given, preferences = parts.lines, parts.preferences
-
-    def assemble(lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, int]:
-        is_all = lines is given and preferences is parts.preferences
-        shown = parts if is_all else parts.showing(lines, preferences)
-        try:
-            made = assembler.assemble(shown, frame.layout, include_system=frame.include_system)
-        except Exception as error:
-            raise StageFailed("assemble") from error
-        if lines.has_references or not lines.has_turns:
-            tokens.know(made.sections, lines)
-        return made, payload_tokens(made.payload_messages, frame, tokens)
-
-    made, total = assemble(given, preferences)
+    made, total = stages.assemble(given, preferences)
     if isinstance(made.payload_messages, Messages) and given.has_turns and not preferences:
         fixed = total - _lines_tokens(made.payload_messages, tokens)
     else:
-        fixed = assemble(NO_LINES, preferences)[1]
+        fixed = stages.assemble(NO_LINES, preferences)[1]
     if fixed > frame.budget:
-        fixed, preferences = assemble(NO_LINES, ())[1], ()
+        fixed, preferences = stages.assemble(NO_LINES, ())[1], ()
         if fixed > frame.budget:
             raise BudgetTooSmall(frame.budget, fixed)
-    room = frame.budget - fixed - _titles_cost(given, frame.layout)
-    limits = Limits(limits.max_messages, limits.max_chars_per_message, room)
-    try:
-        compressed = compressor.compress(given, limits)
-    except Exception as error:
-        raise StageFailed("compress") from error
+    first = compressed = stages.compress(given, fixed)
+    needed = _needed(given)
+    if needed is not None and first.dropped.get(needed.place) is Fate.BUDGET:
+        for some, others in _attempts(given, preferences, needed):
+            made_of = stages.compress(some, stages.assemble(NO_LINES, others)[1])
+            if needed.place not in made_of.dropped:
+                compressed, preferences = made_of, others
+                break
     lines = whole_blocks(Lines.of(compressed.lines), given)
     if lines is not given or preferences is not parts.preferences:
-        made, total = assemble(lines, preferences)
+        made, total = stages.assemble(lines, preferences)
     while lines and total > frame.budget:
-        worst = block_of(max(lines, key=lambda line: line.rank))
-        lines = Lines.of([line for line in lines if block_of(line) != worst])
-        made, total = assemble(lines, preferences)
-    cut = len(lines) < compressed.original_count or (
+        worst = max(lines, key=lambda line: (line.place != given.answered, line.rank))
+        lines = Lines.of([line for line in lines if block_of(line) != block_of(worst)])
+        made, total = stages.assemble(lines, preferences)
+    cut = len(lines) < first.original_count or (
         compressed.lines is not given and compressed.was_cut
     )
+    dropped = _dropped(lines, {**first.dropped, **compressed.dropped}, given)
     return Fitted(
         made,
         lines,
         _by_part(made, total, parts, frame, tokens),
-        compressed.original_count,
+        first.original_count,
         cut,
-        _dropped(lines, compressed.dropped, given),
+        dropped,
         preferences_dropped=preferences is not parts.preferences,
+        answered_dropped=dropped.get(given.answered) is Fate.BUDGET,
     )
+
+
+@dataclass(slots=True)
+class _Stages:
+    """Compressor and assembler for one fit; what raises is named."""
+
+    parts: Parts
+    limits: Limits
+    frame: Frame
+    compressor: Compressor
+    assembler: Assembler
+    tokens: Tokens
+
+    def assemble(self, lines: Lines, preferences: Sequence[str]) -> tuple[Assembled, int]:
+        """The context of these lines, and the tokens of its payload."""
+        parts, frame = self.parts, self.frame
+        is_all = lines is parts.lines and preferences is parts.preferences
+        shown = parts if is_all else parts.showing(lines, preferences)
+        try:
+            made = self.assembler.assemble(shown, frame.layout, include_system=frame.include_system)
+        except Exception as error:
+            raise StageFailed("assemble") from error
+        if lines.has_references or not lines.has_turns:
+            self.tokens.know(made.sections, lines)
+        return made, payload_tokens(made.payload_messages, frame, self.tokens)
+
+    def compress(self, lines: Lines, fixed: int) -> Compressed:
+        """The lines beside `fixed` tokens of other things."""
+        room = self.frame.budget - fixed - _titles_cost(lines, self.frame.layout)
+        most = self.limits
+        try:
+            return self.compressor.compress(
+                lines, Limits(most.max_messages, most.max_chars_per_message, room)
+            )
+        except Exception as error:
+            raise StageFailed("compress") from error
+
+
+def _needed(lines: Lines) -> Line | None:
+    """The line that may not be left out while some of it fits."""
+    if lines.answered < 0:
+        return newest_of(lines)
+    return lines[lines.places.index(lines.answered)]
+
+
+def _attempts(
+    given: Lines, preferences: Sequence[str], needed: Line
+) -> Iterator[tuple[Lines, Sequence[str]]]:
+    """What may make room for a line: preferences give way to what the question replies to, then all other lines do."""
+    if given.answered >= 0 and preferences:
+        preferences = ()
+        yield given, preferences
+    together = block_of(needed)
+    yield Lines.of([line for line in given if block_of(line) == together]), preferences
 
 
 def _dropped(kept: Lines, dropped: Mapping[int, Fate], lines: Lines) -> dict[int, Fate]:

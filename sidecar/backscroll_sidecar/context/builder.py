@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -17,6 +19,7 @@ from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.direct import Found
+from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import can_be_joined, join_content
@@ -24,6 +27,7 @@ from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts,
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
 from backscroll_sidecar.context.pages import AnswerCodec
+from backscroll_sidecar.context.partials import PartialReplies, with_partials
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.querying import strategy_query
@@ -39,13 +43,17 @@ from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
-from backscroll_sidecar.context.writing import Pen, draft
-from backscroll_sidecar.domain import ChannelKey, Degradation, Event
+from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.domain import ChannelKey, Degradation, Event, SpeakerStyle, StoredMessage
 from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 
+MOST_OF_USER = 1_000
+"""Of what somebody said in all channels so many messages are looked through, the newest."""
+LOOKS_BACK = frozenset({"lexical", "recall", "semantic"})
+"""Sources that look through the whole history."""
 log = structlog.get_logger(__name__)
 
 
@@ -60,6 +68,9 @@ class Provider(Protocol):
 
     async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
         """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
+
+    def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
+        """Messages of any channels, by time, as a view of their own."""
 
     def empty_view(self, key: ChannelKey) -> ChannelView:
         """A channel with nothing in it."""
@@ -119,6 +130,7 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._joins = compressor is None and assembler is None and adapters is ADAPTERS
+        self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
         self.build_count = 0
         self.numbers = BuildNumbers()
@@ -147,6 +159,21 @@ class ContextBuilder:
                 return joined
         return await self._put_together(request, begun)
 
+    async def asked_now_ms(self, key: ChannelKey) -> int:
+        """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
+        view = self._provider.hot_view(key)
+        if view is None:
+            with contextlib.suppress(
+                Exception
+            ):  # a build names what is wrong with the store (law 5)
+                view = await self._provider.view(key)
+        now_ms = self._clock.now_ms()
+        return (
+            max(now_ms, view.columns.time_ms.item(-1))
+            if view is not None and view.count
+            else now_ms
+        )
+
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
 
@@ -159,7 +186,11 @@ class ContextBuilder:
         watch.lap("route")
         opened = await self._open(request, route, deadline)
         watch.lap("open")
-        question = await self._resolve(request, opened.view)
+        question = await self._resolve(request, route, opened.view)
+        policy = self._settings.partial_replies
+        view = with_partials(request, opened.view, policy, question.continued_row)
+        if view is not opened.view:
+            opened = replace(opened, view=view)
         watch.lap("question")
         found = picked = choice = None
         if joins and route.picks_directly and not opened.degradations:
@@ -259,19 +290,28 @@ class ContextBuilder:
         known = view is not None
         return Opened(view or self._provider.empty_view(request.key), known, cache_hit=False)
 
-    async def _resolve(self, request: BuildRequest, view: ChannelView) -> Question:
+    async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
-        now_ms = self._clock.now_ms()
+        asked = request, view, self._analyzer, self._clock.now_ms()
+        resolve = partial(
+            resolve_question,
+            *asked,
+            keep_thread=route.profile.keep_thread,
+            keep_partial=self._settings.partial_replies is not PartialReplies.NEVER,
+        )
         if resolve_us(request, view) > INLINE_US:
-            return await asyncio.to_thread(resolve_question, request, view, self._analyzer, now_ms)
-        return resolve_question(request, view, self._analyzer, now_ms)
+            return await asyncio.to_thread(resolve)
+        return resolve()
 
     async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
         if request.key.channel:
             return await self._provider.view(request.key)
         if request.asker is None:
             return None
-        limit = max(route.profile.recent_limit, route.profile.window_limit)
+        profile = route.profile
+        limit = max(profile.recent_limit, profile.window_limit)
+        if not LOOKS_BACK.isdisjoint(profile.sources + profile.memory_sources):
+            limit = max(limit, MOST_OF_USER)
         return await self._provider.view_of_user(request.key.tenant, request.asker.id, limit)
 
     async def _pick(
@@ -287,13 +327,16 @@ class ContextBuilder:
         query = await strategy_query(self._store, request, profile, opened.view, question)
         if opened.degradations:
             return await without_history(query, profile, deadline)
-        return await self._picker.pick(
+        picked = await self._picker.pick(
             query,
             question,
             profile,
             deadline,
             membership_only=request.visible_since_membership,
             found=found,
+        )
+        return await with_elsewhere(
+            picked, request, profile, query, self._semantic, self._provider, deadline
         )
 
     async def _parts(
@@ -305,17 +348,20 @@ class ContextBuilder:
         picked: Picked,
     ) -> Parts:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
-        chosen = in_time_order(picked)
-        speaker = speaker_style(request, question, view, chosen.rows.tolist())
+        chosen, there = in_time_order(picked, view), picked.elsewhere
+        own_rows = chosen.rows if there is None else chosen.rows[chosen.rows < view.count]
+        speaker = speaker_style(request, question, view, own_rows.tolist())
+        if len(own_rows) < len(chosen.rows) and request.speaker_style is None:
+            speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
         pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
-        drafts = draft(view, chosen.rows, style, pen)
+        drafts = drafted(view, there, chosen.rows, style, pen)
         is_long = drafts.left_us() > INLINE_US
         shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label
         return Parts(
             question=question_text(question, speaker, request.layout),
-            lines=lines_of(request.layout, picked, chosen, shown),
+            lines=lines_of(request.layout, picked, chosen, shown, question),
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=picked.gathered.preferences,
             question_label=QUESTION_LABEL if label is None else label,
@@ -348,10 +394,12 @@ class ContextBuilder:
                 lost.append(Degradation(failed.stage, "ERROR"))
                 return fit(parts, limits, frame, SimpleCompressor(), StandardAssembler())
 
-        is_long = fit_us(parts, limits) > INLINE_US
+        is_long = fit_us(parts, limits, frame) > INLINE_US
         fitted = await asyncio.to_thread(fit_parts) if is_long else fit_parts()
         if fitted.preferences_dropped:
             lost.append(Degradation("compress", "BUDGET", "preferences"))
+        if fitted.answered_dropped:
+            lost.append(Degradation("compress", "BUDGET", "chain"))
         return fitted, tuple(lost)
 
     def _payloads(

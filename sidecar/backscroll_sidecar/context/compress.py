@@ -10,10 +10,19 @@ from typing import Protocol
 import regex
 
 from backscroll_sidecar.context.selected import Line, Lines
-from backscroll_sidecar.domain import Fate
+from backscroll_sidecar.domain import Category, Fate
 from backscroll_sidecar.values import quick
 
 CUT_MARK = "…"
+LEAST_TOKENS = 64
+"""Of a budget that does not hold all lines, kept for the newest one."""
+CUT_PROBES = 8
+"""So often a text is measured at most until its line fits; each time is closer."""
+LEAST_CHARS = 2
+"""Of a text that is cut, its mark included."""
+MOST_CHARS_A_TOKEN = 16
+"""Of a text that is cut to a number of tokens no more is looked at."""
+_RECENT = Category.RECENT
 _GRAPHEME = regex.compile(r"\X")
 _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]{2}")
 """Two characters of which each is a grapheme of its own: the usual text."""
@@ -22,10 +31,11 @@ _PLAIN = re.compile(r"[ -~\u00c0-\u024f\u0400-\u0481\u3400-\u4dbf\u4e00-\u9fff\u
 @quick
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What must be kept to. None: no limit.
+    """What must be kept to, in this order. None: no limit.
 
-    `max_messages` keeps the newest; `max_chars_per_message` counts Unicode code points, the mark included;
-    `max_tokens` keeps the best ranked lines whose costs fit.
+    `max_messages` keeps the newest and what the question replies to; `max_chars_per_message` counts Unicode code
+    points, the mark included; `max_tokens` keeps the best ranked lines whose costs fit, and of what the question
+    replies to and of the newest line as much as fits.
     """
 
     max_messages: int | None = None
@@ -74,9 +84,11 @@ class SimpleCompressor:
 
 
 def _newest(lines: Sequence[Line], most: int) -> tuple[list[Line], list[Line]]:
-    """The newest lines; a tool round that does not fit whole is passed over (P-10)."""
+    """The newest lines and, as one of them, what the question replies to; a tool round that does not fit whole is
+    passed over (P-10).
+    """
     taken: set[int] = set()
-    for block in _blocks(reversed(lines)):
+    for block in _answered_first(_blocks(reversed(lines))):
         if len(taken) + len(block) <= most:
             taken.update(line.place for line in block)
     return [x for x in lines if x.place in taken], [x for x in lines if x.place not in taken]
@@ -90,19 +102,80 @@ def _blocks(lines: Iterable[Line]) -> Iterable[list[Line]]:
     return blocks.values()
 
 
+def _answered_first(blocks: Iterable[list[Line]]) -> list[list[Line]]:
+    """The block of what the question replies to, then the others as they were."""
+    return sorted(blocks, key=lambda block: not any(line.is_answered for line in block))
+
+
+def newest_of(lines: Sequence[Line]) -> Line | None:
+    """The newest line of the talk: no reference."""
+    return next((line for line in reversed(lines) if line.category is _RECENT), None)
+
+
 def _fitting(lines: Sequence[Line], max_tokens: int) -> tuple[list[Line], list[Line]]:
     """Walk from the best rank down; what does not fit is left out and the walk goes on with the next.
 
-    The lines of a tool round fit together or not at all (P-10).
+    What the question replies to comes first; it and the newest line are cut to what fits. The lines of a tool round
+    fit together or not at all (P-10): of one that must be cut, the longest is.
     """
-    left = max_tokens
-    taken: set[int] = set()
-    for block in _blocks(sorted(lines, key=lambda line: line.rank)):
-        tokens = sum(line.cost for line in block)
-        if tokens <= left:
-            left -= tokens
-            taken.update(line.place for line in block)
-    return [x for x in lines if x.place in taken], [x for x in lines if x.place not in taken]
+    newest = newest_of(lines)
+    last = None if newest is None else block_of(newest)
+    left, taken = max_tokens, dict[int, Line]()
+    blocks = _answered_first(_blocks(sorted(lines, key=lambda line: line.rank)))
+    kept = sum(min(_cost(block), LEAST_TOKENS) for block in blocks if block_of(block[0]) == last)
+    for block in blocks:
+        shown: list[Line] | None = block
+        if block_of(block[0]) == last:
+            kept = 0
+            shown = _cut(block, left)
+        elif any(line.is_answered for line in block):
+            shown = _cut(block, left - kept) or _cut(block, left)
+        elif _cost(block) > left - kept:
+            shown = None
+        if shown:
+            left -= _cost(shown)
+            taken.update((line.place, line) for line in shown)
+    return [taken[x.place] for x in lines if x.place in taken], [
+        x for x in lines if x.place not in taken
+    ]
+
+
+def _cost(block: Iterable[Line]) -> int:
+    """The most tokens that these lines add to a payload."""
+    return sum(line.cost for line in block)
+
+
+def _cut(block: list[Line], most: int) -> list[Line] | None:
+    """The block in `most` tokens, its longest line cut; itself where it fits, None where nothing of that line does."""
+    over = _cost(block) - most
+    if over <= 0:
+        return block
+    longest = max(block, key=lambda line: line.cost)
+    cut = cut_line(longest, longest.cost - over)
+    return cut and [cut if line is longest else line for line in block]
+
+
+def cut_line(line: Line, most: int) -> Line | None:
+    """The line with as much of its text as makes it cost about `most` tokens, never more; None where nothing fits."""
+    text = line.said.text
+    low, high = LEAST_CHARS, min(len(text), MOST_CHARS_A_TOKEN * max(0, most))
+    fits = shorten(line, low)
+    if fits.cost > most:
+        return None
+    fixed, chars, cost = fits.cost, len(text), line.cost
+    for _ in range(CUT_PROBES):
+        chars = min(max(low + 1, chars * (most - fixed) // max(1, cost - fixed)), high)
+        if chars <= low:
+            break
+        shown = shorten(line, chars)
+        cost = shown.cost
+        if cost > most:
+            high = chars - 1
+            continue
+        fits, low = shown, chars
+        if most - cost <= most // 32:
+            break
+    return fits
 
 
 def block_of(line: Line) -> tuple[bool, int]:

@@ -22,6 +22,7 @@ from backscroll_sidecar.context.rounds import (
 from backscroll_sidecar.domain import Category, Degradation
 from backscroll_sidecar.strategies import (
     NOTHING,
+    Chain,
     Empty,
     Messages,
     Preferences,
@@ -35,6 +36,8 @@ log = structlog.get_logger(__name__)
 
 RESULTS = (Messages, Preferences, Empty)
 _SEMANTIC = Category.SEMANTIC
+ANSWERED = (Chain.name,)
+"""The source of what the question replies to where none that was asked proposed it."""
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
 
@@ -153,13 +156,14 @@ def with_sources(
 def _added(
     sources: tuple[str, ...], names: tuple[str, ...], present: int
 ) -> tuple[tuple[str, ...], NDArray[np.uint32]]:
-    """The sources with those of `names` that are present, and the bits among them of every set of names."""
+    """The sources with those of `names` that are present, each once, and the bits among them of every set of names."""
     out, bits_of = sources, np.zeros(1 << len(names), np.uint32)
     for i, name in enumerate(names):
         if present >> i & 1:
             having = np.arange(len(bits_of)) >> i & 1 != 0
-            bits_of[having] |= np.uint32(1 << len(out))
-            out += (name,)
+            if name not in out:
+                out += (name,)
+            bits_of[having] |= np.uint32(1 << out.index(name))
     return out, bits_of
 
 
@@ -236,6 +240,20 @@ async def gather(
     if not exhaustive:
         united = replace(united, exhaustive=False)
     return united
+
+
+def with_answered(gathered: Gathered, query: StrategyQuery, row: int) -> Gathered:
+    """The candidates with the row that the question replies to, -1 none: part of the talk, whoever proposed it."""
+    if not 0 <= row < query.end or not query.may_be(row):
+        return gathered
+    at = np.array([row], np.int32)
+    place = places_of(at, gathered.rows).item()
+    if place >= 0 and not gathered.semantic[place]:
+        return gathered
+    gathered = with_sources(gathered, at, np.ones(1, np.uint8), ANSWERED)
+    semantic = gathered.semantic.copy()
+    semantic[places_of(at, gathered.rows)] = False
+    return replace(gathered, semantic=semantic)
 
 
 def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -> Gathered:

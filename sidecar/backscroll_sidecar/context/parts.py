@@ -32,7 +32,7 @@ class Chosen(NamedTuple):
     Attributes
     ----------
     places : intp[k]
-        Which candidates they are, ascending.
+        Which candidates they are; ascending but for lines of other channels.
     ranks : intp[k]
         Their order of selection, 1 is the best.
     rows : int32[k]
@@ -44,16 +44,23 @@ class Chosen(NamedTuple):
     rows: NDArray[np.int32]
 
 
-def in_time_order(picked: Picked) -> Chosen:
+def in_time_order(picked: Picked, view: ChannelView) -> Chosen:
     """What was selected, by time."""
     order = picked.selection.chosen
     by_time = order.argsort()
+    if picked.elsewhere is not None:
+        there_ms = picked.elsewhere.view.columns.time_ms
+        rows = picked.gathered.rows[: len(picked.gathered.rows) - len(there_ms)]
+        times_ms = np.append(view.columns.time_ms[rows], there_ms)
+        by_time = np.lexsort((order, times_ms[order]))
     places = order[by_time]
     by_time += 1
     return Chosen(places, by_time, picked.gathered.rows[places])
 
 
-def lines_of(layout: Layout, picked: Picked, chosen: Chosen, shown: Shown) -> Lines:
+def lines_of(
+    layout: Layout, picked: Picked, chosen: Chosen, shown: Shown, question: Question
+) -> Lines:
     """The chosen candidates as lines; `shown`: they, as written."""
     gathered, places = picked.gathered, chosen.places.tolist()
     has_turns = layout is _TURNS
@@ -66,6 +73,10 @@ def lines_of(layout: Layout, picked: Picked, chosen: Chosen, shown: Shown) -> Li
     for at in references:
         categories[at] = Category.SEMANTIC
         costs[at] = written[at].line_cost
+    answered = -1
+    if question.explicit_parent_row >= 0:
+        among = (chosen.rows == question.explicit_parent_row).nonzero()[0].tolist()
+        answered = places[among[0]] if among else -1
     return Lines(
         shown,
         chosen.ranks.tolist(),
@@ -75,6 +86,7 @@ def lines_of(layout: Layout, picked: Picked, chosen: Chosen, shown: Shown) -> Li
         gathered.rounds.members,
         has_turns,
         bool(references),
+        answered,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import structlog
@@ -23,6 +24,7 @@ from backscroll_sidecar.context.gather import (
     Gathered,
     gather,
     places_of,
+    with_answered,
     with_older,
     with_rounds,
     with_sources,
@@ -53,6 +55,9 @@ from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
 from backscroll_sidecar.values import quick
 
+if TYPE_CHECKING:
+    from backscroll_sidecar.context.elsewhere import Elsewhere
+
 log = structlog.get_logger(__name__)
 
 RANK_REPLIES_US = 300.0
@@ -65,7 +70,7 @@ _RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
 @quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Picked:
-    """What a rung came up with."""
+    """What a rung came up with; rows behind those of the view are those of `elsewhere`."""
 
     rung: Rung
     gathered: Gathered
@@ -73,6 +78,7 @@ class Picked:
     selection: Selection
     profile: Profile
     degradations: tuple[Degradation, ...] = ()
+    elsewhere: Elsewhere | None = None
 
     @property
     def choice(self) -> Choice:
@@ -185,6 +191,8 @@ class Picker:
         gathered = await gather(
             profile.sources, self._strategies, query, deadline, references=profile.references
         )
+        if profile.keep_answered:
+            gathered = with_answered(gathered, query, question.explicit_parent_row)
         stage = "rank"
         try:
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
@@ -299,6 +307,8 @@ class Picker:
         last = plain(profile, min(profile.max_context, self._fallback_messages))
         query = replace(query, recent_limit=last.recent_limit)
         gathered = await gather(last.sources, BUILTIN, query, deadline)
+        if last.keep_answered:
+            gathered = with_answered(gathered, query, question.explicit_parent_row)
         gathered = with_rounds(gathered, query, self._orphan_calls)
         ranked = rank_by_recency(gathered.rows)
         selection = select(
@@ -314,8 +324,10 @@ def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gat
     if not len(older):
         return gathered
     asker = view.people.index.get(query.user_id, -1)
-    if len(rows) and older.item(-1) >= rows.item(0):  # another source went as far back
-        older = older[places_of(older, rows) < 0]
+    asked = not set(OLDER).isdisjoint(gathered.sources)
+    if asked or (len(rows) and older.item(-1) >= rows.item(0)):  # another source went as far back
+        if not asked:
+            older = older[places_of(older, rows) < 0]
         marks = np.where(view.columns.author[older] == asker, np.uint8(1), np.uint8(2))
         return with_sources(gathered, older, marks, OLDER)
     count = len(older) + len(rows)

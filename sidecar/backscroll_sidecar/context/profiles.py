@@ -1,5 +1,7 @@
 """Profiles: short, named lists of stages with their settings (DESIGN 4, S0-01).
 
+What is pinned is in every profile but `classic` and `naive`, which stay the formulas they are.
+
 The MEMORY_ weights, threshold and window define `classic` only; maximum, switches and timeout apply to all.
 """
 
@@ -29,6 +31,9 @@ MOST_RECALLED = 40
 as much of the evidence in 2,048 tokens (.918, .869, .887 on locomo_dev, madial_zh_dev and madial_en_dev; 40: .916,
 .876, .900; 32: .907, .854, .842); in 1,024 tokens 40 and 64 are the same."""
 
+SHOWN_CHARS = 40
+"""Of an unknown name so many printable ASCII characters are repeated: enough to see the slip, too little to forge with."""
+
 Diversity = Literal["none", "collapse", "mmr"]
 Fusion = Literal["rrf", "linear"]
 
@@ -41,7 +46,8 @@ class Profile:
     them, `recall_limit` those that look through the whole history. `parameters` None means recency decides, with
     `replies` the reply model, with `by_memory` the score for long memory. `threshold` is compared with the score;
     the `least_context` best, the `recent_floor` newest and, with `keep_chain`, the question's ancestors are kept
-    whatever their score.
+    whatever their score. So is, with `keep_answered`, the message that it replies to: a candidate whatever the sources.
+    With `keep_thread` a trigger inside a thread narrows the build to it.
     `diversity` says what happens to references that are alike: of near-duplicates the best ranked stays, or all are
     ranked by MMR. `fusion` ranks by what the sources themselves hold best, by their ranks ("rrf") or their scores
     ("linear"); age then takes at most `recency_share` of that away, half of it at `recency_half_life_minutes`.
@@ -67,6 +73,8 @@ class Profile:
     recent_floor: int = 0
     allows_floor: bool = True
     keep_chain: bool = False
+    keep_answered: bool = True
+    keep_thread: bool = True
     replies: bool = False
     fusion: Fusion | None = None
     recency_share: float = 0.0
@@ -82,7 +90,7 @@ class Profile:
 
 
 _HYBRID = Profile(
-    "hybrid", ("recent", "lexical", "semantic", "graph", "preferences"), None,
+    "hybrid", ("recent", "lexical", "semantic", "graph", "pinned", "preferences"), None,
     fusion="rrf", recency_share=0.2, references=("lexical", "semantic"), diversity="mmr",
     max_context=20, recent_limit=20, recall_limit=20, semantic_limit=20, thread_limit=20,
 )  # fmt: skip
@@ -91,21 +99,22 @@ PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile(
-            "balanced", ("thread", "recent", "preferences"), None, replies=True, follow_inferred=False,
+            "balanced", ("thread", "recent", "pinned", "preferences"), None, replies=True, follow_inferred=False,
             memory_sources=("lexical", "semantic"), diversity="collapse",
             threshold=WORTH_ITS_TOKENS, least_context=20, max_context=200, recent_limit=100, recent_floor=2,
             recall_limit=MOST_RECALLED, keep_chain=True, collapse_duplicates=False,
         ),
         Profile(
             "classic", ("thread", "window", "preferences"), ScoreParameters(),
-            threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False,
+            threshold=0.3, max_context=20, follow_inferred=False, allows_floor=False, keep_answered=False,
+            keep_thread=False,
         ),
         Profile(
-            "chain_recent", ("chain", "recent", "preferences"), None,
+            "chain_recent", ("chain", "recent", "pinned", "preferences"), None,
             max_context=25, recent_limit=10, keep_chain=True,
         ),
         Profile(
-            "retrieval", ("recent", "semantic", "preferences"), None,
+            "retrieval", ("recent", "semantic", "pinned", "preferences"), None,
             max_context=15, recent_limit=10, semantic_limit=5, diversity="collapse", system_text=S1_SYSTEM_TEXT,
         ),
         Profile(
@@ -113,11 +122,11 @@ PROFILES: Mapping[str, Profile] = {
             max_context=500, recent_limit=12, max_messages=12, max_chars_per_message=4_000, token_budget=16_384,
         ),
         Profile(
-            "memory", ("lexical", "recall", "preferences"), by_memory=True, collapse_duplicates=True,
+            "memory", ("lexical", "recall", "pinned", "preferences"), by_memory=True, collapse_duplicates=True,
         ),
         _HYBRID,
         replace(_HYBRID, name="hybrid_linear", fusion="linear"),
-        Profile("room", ("recent", "preferences"), None, max_context=20, recent_limit=20),
+        Profile("room", ("recent", "pinned", "preferences"), None, max_context=20, recent_limit=20),
     )
 }  # fmt: skip
 
@@ -137,9 +146,20 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "sources": tuple(name for name in wanted if name not in gated) if wanted else None,
         "memory_sources": tuple(name for name in gated if name in wanted) if wanted else None,
         "recent_floor": overrides.recent_floor if profile.allows_floor else None,
+        "recency_half_life_minutes": overrides.recency_half_life_minutes,
+        "parameters": _decaying(profile.parameters, overrides.decay_per_hour),
     }
     kept = {name: value for name, value in changes.items() if value is not None}
     return replace(profile, **kept) if kept else profile  # type: ignore[arg-type]
+
+
+def _decaying(
+    parameters: ScoreParameters | None, decay_per_hour: float | None
+) -> ScoreParameters | None:
+    """The scorer with another rate of decay; None where it stays as it is."""
+    if parameters is None or decay_per_hour is None:
+        return None
+    return replace(parameters, decay_per_hour=decay_per_hour)
 
 
 def plain(profile: Profile, message_count: int) -> Profile:
@@ -153,13 +173,14 @@ def plain(profile: Profile, message_count: int) -> Profile:
 
 
 def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
-    """The profile of that name, or `InvalidRequest` with the known names."""
+    """The profile of that name, or `InvalidRequest` with the known names and what can be shown of this one."""
     if name not in profiles:
         known = ", ".join(sorted(profiles))
+        given = "".join(c for c in name if " " <= c <= "~")[:SHOWN_CHARS]
         raise InvalidRequest(
-            f"profile is none of: {known}",
+            f'profile "{given}" is none of: {known}',
             field="profile",
             reason=Reason.UNKNOWN_PROFILE,
-            metadata={"known": known},
+            metadata={"known": known, "given": given},
         )
     return profiles[name]

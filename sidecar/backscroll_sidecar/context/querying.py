@@ -31,8 +31,8 @@ async def strategy_query(
         key=request.key,
         view=view,
         end=question.end,
-        excluded=question.excluded(view, request.thread_id),
-        make_eligible=await _eligible_rows(question, view, request.thread_id),
+        excluded=question.excluded(view),
+        make_eligible=await _eligible_rows(question, view),
         user_id=question.asker.id if question.asker else "",
         question=question.text if text is None else text,
         asked_at_ms=question.asked_at_ms,
@@ -48,14 +48,15 @@ async def strategy_query(
         query_embedding=request.query_embedding,
         trigger_row=question.trigger_row,
         self_ids=request.self_ids,
+        thread_id=question.thread_id,
+        lost_parent=question.lost_parent,
+        mentioned=question.mentioned,
     )
 
 
-async def _eligible_rows(
-    question: Question, view: ChannelView, thread_id: str | None
-) -> Callable[[], NDArray[np.bool_]]:
+async def _eligible_rows(question: Question, view: ChannelView) -> Callable[[], NDArray[np.bool_]]:
     """Makes the marks of rows that may be candidates; they are made already, in a thread, where that takes long."""
-    if question.eligible_us(view, thread_id) <= INLINE_US:
-        return partial(question.eligible, view, thread_id)
-    marks = await asyncio.to_thread(question.eligible, view, thread_id)
+    if question.eligible_us(view) <= INLINE_US:
+        return partial(question.eligible, view)
+    marks = await asyncio.to_thread(question.eligible, view)
     return lambda: marks

@@ -5,31 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import QueryFeatures, ancestors, newest_by
+from backscroll_scoring import QueryFeatures, newest_by
 from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType, Role
-from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
+from backscroll_sidecar.context.partials import continued_row
+from backscroll_sidecar.context.trigger import NO_ROW, chain, lost_parent, moment_of
+from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType
 from backscroll_sidecar.values import quick
 
-SAME_TEXT_WINDOW_MS = 60_000
 _NONE = np.empty(0, np.int32)
 _HUMAN = AuthorKind.HUMAN
-NO_ROW = -1
-_OWN_QUESTION = ":question"
-
-
-def own_question_id(turn_id: str) -> str:
-    """The id under which a turn stores its question where its caller names none."""
-    return turn_id + _OWN_QUESTION
-
-
 INLINE_US = 300.0
 """What is predicted to take longer is done in a thread (law 9)."""
 US_PER_ASCII_CHAR, US_PER_CHAR = 0.4, 1.0
@@ -56,6 +48,18 @@ class Question:
     parent_row, explicit_parent_row : int
         The row it replies to, by any edge and by the platform's own; -1 none.
     self_ids : the bot's own ids.
+    lost_parent : int
+        The number (`ChannelView.ids`) of the id it replies to by the platform's edge where no such message is stored;
+        -1 none, or nobody else replies to that.
+    thread_id : str
+        Where it stands: the request's, else the trigger's; empty outside of threads.
+    later : tuple of int
+        Rows behind the trigger that it answers, directly or not: clocks set them after it. Of the rows between the
+        trigger and `end` no others were said before.
+    continued_row : int
+        The bot's reply that broke off and that it asks to go on with, its parent then; -1 none.
+    is_narrow : bool
+        Only messages of its thread are candidates, and what it replies to wherever that stands.
     keywords, token_count
         Read off the ends of a text longer than `QUESTION_CHARS`; its tokens are reckoned from those of the ends.
     """
@@ -74,6 +78,11 @@ class Question:
     addressed: bool
     token_count: int
     self_ids: tuple[str, ...] = ()
+    thread_id: str = ""
+    is_narrow: bool = False
+    later: tuple[int, ...] = ()
+    continued_row: int = NO_ROW
+    lost_parent: int = NO_ROW
     _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = field(
         init=False, repr=False, default_factory=list
     )
@@ -81,10 +90,13 @@ class Question:
     def features(self, view: ChannelView, *, follow_inferred: bool) -> QueryFeatures:
         """The question as the scorer sees it. Unknown words and people get negative ids of their own."""
         people = view.people.index
+        parent = self.parent_row if follow_inferred else self.explicit_parent_row
+        if parent < 0 <= self.lost_parent:
+            parent = view.as_parent(self.lost_parent)
         return QueryFeatures(
             time_ms=self.asked_at_ms,
             author=people.get(self.asker.id, NO_ROW) if self.asker else NO_ROW,
-            parent=self.parent_row if follow_inferred else self.explicit_parent_row,
+            parent=parent,
             keyword_ids=self.keyword_ids(view),
             mention_ids=_numbered([people.get(user, NO_ROW) for user in self.mentioned]),
         )
@@ -104,31 +116,41 @@ class Question:
             self._numbers.append(view.keyword_ids.looked_up(self.keywords))
         return self._numbers[0]
 
-    def excluded(self, view: ChannelView, thread_id: str | None) -> tuple[int, ...] | None:
+    def excluded(self, view: ChannelView) -> tuple[int, ...] | None:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
-        return None if thread_id is not None or not view.all_live else self._own_rows()
+        if self.is_narrow or self.later or not view.all_live:
+            return None
+        return self._own_rows()
 
-    def eligible_us(self, view: ChannelView, thread_id: str | None) -> float:
+    def eligible_us(self, view: ChannelView) -> float:
         """Microseconds `eligible` takes, predicted; 0 where `excluded` tells as much: then hardly anybody asks."""
-        return MARK_US_PER_ROW * self.end if self.excluded(view, thread_id) is None else 0.0
+        return MARK_US_PER_ROW * self.end if self.excluded(view) is None else 0.0
 
-    def eligible(self, view: ChannelView, thread_id: str | None) -> NDArray[np.bool_]:
-        """bool[end]: rows that may be candidates: not the question's and, if asked for, of one thread. Read-only.
+    def eligible(self, view: ChannelView) -> NDArray[np.bool_]:
+        """bool[end]: rows that may be candidates: not the question's and, where it is narrow, of its thread. Read-only.
 
         A partial reply only when the question answers it, at whatever distance: then its fate is told (law 8).
         """
         own_rows = self._own_rows()
-        if thread_id is None:
+        if not self.is_narrow:
             every = _all_of(self.end.bit_length())[: self.end]
             if view.all_live and not own_rows:
                 return every
             out = every.copy()
         else:
-            out = view.thread[: self.end] == view.thread_ids.get(thread_id, NO_ROW)
+            out = view.thread[: self.end] == view.thread_ids.get(self.thread_id, NO_ROW)
+            answered = chain(view, view.explicit_columns.parent, self.explicit_parent_row)
+            out[[row for row in answered if row < self.end]] = True
+        if self.later:
+            behind = list(self.later)
+            may_be = out[behind]
+            out[self.trigger_row :] = False
+            out[behind] = may_be
         out[list(own_rows)] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
-            partial[[row for row in self._chain(view) if row < self.end]] = False
+            answered = chain(view, view.columns.parent, self.parent_row)
+            partial[[row for row in answered if row < self.end]] = False
             out &= ~partial
         return out
 
@@ -137,13 +159,6 @@ class Question:
         if self.trigger_row < 0 and self.own_row < 0:
             return ()
         return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
-
-    def _chain(self, view: ChannelView) -> list[int]:
-        """The rows the question answers, by any edge."""
-        if self.parent_row < 0:
-            return []
-        beyond = ancestors(view.columns.parent, self.parent_row, view.count)
-        return [self.parent_row, *beyond.tolist()]
 
 
 @lru_cache(maxsize=4)
@@ -155,9 +170,18 @@ def _all_of(bits: int) -> NDArray[np.bool_]:
 
 
 def resolve_question(
-    request: BuildRequest, view: ChannelView, analyzer: Analyzer, now_ms: int
+    request: BuildRequest,
+    view: ChannelView,
+    analyzer: Analyzer,
+    now_ms: int,
+    *,
+    keep_thread: bool = True,
+    keep_partial: bool = False,
 ) -> Question:
-    """Find the trigger, the time, the asker and the edges of a request's question.
+    """Find the trigger, the time, the asker, the edges and the thread of a request's question.
+
+    `keep_thread`: a trigger inside a thread narrows the question to that thread where the request leaves it open.
+    `keep_partial`: who asks to go on answers the bot's reply that broke off.
 
     Raises
     ------
@@ -166,36 +190,31 @@ def resolve_question(
     InvalidRequest
         When there is neither a question nor a trigger.
     """
-    trigger_row = _named_trigger(request, view)
-    if request.asked_at_ms is not None:
-        asked_at_ms = request.asked_at_ms
-    elif trigger_row >= 0:
-        asked_at_ms = view.columns.time_ms.item(trigger_row)
-    else:
-        asked_at_ms = max(now_ms, view.columns.time_ms.item(-1)) if view.count else now_ms
-    end = _first_after(view.columns.time_ms, asked_at_ms)
-    if trigger_row >= 0 and request.asked_at_ms is None:
-        end = trigger_row
-    own_row = view.row_of(request.own_question_id) if request.own_question_id else NO_ROW
-    if 0 <= own_row == end - 1:
-        end = own_row  # as if it were not stored yet
+    moment = moment_of(request, view, now_ms)
+    trigger_row, end = moment.trigger_row, moment.end
     text = request.question.strip()
-    if trigger_row < 0 and request.asker and text:
-        trigger_row = _line_with_same_text(view, request, text, asked_at_ms, end)
     if trigger_row >= 0:
         text = text or view.texts[trigger_row].strip()
     asker = _asker(request, view, trigger_row)
     mentioned = _mentioned(request, view, trigger_row, text)
     parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
+    continued = continued_row(request, view, moment, text) if keep_partial else NO_ROW
+    if continued >= 0 and explicit_row in (NO_ROW, continued):
+        parent_row = explicit_row = continued
+    else:
+        continued = NO_ROW
+    thread_id = request.thread_id or ""
+    if not thread_id and trigger_row >= 0:
+        thread_id = _thread_of(view, trigger_row)
     read = ends_of(text, QUESTION_CHARS)
     words, token_count = analyzer.features(read)
     return Question(
         text=text,
         asker=asker,
-        asked_at_ms=asked_at_ms,
+        asked_at_ms=moment.asked_at_ms,
         end=end,
         trigger_row=trigger_row,
-        own_row=own_row,
+        own_row=moment.own_row,
         parent_row=parent_row,
         explicit_parent_row=explicit_row,
         mentioned=mentioned,
@@ -213,6 +232,13 @@ def resolve_question(
         ),
         token_count=token_count if read is text else token_count * len(text) // len(read),
         self_ids=request.self_ids,
+        thread_id=thread_id,
+        later=moment.later,
+        continued_row=continued,
+        lost_parent=lost_parent(request, view, trigger_row),
+        is_narrow=bool(
+            thread_id and (keep_thread if request.thread_id is None else request.thread_id)
+        ),
     )
 
 
@@ -231,65 +257,6 @@ def text_us(text: str) -> float:
     return per_char * min(len(text), QUESTION_CHARS)
 
 
-def _first_after(times_ms: NDArray[np.int64], asked_at_ms: int) -> int:
-    """The first row of a later time; mostly none is later."""
-    if not len(times_ms) or times_ms.item(-1) <= asked_at_ms:
-        return len(times_ms)
-    return int(times_ms.searchsorted(asked_at_ms, side="right"))
-
-
-def _named_trigger(request: BuildRequest, view: ChannelView) -> int:
-    if not request.trigger_message_id:
-        if not request.question.strip():
-            raise InvalidRequest(
-                "question is blank and trigger_message_id is unset",
-                field="question",
-                reason=Reason.QUESTION_MISSING,
-            )
-        return NO_ROW
-    row = view.row_of(request.trigger_message_id)
-    if request.question.strip() or (row >= 0 and view.state[row] != MessageState.RECALLED):
-        return row
-    if row >= 0:
-        raise Gone("trigger_message_id names a recalled message", field="trigger_message_id")
-    raise NotFound(
-        "trigger_message_id names no message of the channel and question is blank",
-        field="trigger_message_id",
-        reason=Reason.MESSAGE_NOT_FOUND,
-    )
-
-
-def _line_with_same_text(
-    view: ChannelView, request: BuildRequest, text: str, asked_at_ms: int, end: int
-) -> int:
-    """The newest line of the asker with equal text within 60 s: the question itself (law 3).
-
-    A chat stores its question by itself. Where its caller brought the line as well, that is the question; what an
-    earlier turn stored or answered is not: the words were said again.
-    """
-    since_ms, columns = asked_at_ms - SAME_TEXT_WINDOW_MS, view.columns
-    author = view.people.index.get(request.asker.id, NO_ROW) if request.asker else NO_ROW
-    row = end if author != NO_ROW else NO_ROW
-    while row >= 0:
-        row = newest_by(columns.author, columns.time_ms, author, row, since_ms=since_ms)
-        if (
-            row >= 0
-            and view.texts[row].strip() == text
-            and not (request.own_question_id and _was_asked_before(view, row, request, end))
-        ):
-            break
-    return row
-
-
-def _was_asked_before(view: ChannelView, row: int, request: BuildRequest, end: int) -> bool:
-    """Whether an earlier turn stored this line, or the bot answered it."""
-    message_id = view.message_ids[row]
-    if message_id == request.own_question_id or message_id.endswith(_OWN_QUESTION):
-        return True
-    answers = view.explicit_columns.parent[row:end] == row
-    return bool((answers & (view.role[row:end] == Role.ASSISTANT)).any())
-
-
 def _asker(request: BuildRequest, view: ChannelView, trigger_row: int) -> Author | None:
     """The request's asker, by the name the channel knows if the request has none; else the trigger's author."""
     if request.asker is None:
@@ -298,6 +265,12 @@ def _asker(request: BuildRequest, view: ChannelView, trigger_row: int) -> Author
     if request.asker.name or index is None:
         return request.asker
     return replace(request.asker, name=view.people.names[index])
+
+
+def _thread_of(view: ChannelView, row: int) -> str:
+    """The thread that a row stands in; empty outside of threads."""
+    number = view.thread.item(row)
+    return next(islice(view.thread_ids, number, None))  # they are numbered as they came
 
 
 def _author_of(view: ChannelView, row: int) -> Author:

@@ -33,11 +33,14 @@ from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
+from backscroll_sidecar.strategies import Pinned
 from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
 from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
 LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
+MEANING = "meaning"
+"""What lines of other channels are scored by."""
 STAGES = (
     CONVERSATION,
     LINK,
@@ -118,12 +121,14 @@ def rank(
     if profile.parameters is None:
         return rank_by_recency(rows)
     columns = view.columns if profile.follow_inferred else view.explicit_columns
+    if question.lost_parent >= 0:
+        columns = view.with_lost_parents(columns)
     features = question.features(view, follow_inferred=profile.follow_inferred)
     parameters = profile.parameters
     contributions = partial(_contributions, columns, features, rows, parameters)
     all_scores = partial(score_only, columns, features, rows, parameters)
     of_classic = (contributions, CLASSIC_FACTORS, parameters.weights, parameters.link)
-    least = _least_of_use(view, profile)
+    least = _least_of_use(view, question, profile)
     if least <= 0:
         return Ranked(all_scores(), *of_classic)
     places, scores = score_reaching(
@@ -143,9 +148,13 @@ def _contributions(
     return scored.shares, scored.linear
 
 
-def _least_of_use(view: ChannelView, profile: Profile) -> float:
+def _least_of_use(view: ChannelView, question: Question, profile: Profile) -> float:
     """The score below which a candidate is out; 0 where one may stay whatever its score."""
     if profile.least_context or profile.recent_floor or profile.keep_chain or view.tool_rounds:
+        return 0.0
+    if profile.keep_answered and question.explicit_parent_row >= 0:
+        return 0.0
+    if view.pinned and Pinned.name in profile.sources:
         return 0.0
     return profile.threshold - THRESHOLD_TOLERANCE
 

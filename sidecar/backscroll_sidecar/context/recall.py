@@ -127,8 +127,8 @@ class PlainHistory(NamedTuple):
     @classmethod
     def of(cls, view: ChannelView, question: Question) -> PlainHistory:
         """All rows that were there when it was asked, but for itself."""
-        eligible = question.eligible(view, None)
-        return cls(view, question.end, question.excluded(view, None), eligible)
+        eligible = question.eligible(view)
+        return cls(view, question.end, question.excluded(view), eligible)
 
 
 async def look_up(
@@ -222,7 +222,7 @@ def _said(counts: NDArray[np.int32], numbers: Sequence[int]) -> int:
 
 def rank_rows_by_memory(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Memory:
     """The candidates' scores, in their order. All rows before the question count for what is rare and what is best."""
-    eligible = question.eligible(view, None)
+    eligible = question.eligible(view)
     return rank_memory(view, seek(view, _asked(view, question), eligible), rows=rows)
 
 

@@ -81,7 +81,7 @@ def built_context(
         model=model,
         text=fitted.assembled.text,
         tokens=fitted.tokens,
-        stable_prefix_tokens=_stable_prefix_tokens(request, parts, fitted),
+        stable_prefix_tokens=_stable_prefix_tokens(request, question, parts, fitted),
         rung=rung,
         degradations=degradations,
         layout=request.layout,
@@ -91,7 +91,9 @@ def built_context(
         addressed=question.addressed,
         question_type=question.message_type,
         events=events,
-        explanation=explain(view, gathered, picked.ranked, selection, picked.profile)
+        explanation=explain(
+            view, gathered, picked.ranked, selection, picked.profile, picked.elsewhere
+        )
         if request.explain
         else None,
     )
@@ -154,13 +156,15 @@ def _trigger_fragment(opened: Opened, question: Question) -> bytes | None:
     return opened.view.fragments[row] if row >= 0 else None
 
 
-def _stable_prefix_tokens(request: BuildRequest, parts: Parts, fitted: Fitted) -> int:
+def _stable_prefix_tokens(
+    request: BuildRequest, question: Question, parts: Parts, fitted: Fitted
+) -> int:
     """Tools and the beginning of the system text that the next turn has, too: in every layout they come first (P-12).
 
     Preferences and lines come after them and may be others in the next turn.
     """
     tokens = fitted.tokens
-    stable = stable_system_text(request, parts.system)
+    stable = stable_system_text(request, question, parts.system)
     if stable == parts.system:
         return tokens.tools + tokens.system
     # What follows the cut may join with the last token before it.
@@ -182,7 +186,17 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
         {one: gathered.sources_in(one) for one in set(bits.tolist())},
         lines.categories,
         lines.has_turns,
+        _channels(picked, places),
     )
+
+
+def _channels(picked: Picked, places: NDArray[np.intp]) -> list[str]:
+    """The channel of each line, empty for the request's own; nothing where all are of that."""
+    if picked.elsewhere is None:
+        return []
+    channels = picked.elsewhere.channels
+    own = len(picked.gathered.rows) - len(channels)
+    return ["" if place < own else channels[place - own] for place in places.tolist()]
 
 
 def log_built(built: BuiltContext | JoinedContext) -> None:

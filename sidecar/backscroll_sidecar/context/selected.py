@@ -31,6 +31,8 @@ class Line(NamedTuple):
         It will stand alone, as a message of its own.
     round : int or None
         The same number on the lines of one tool round, None on others.
+    is_answered : bool
+        The question replies to it.
     """
 
     written: Written
@@ -39,6 +41,7 @@ class Line(NamedTuple):
     category: Category = Category.RECENT
     is_turn: bool = True
     round: int | None = None
+    is_answered: bool = False
 
     @property
     def said(self) -> Said:
@@ -72,6 +75,8 @@ class Lines(Sequence[Line]):
         Of those that belong to one.
     has_turns, has_references : bool
         Recent ones stand alone; some are no recent ones.
+    answered : int
+        The place of the one that the question replies to; -1 none of them.
     """
 
     shown: Shown
@@ -82,6 +87,7 @@ class Lines(Sequence[Line]):
     rounds: Mapping[int, int]
     has_turns: bool = True
     has_references: bool = False
+    answered: int = -1
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> Lines:
@@ -98,6 +104,7 @@ class Lines(Sequence[Line]):
             {line.place: line.round for line in given if line.round is not None},
             any(line.is_turn for line in given),
             any(line.category is Category.SEMANTIC for line in given),
+            next((line.place for line in given if line.is_answered), -1),
         )
 
     def __len__(self) -> int:
@@ -113,7 +120,8 @@ class Lines(Sequence[Line]):
         place, category = self.places[index], self.categories[index]
         is_turn = self.has_turns and category is Category.RECENT
         written, rank = self.shown.written[index], self.ranks[index]
-        return Line(written, rank, place, category, is_turn, self.rounds.get(place))
+        is_answered = place == self.answered
+        return Line(written, rank, place, category, is_turn, self.rounds.get(place), is_answered)
 
     def __iter__(self) -> Iterator[Line]:
         return map(self.__getitem__, range(len(self)))

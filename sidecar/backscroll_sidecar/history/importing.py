@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterable, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import NamedTuple, Protocol
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
@@ -22,7 +23,20 @@ MAX_PROBLEMS = 100
 OVERLOAD_TRIES = 20
 OVERLOAD_PAUSE_S = 0.25
 
-Append = Callable[[ChannelKey, Sequence[Message]], Awaitable[list[AppendResult]]]
+
+class Append(Protocol):
+    """`HistoryService.append`."""
+
+    def __call__(
+        self, key: ChannelKey, messages: Sequence[Message], *, restores_erased: bool
+    ) -> Awaitable[list[AppendResult]]: ...
+
+
+class ImportBatch(NamedTuple):
+    """One batch, and whether it may bring back what went when its whole channel was erased."""
+
+    messages: Sequence[Message]
+    restores_erased: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +71,7 @@ class ImportReport:
 
 
 async def import_batches(
-    tenant: str, batches: AsyncIterable[Sequence[Message]], append: Append
+    tenant: str, batches: AsyncIterable[ImportBatch], append: Append
 ) -> ImportReport:
     """Append every batch before the next one is read.
 
@@ -66,8 +80,11 @@ async def import_batches(
     """
     report = ImportReport()
     async for batch in batches:
-        for channel, chunk in chunks_by_channel(batch):
-            report.add(channel, await _patient(append, ChannelKey(tenant, channel), chunk))
+        for channel, chunk in chunks_by_channel(batch.messages):
+            key = ChannelKey(tenant, channel)
+            report.add(
+                channel, await _patient(append, key, ImportBatch(chunk, batch.restores_erased))
+            )
     return report
 
 
@@ -79,10 +96,10 @@ def chunks_by_channel(batch: Sequence[Message]) -> Iterator[tuple[str, list[Mess
             yield channel, messages[start : start + CHUNK_ITEMS]
 
 
-async def _patient(append: Append, key: ChannelKey, chunk: list[Message]) -> list[AppendResult]:
+async def _patient(append: Append, key: ChannelKey, chunk: ImportBatch) -> list[AppendResult]:
     for _ in range(OVERLOAD_TRIES - 1):
         try:
-            return await append(key, chunk)
+            return await append(key, chunk.messages, restores_erased=chunk.restores_erased)
         except Overloaded:
             await asyncio.sleep(OVERLOAD_PAUSE_S)
-    return await append(key, chunk)
+    return await append(key, chunk.messages, restores_erased=chunk.restores_erased)

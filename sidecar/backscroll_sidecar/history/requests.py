@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from backscroll_sidecar.analyze.sanitise import clean_text
-from backscroll_sidecar.domain import MAX_BATCH_BYTES, MAX_BATCH_ITEMS, ChannelKey, Member
+from backscroll_sidecar.domain import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_ITEMS,
+    MAX_ROLE_BYTES,
+    MAX_STAYS,
+    ChannelKey,
+    Member,
+    Stay,
+)
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.validate import MAX_TIME_MS, Refusal, check_word
 
@@ -59,6 +67,24 @@ def check_time(at_ms: int, field: str) -> None:
         raise InvalidRequest(f"{field} is not a time", field=field)
 
 
+def _check_stays(stays: Sequence[Stay], field: str) -> None:
+    """Refuse stays that overlap or are not in order of time: only the first has no beginning, only the last no end."""
+    if len(stays) > MAX_STAYS:
+        raise InvalidRequest(f"{field} holds more than {MAX_STAYS} entries", field=field)
+    for i, (joined_at_ms, left_at_ms) in enumerate(stays):
+        where = f"{field}[{i}]"
+        for name, at_ms in (("joined_at_ms", joined_at_ms), ("left_at_ms", left_at_ms)):
+            if at_ms is not None:
+                check_time(at_ms, f"{where}.{name}")
+        before_ms = stays[i - 1].left_at_ms if i else 0
+        if i and (before_ms is None or joined_at_ms is None or joined_at_ms < before_ms):
+            raise InvalidRequest(
+                f"{where} begins before the one ahead of it ends", field=f"{where}.joined_at_ms"
+            )
+        if left_at_ms is not None and joined_at_ms is not None and left_at_ms < joined_at_ms:
+            raise InvalidRequest(f"{where} ends before it begins", field=f"{where}.left_at_ms")
+
+
 def check_member(member: Member, field: str) -> Member:
     """A member as it may be stored: names without lone surrogates.
 
@@ -68,6 +94,8 @@ def check_member(member: Member, field: str) -> Member:
         Naming the field below `field`.
     """
     check_id(member.user_id, f"{field}.user_id")
+    if member.has_all_stays:
+        _check_stays(member.stays, f"{field}.stays")
     for name, at_ms in (("joined_at_ms", member.joined_at_ms), ("left_at_ms", member.left_at_ms)):
         if at_ms is not None:
             check_time(at_ms, f"{field}.{name}")
@@ -75,8 +103,15 @@ def check_member(member: Member, field: str) -> Member:
     cleaned = replace(
         member,
         name=clean_text(member.name)[0],
+        role=clean_text(member.role)[0],
         aliases=tuple(clean_text(alias)[0] for alias in member.aliases if alias),
     )
+    if len(cleaned.role.encode()) > MAX_ROLE_BYTES:
+        raise InvalidRequest(
+            f"{field}.role exceeds {MAX_ROLE_BYTES} bytes",
+            field=f"{field}.role",
+            reason=Reason.TOO_LARGE,
+        )
     for name in filter(None, (cleaned.name, *cleaned.aliases)):
         check_id(name, f"{field}.name" if name == cleaned.name else f"{field}.aliases")
     return cleaned

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from backscroll_sidecar.domain import (
+    MAX_PINNED,
     AppendResult,
     Author,
     ChannelKey,
@@ -21,7 +22,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.history.importing import ImportReport, import_batches
+from backscroll_sidecar.history.importing import ImportBatch, ImportReport, import_batches
 from backscroll_sidecar.history.ingest import (
     DimsOf,
     Ingest,
@@ -44,8 +45,9 @@ from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
+    PIN,
+    AliasChange,
     AppendChange,
-    Applied,
     Clock,
     EditChange,
     EmbeddingProgress,
@@ -54,7 +56,9 @@ from backscroll_sidecar.ports import (
     HistoryReader,
     MembersChange,
     RecallChange,
+    RecordChange,
     TurnMark,
+    about_message,
 )
 
 MEMBER_US = 10
@@ -98,10 +102,12 @@ class HistoryService(HistoryReads):
         *,
         deadline_s: float | None = None,
         turn: TurnMark | None = None,
+        restores_erased: bool = False,
     ) -> list[AppendResult]:
         """Store messages of one channel; one result each, in the order sent, once all of it is durable (N-08).
 
         A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
+        `restores_erased` stores again what went because the whole channel was erased.
 
         Raises
         ------
@@ -117,6 +123,10 @@ class HistoryService(HistoryReads):
         check_key(key)
         check_item_count(len(messages))
         received_at_ms = self._clock.now_ms()
+        if (
+            turn is not None
+        ):  # it says when: behind what it answers, by a clock that may be ahead of ours
+            received_at_ms = max(received_at_ms, *(one.sent_at_ms for one in messages))
         checked = await self.ingest.check(key, messages, received_at_ms)
         accepted = [one for one in checked if type(one) is Accepted]
         if not accepted:
@@ -129,6 +139,7 @@ class HistoryService(HistoryReads):
             tuple([one.rank_time_ms for one in accepted]),
             received_at_ms,
             turn,
+            restores_erased,
         )
         applied = await self._writer.submit(change, deadline_s)
         return merge_results(checked, applied.append_results)
@@ -172,10 +183,8 @@ class HistoryService(HistoryReads):
                 reason=_REASONS.get(checked.code),
             )
         (analysis,) = await self.ingest.analyse(key, [checked])
-        applied = await self._writer.submit(
-            EditChange(key, checked.message, analysis, at_ms), deadline_s
-        )
-        return _row(applied, message_id) or await self.get_message(key, message_id)
+        await self._writer.submit(EditChange(key, checked.message, analysis, at_ms), deadline_s)
+        return await self.get_message(key, message_id)
 
     async def recall(
         self,
@@ -196,7 +205,61 @@ class HistoryService(HistoryReads):
         check_id(message_id, "message_id")
         at_ms = self._clock.now_ms() if recalled_at_ms is None else recalled_at_ms
         check_time(at_ms, "recalled_at_ms")
-        await self._writer.submit(RecallChange(key, message_id, at_ms), deadline_s)
+        # By its own id: open turns know no other (`TurnMark`).
+        true_id = await self._true_id(key, message_id)
+        await self._writer.submit(RecallChange(key, true_id, at_ms), deadline_s)
+
+    async def _true_id(self, key: ChannelKey, message_id: str) -> str:
+        """The id under which a message is stored; what is not stored keeps what it was called."""
+        found = (await self._reader.get_messages(key, [message_id])).get(message_id)
+        return message_id if found is None else found.message.id
+
+    async def alias(
+        self, key: ChannelKey, message_id: str, alias_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Let a stored message be known under another id, too: what answers that answers the message. Safe to repeat.
+
+        Raises
+        ------
+        NotFound, Gone
+            There is no such message, or it was recalled or erased.
+        Conflict
+            The other id is that of another message.
+        """
+        check_key(key)
+        check_id(message_id, "message_id")
+        check_id(alias_id, "alias_id")
+        await self._writer.submit(AliasChange(key, message_id, alias_id), deadline_s)
+
+    async def pin(
+        self, key: ChannelKey, message_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Pin a message; twice is no error.
+
+        Raises
+        ------
+        NotFound, Gone
+            Nothing to pin, or recalled or erased.
+        Conflict
+            `MAX_PINNED` others are pinned in the channel.
+        """
+        check_key(key)
+        check_id(message_id, "message_id")
+        message_id = await self._true_id(key, message_id)
+        about = (about_message(message_id),)
+        at_ms = self._clock.now_ms()
+        change = RecordChange(key, PIN, message_id, b"", about, at_ms, limit=MAX_PINNED)
+        await self._writer.submit(change, deadline_s)
+
+    async def unpin(
+        self, key: ChannelKey, message_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Undo it; what is not pinned is no error."""
+        check_key(key)
+        check_id(message_id, "message_id")
+        message_id = await self._true_id(key, message_id)
+        change = RecordChange(key, PIN, message_id, None, at_ms=self._clock.now_ms())
+        await self._writer.submit(change, deadline_s)
 
     async def upsert_members(
         self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None
@@ -242,12 +305,6 @@ class HistoryService(HistoryReads):
         applied = await self._writer.submit(change, deadline_s)
         return applied.receipt or EraseReceipt({})
 
-    async def import_stream(
-        self, tenant: str, batches: AsyncIterable[Sequence[Message]]
-    ) -> ImportReport:
+    async def import_stream(self, tenant: str, batches: AsyncIterable[ImportBatch]) -> ImportReport:
         """Append any number of batches of any channels, each before the next is read; counts and first problems."""
         return await import_batches(tenant, batches, self.append)
-
-
-def _row(applied: Applied, message_id: str) -> StoredMessage | None:
-    return next((row for row in applied.stored if row.message.id == message_id), None)

@@ -9,10 +9,21 @@ from uuid import uuid4
 
 import orjson
 
+from backscroll_sidecar.adapters import OpenAIChat
+from backscroll_sidecar.adapters.arguments import object_json, objects_in
+from backscroll_sidecar.adapters.openai_reply import (
+    answer_text,
+    call_fields,
+    calls_of,
+    choice_of,
+    usage_of,
+)
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
-from backscroll_sidecar.domain import MAX_ID_BYTES, ToolCallPart
-from backscroll_sidecar.models.faults import Filtered, failed, of_event
+from backscroll_sidecar.domain import MAX_ID_BYTES, TextPart, ToolCallPart
+from backscroll_sidecar.models.faults import Filtered, failed, is_failure, of_event
 from backscroll_sidecar.models.sse import loaded
+from backscroll_sidecar.models.thoughts import ThoughtFilter
+from backscroll_sidecar.models.words import MAX_WORD_CHARS, end_of
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -29,102 +40,174 @@ MAX_TOOL_CHARS = 1024 * 1024
 _CHARS_A_CALL = 2_048
 """What a call counts for, even an empty one: 512 of them at most, whose results a bot can still send in one request."""
 
-FINISH_REASONS: Mapping[str, FinishReason] = {
-    "stop": FinishReason.STOP,
-    "eos": FinishReason.STOP,
-    "eos_token": FinishReason.STOP,
-    "stop_sequence": FinishReason.STOP,
-    "end_turn": FinishReason.STOP,
-    "length": FinishReason.LENGTH,
-    "max_tokens": FinishReason.LENGTH,
-    "content_filter": FinishReason.CONTENT_FILTER,
-    "tool_calls": FinishReason.TOOL_CALLS,
-    "tool_use": FinishReason.TOOL_CALLS,
-    "function_call": FinishReason.TOOL_CALLS,
-}
-"""What servers write, OpenAI's and others'. Anything else (``abort``) is NONE: nobody says that the answer is whole."""
-
 FILTERED = Finished(FinishReason.CONTENT_FILTER)
+_ADAPTER = OpenAIChat()
 _CUT_OFF = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
+_BROKEN_OFF = (*_CUT_OFF, FinishReason.INTERRUPTED)
 
 
 class AnswerReader:
     """Reads one answer: `take` each chunk in turn, then `end` once. Both raise `ModelError` and nothing else.
 
-    Text is passed on at once. Calls, usage and the ending come from `end`: a call is whole only when the model has
-    said that it stopped, and the calls of an answer that was cut off are dropped with it.
+    Text is passed on at once, but for the `thoughts` in it. Calls, usage and the ending come from `end`: a call is
+    whole only when the model has said that it stopped, and the calls of an answer that was cut off are dropped with it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, thoughts: ThoughtFilter | None = None) -> None:
         self._text = SafeText()
+        self._thoughts = thoughts
         self._calls = _CallAssembler()
         self._usage: UsageDelta | None = None
         self._reason = FinishReason.NONE
-        self._answered = False
+        self._word = ""
+        self._index: object = None
+        self.has_taken_back = False
+        """Whether all text so far turned out to be thoughts. Whoever heeds it sets it back."""
+        self.thinks_apart = False
+        """Whether the server has sent thoughts outside of the answer."""
+        self.answered = False
+        """Whether anything came of an answer."""
         self.finished = False
         """Whether the model has said why it stopped: then nothing of the answer but its usage can still fail."""
 
-    def take(self, chunk: object) -> TextDelta | None:
-        """The text of one chunk, if it has any."""
+    def take(self, chunk: object) -> str:
+        """The text of one chunk that can be passed on. What was before it may be taken back: `has_taken_back`."""
         # Every delta of every stream comes through here: no call that most of them need not make.
+        if isinstance(chunk, list) and len(chunk) == 1:
+            chunk = chunk[0]
         if not isinstance(chunk, dict):
             raise failed(ModelFault.BAD_RESPONSE)
         if chunk.get("error") or chunk.get("object") == "error":
             raise of_event(chunk)
+        try:
+            return self._take(chunk)
+        except ValueError:
+            raise failed(ModelFault.BAD_RESPONSE) from None
+
+    def _take(self, chunk: Mapping[str, Any]) -> str:
         if usage := chunk.get("usage"):
-            self._usage = _usage(usage) or self._usage
-        choice = _first(chunk.get("choices"))
+            self._count(usage)
+        choice = choice_of(chunk, self._index)
         if choice is None:
-            return None
-        self._answered = True
-        said = choice.get("delta") or choice.get("message") or {}
-        if not isinstance(said, dict):
-            raise failed(ModelFault.BAD_RESPONSE)
-        if (calls := said.get("tool_calls")) is not None:
-            for call in _mappings(calls):
-                self._calls.feed(call)
-        # A refusal is what the model has to say instead of a content.
-        text = self._text.feed(_text(said.get("content")) or _text(said.get("refusal")))
+            if is_failure(chunk):
+                raise of_event(chunk)
+            return ""
+        if self._index is None:  # one answer: that of the choice which came first
+            self._index = choice.get("index") or 0
+        self.answered = True
+        if usage := choice.get("usage"):
+            self._count(usage)
+        said = choice.get("delta")
+        if not said and choice.get("message"):
+            return self._whole(chunk)
+        text = self._delta(said) if said else ""
         if reason := choice.get("finish_reason"):
             self._stop(reason)
-        return TextDelta(text) if text else None
+        return text
+
+    def _delta(self, said: object) -> str:
+        if not isinstance(said, dict):
+            raise ValueError("not a chat completion: a delta of another shape")
+        if "tool_calls" in said or "function_call" in said:
+            for call in calls_of(said):
+                self._calls.feed(*call_fields(call), call.get("index"))
+        content = said.get("content")
+        text = self._text.feed(
+            content if isinstance(content, str) and content else answer_text(said)
+        )
+        thoughts = self._thoughts
+        if thoughts is None:
+            return text
+        if text:
+            text = thoughts.feed(text)
+        if thoughts.has_taken_back or thoughts.is_holding:
+            text += self._heeded(thoughts, said)
+        return text
+
+    def _whole(self, completion: object) -> str:
+        """A completion that was not streamed."""
+        reply = _ADAPTER.parse_reply(completion)
+        text = ""
+        for place, part in enumerate(reply.parts):
+            if isinstance(part, TextPart):
+                text = self._text.feed(part.text) + self._text.end()
+            elif isinstance(part, ToolCallPart):
+                self._calls.feed(part.id, part.name, part.arguments_json, place)
+        if self._thoughts is not None:
+            text = self._thoughts.feed(text) if text else ""
+            text += self._heeded(self._thoughts, {})
+        if reply.finish_reason:
+            self._stop(reply.finish_reason)
+        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
+            self._usage = UsageDelta(reply.prompt_tokens, reply.completion_tokens)
+        return text
+
+    def _heeded(self, thoughts: ThoughtFilter, said: Mapping[str, Any]) -> str:
+        """What is let go because the server sets thoughts apart; and what was taken back is taken note of."""
+        self.has_taken_back = self.has_taken_back or thoughts.has_taken_back
+        thoughts.has_taken_back = False
+        if thoughts.is_holding and (said.get("reasoning_content") or said.get("reasoning")):
+            self.thinks_apart = True
+            return thoughts.let_go()
+        return ""
 
     def filter(self) -> None:
         """The vendor's filter ended the answer by an error instead of a finish reason."""
-        self._answered = True
-        self._stop(FinishReason.CONTENT_FILTER.value)
+        self.answered = True
+        self._reason, self._word, self.finished = FinishReason.CONTENT_FILTER, "", True
+
+    def rest(self, *, is_cut: bool) -> str:
+        """Text that waited for what follows it. `is_cut`: the answer did not end by itself."""
+        left = self._text.end()
+        if self._thoughts is None:
+            return left
+        return (self._thoughts.feed(left) if left else "") + self._thoughts.end(is_cut=is_cut)
 
     def end(self) -> list[ModelEvent]:
         """What is left once the answer has ended cleanly. `Finished` is the last."""
-        if not self._answered:
+        if not self.answered:
             raise failed(ModelFault.BAD_RESPONSE, "the model sent no answer")
-        rest = self._text.end()
-        events: list[ModelEvent] = [TextDelta(rest)] if rest else []
+        is_cut = self._reason in _BROKEN_OFF
         calls = [] if self._reason in _CUT_OFF else self._calls.whole(stopped=self.finished)
+        thinks = self._thoughts is not None and self._thoughts.is_unfinished
+        if thinks and not is_cut and not calls:
+            raise failed(ModelFault.BAD_RESPONSE, "the model's answer ended inside its thoughts")
+        rest = self.rest(is_cut=is_cut)
+        events: list[ModelEvent] = [TextDelta(rest)] if rest else []
         events += map(ToolCallDelta, calls)
         if self._usage is not None:
             events.append(self._usage)
         # Some servers say "stop" after calls; OpenAI does when a function was forced.
-        asked = calls and self._reason is FinishReason.STOP
-        return [*events, Finished(FinishReason.TOOL_CALLS if asked else self._reason)]
+        asked = calls and self._reason in {FinishReason.STOP, FinishReason.UNKNOWN}
+        return [*events, Finished(FinishReason.TOOL_CALLS if asked else self._reason, self._word)]
 
-    def _stop(self, reason: object) -> None:
-        if not isinstance(reason, str) or self.finished:
+    def _count(self, usage: object) -> None:
+        if counted := usage_of(usage):
+            self._usage = UsageDelta(*counted)
+
+    def _stop(self, word: object) -> None:
+        """The first reason counts, but one that nobody knows makes way for one that somebody does."""
+        known = self._reason not in {FinishReason.NONE, FinishReason.UNKNOWN}
+        if not isinstance(word, str) or known:
             return
-        if reason == "error":
-            raise failed(ModelFault.SERVER_ERROR)
-        self._reason = FINISH_REASONS.get(reason, FinishReason.NONE)
-        self.finished = self._reason is not FinishReason.NONE
+        end = end_of(word)
+        if isinstance(end, ModelFault):
+            raise failed(end)
+        if end is FinishReason.NONE or (self.finished and end is FinishReason.UNKNOWN):
+            return
+        self._reason, self._word = end, clean(word[:MAX_WORD_CHARS])
+        self.finished = True
 
 
-def whole_answer(body: object) -> list[ModelEvent]:
+def whole_answer(body: object, thoughts: ThoughtFilter | None = None) -> list[ModelEvent]:
     """The events of an answer that was not streamed: its JSON, loaded or as bytes."""
-    reader = AnswerReader()
+    reader = AnswerReader(thoughts)
     try:
-        delta = reader.take(loaded(body) if isinstance(body, bytes) else body)
+        text = reader.take(loaded(body) if isinstance(body, bytes) else body)
     except Filtered:
         return [FILTERED]
-    return [*([delta] if delta else []), *reader.end()]
+    events = reader.end()
+    return [TextDelta(text), *events] if text else events
 
 
 class SafeText:
@@ -169,31 +252,33 @@ class _CallAssembler:
         self._by_index: dict[int, _Call] = {}
         self._chars = 0
 
-    def feed(self, piece: Mapping[str, Any]) -> None:
-        """Take one entry of ``tool_calls``."""
-        function = piece.get("function")
-        said: Mapping[str, Any] = function if isinstance(function, Mapping) else {}
-        id, name = _text(piece.get("id")), _text(said.get("name"))
-        call = self._current(piece.get("index"), id, name)
+    def feed(self, id: str, name: str, arguments: str, index: object) -> None:
+        """Take one entry of ``tool_calls``, whole or a piece."""
+        call = self._current(index, id, name)
         call.id, call.name = call.id or id, call.name or name
-        arguments = said.get("arguments")
-        text = arguments if isinstance(arguments, str) else _dumped(arguments)
-        call.pieces.append(text)
-        self._chars += len(text) + len(id) + len(name)
+        call.pieces.append(arguments)
+        self._count(len(arguments) + len(id) + len(name))
+
+    def _count(self, chars: int) -> None:
+        self._chars += chars
         if self._chars > MAX_TOOL_CHARS:
             raise failed(ModelFault.BAD_RESPONSE, "the model's tool calls are too large")
 
     def _current(self, index: object, id: str, name: str) -> _Call:
-        place = index if isinstance(index, int) else None
+        place = _place(index)
         if place is None:
             known = self._calls[-1] if self._calls else None
             fresh = known is not None and bool(name and known.name and not id)
         else:
-            known, fresh = self._by_index.get(place), False
+            known = self._by_index.get(place)
+            # A name for one that has another, and arguments: a call of its own on the same index.
+            fresh = known is not None and bool(
+                name and known.name and name != known.name and any(known.pieces)
+            )
         if known is None or fresh or (id and known.id and id != known.id):
             known = _Call()
             self._calls.append(known)
-            self._chars += _CHARS_A_CALL
+            self._count(_CHARS_A_CALL)
         if place is not None:
             self._by_index[place] = known
         return known
@@ -201,67 +286,38 @@ class _CallAssembler:
     def whole(self, *, stopped: bool) -> list[ToolCallPart]:
         """All calls. Unless the model has said that it stopped, each one's arguments must be whole JSON.
 
-        An id that is none, used before, or longer than the bot may send back (gateways keep signatures in theirs) is
-        replaced: results find their calls by it.
+        Two whole objects in one call are two calls: some servers hang all of them on one index. Arguments that are no
+        object are repaired or quoted. An id that is none, used before, or longer than the bot may send back (gateways
+        keep signatures in theirs) is replaced: results find their calls by it.
         """
         parts: list[ToolCallPart] = []
         used: set[str] = set()
         for call in self._calls:
-            arguments = clean("".join(call.pieces)).strip() or "{}"
-            if not call.name or not (stopped or _is_json(arguments)):
+            text, name = clean("".join(call.pieces)).strip(), clean(call.name)
+            if not name:
                 raise failed(ModelFault.BAD_RESPONSE, "the model's answer ended inside a tool call")
-            id, name = clean(call.id), clean(call.name)
             if len(name.encode()) > MAX_ID_BYTES:
                 raise failed(ModelFault.BAD_RESPONSE, "the model's tool calls are too large")
-            if not id or id in used or len(id.encode()) > MAX_ID_BYTES:
-                id = f"call_{uuid4().hex[:24]}"
-            used.add(id)
-            parts.append(ToolCallPart(id, name, arguments))
+            for n, one in enumerate(objects_in(text or "{}")):
+                if not stopped and not _is_json(one):
+                    raise failed(
+                        ModelFault.BAD_RESPONSE, "the model's answer ended inside a tool call"
+                    )
+                if n:
+                    self._count(_CHARS_A_CALL)
+                id = clean(call.id)
+                if not id or id in used or len(id.encode()) > MAX_ID_BYTES:
+                    id = f"call_{uuid4().hex[:24]}"
+                used.add(id)
+                parts.append(ToolCallPart(id, name, object_json(one)))
         return parts
 
 
-def _first(choices: object) -> Mapping[str, Any] | None:
-    """The choice with index 0; none when the chunk is about something else."""
-    for one in _mappings(choices):
-        if not one.get("index"):
-            return one
-    return None
-
-
-def _mappings(values: object) -> list[Mapping[str, Any]]:
-    if values is None:
-        return []
-    if not isinstance(values, list):
-        raise failed(ModelFault.BAD_RESPONSE)
-    for value in values:
-        if not isinstance(value, dict):
-            raise failed(ModelFault.BAD_RESPONSE)
-    return values
-
-
-def _text(value: object) -> str:
-    """A text, or the texts of a list of parts; anything else is none."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "".join(_text(one.get("text")) for one in value if isinstance(one, Mapping))
-    return ""
-
-
-def _usage(value: object) -> UsageDelta | None:
-    if not isinstance(value, Mapping):
-        return None
-    prompt, completion = (value.get(f"{name}_tokens") for name in ("prompt", "completion"))
-    if not isinstance(prompt, int) and not isinstance(completion, int):
-        return None
-    return UsageDelta(*(max(n, 0) if isinstance(n, int) else 0 for n in (prompt, completion)))
-
-
-def _dumped(arguments: object) -> str:
-    try:
-        return "" if arguments is None else orjson.dumps(arguments).decode()
-    except TypeError:
-        raise failed(ModelFault.BAD_RESPONSE) from None
+def _place(index: object) -> int | None:
+    """The number of a call, as some servers write it in a text; None where there is none."""
+    if isinstance(index, str) and index.isdecimal() and len(index) < 10:
+        return int(index)
+    return index if isinstance(index, int) else None
 
 
 def _is_json(text: str) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 
+from backscroll_sidecar.models.words import MAX_SENTENCE_CHARS, is_refusal
 from backscroll_sidecar.ports import ModelError, ModelFault
 
 REASONS: Mapping[ModelFault, str] = {
@@ -32,6 +33,7 @@ CODE_REASONS: Mapping[str, str] = {
 }
 """Vendors' codes that say more than their status does."""
 
+_MAX_DEPTH, _MAX_FAULTS = 6, 16
 MAX_RETRY_AFTER_S = 86_400.0
 _SAFE_CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}|(?=.{1,64}\Z)(?:[A-Z][a-z]+){2,}", re.ASCII)
 _SAFE_PARAM = re.compile(
@@ -39,7 +41,6 @@ _SAFE_PARAM = re.compile(
 )
 _NAME = re.compile(r"[a-z]+(?:_[a-z]+)+|(?:[A-Z][a-z]+){2,}", re.ASCII)
 """What may be shown to users, stricter than what may be logged: no digit, as keys have, and more than one word."""
-_FILTERED = "content_filter"
 _FAULT_OF_STATUS = {
     401: ModelFault.UNAUTHORIZED,
     403: ModelFault.UNAUTHORIZED,
@@ -48,14 +49,43 @@ _FAULT_OF_STATUS = {
 }
 
 
-class Filtered(ModelError):
-    """The vendor's filter refused the prompt: for us an ending, as a filtered answer is, and no failure.
+_REFUSALS = (400, 422)
+_REMEDIES = {
+    "stream_options": "BACKSCROLL_MODEL_STREAM_OPTIONS=false leaves stream_options out",
+    "temperature": "BACKSCROLL_TEMPERATURE=none sends no temperature",
+    "max_tokens": "BACKSCROLL_MODEL_MAX_TOKENS_FIELD=max_completion_tokens sends the limit under the newer name",
+}
+"""What to do about a field that a vendor refuses."""
+_SAID_OF = r"(?:unsupported|unknown|unrecogni[sz]ed|invalid|deprecated|extra|parameter|argument|field|value)"
+_SAID_BEHIND = r"(?:support|allow|permit|invalid|deprecated|must|only|range|not)"
+_REFUSED_IN_WORDS = {
+    "stream_options": re.compile(r"\b(?:stream_options|include_usage)\b"),
+    "max_tokens": re.compile(r"\bmax_completion_tokens\b"),
+    "temperature": re.compile(
+        rf"['\"`]temperature['\"`]|\b{_SAID_OF}\b\W+(?:\w+\W+){{0,4}}?temperature\b"
+        rf"|\btemperature\b\W+(?:\w+\W+){{0,4}}?{_SAID_BEHIND}", re.IGNORECASE,
+    ),
+}  # fmt: skip
+_NO_ERROR = (0, "0", "", 200, "200", "Success", "success")
+_NEVER_FILTERED = (401, 407, 408, 429)
 
-    Azure says it with status 400 and this code where a filtered answer ends with the finish reason of the same name.
+
+class Filtered(ModelError):
+    """The vendor's filter refused what it was sent, or what the model said: for us an ending, and no failure.
+
+    Vendors say it by an error's status and code where others end an answer with a finish reason.
     """
 
     def __init__(self) -> None:
-        super().__init__(ModelFault.REJECTED, CODE_REASONS[_FILTERED])
+        super().__init__(ModelFault.REJECTED, CODE_REASONS["content_filter"])
+
+
+class FieldRefused(ModelError):
+    """The vendor refused one field of the request: `name` is ours for it."""
+
+    def __init__(self, name: str, reason: str, told: Mapping[str, str]) -> None:
+        super().__init__(ModelFault.REJECTED, f"{reason}: {_REMEDIES[name]}", told=told)
+        self.name = name
 
 
 def failed(
@@ -97,19 +127,21 @@ def fault_of_status(status: int) -> ModelFault:
 
 def of_status(status: int, body: object, headers: Mapping[str, str]) -> ModelError:
     """The error for an answer with a status of 300 or more; `body` is its error, as the vendor described it."""
-    if status == 400 and isinstance(body, Mapping) and body.get("code") == _FILTERED:
+    if status not in _NEVER_FILTERED and is_refusal(body):
         return Filtered()
     fault, told = fault_of_status(status), told_by(body)
+    if status in _REFUSALS and (name := _refused_field(body)):
+        return FieldRefused(name, _reason(fault, told) or REASONS[fault], told)
     return failed(fault, _reason(fault, told), retry_after_s=retry_after_s(headers), told=told)
 
 
 def of_event(body: object) -> ModelError:
     """The error for an error that came as an event of a stream, or in a body with status 200."""
-    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    if is_refusal(body):
+        return Filtered()
+    inner = body.get("error") or body if isinstance(body, Mapping) else body
     said = inner if isinstance(inner, Mapping) else {}
     code, kind = said.get("code"), said.get("type")
-    if code == _FILTERED:
-        return Filtered()
     told = told_by(said)
     names = " ".join(known_code(name) for name in (code, kind))
     if status := _as_status(code) or _as_status(said.get("status")):
@@ -121,6 +153,23 @@ def of_event(body: object) -> ModelError:
     else:
         fault = ModelFault.SERVER_ERROR
     return failed(fault, _reason(fault, told), told=told)
+
+
+def is_failure(chunk: Mapping[str, object]) -> bool:
+    """Whether a chunk without a choice is a vendor's error outside of ``error``, as of Baidu, MiniMax and Spark."""
+    base, feedback = chunk.get("base_resp"), chunk.get("promptFeedback")
+    codes = [
+        chunk.get("error_code"),
+        base.get("status_code") if isinstance(base, Mapping) else None,
+    ]
+    if isinstance(chunk.get("message", chunk.get("msg")), str):
+        codes.append(chunk.get("code"))
+    blocked = isinstance(feedback, Mapping) and bool(feedback.get("blockReason"))
+    return blocked or any(code not in _NO_ERROR for code in codes if _is_code(code))
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -135,6 +184,37 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return min(max(wait.total_seconds(), 0.0), MAX_RETRY_AFTER_S)
+
+
+def _refused_field(body: object) -> str:
+    """The field an error is about, by its parameter, by the place that a validator names, or in words."""
+    params, texts = _named(body)
+    for name in _REMEDIES:
+        if name in params and name != "max_tokens":
+            return name
+    return next((n for n, told in _REFUSED_IN_WORDS.items() if any(map(told.search, texts))), "")
+
+
+def _named(body: object, depth: int = 0) -> tuple[set[str], list[str]]:
+    """Parameters and sentences of an error; validators put lists of faults where others put a sentence."""
+    params: set[str] = set()
+    texts: list[str] = []
+    if isinstance(body, str):
+        texts.append(body[:MAX_SENTENCE_CHARS])
+    elif isinstance(body, Mapping):
+        params.update(str(body.get("param")).split("."))
+        places = body.get("loc")
+        params.update(map(str, places if isinstance(places, list) else ()))
+    inner: Sequence[object] = ()
+    if isinstance(body, Mapping):
+        inner = [body.get(name) for name in ("error", "message", "msg", "detail", "errors")]
+    elif isinstance(body, list):
+        inner = body[:_MAX_FAULTS]
+    for one in inner if depth < _MAX_DEPTH else ():
+        more, said = _named(one, depth + 1)
+        params |= more
+        texts += said
+    return params, texts
 
 
 def _reason(fault: ModelFault, told: Mapping[str, str]) -> str:

@@ -18,12 +18,15 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a CR at the end may be half of a CR LF
 _FIELD = b"data:"
+_MARK = b"\xef\xbb\xbf"
+"""A byte order mark: some servers begin with one."""
 
 
 async def event_data(body: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], None]:
     """The data of each event as soon as it is whole, with others that the same bytes made whole.
 
-    Comments and other fields are left out.
+    Comments, other fields and events without data are left out. A body of JSON, whatever its type was said to be, is
+    one event: a server that does not stream answers all the same.
 
     A body may end without the blank line behind its last event, but not inside of one.
 
@@ -33,40 +36,95 @@ async def event_data(body: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], 
         CONNECTION where the body ends inside an event: behind a proxy, or with HTTP/1.0, it is all that a cut leaves
         to be seen. BAD_RESPONSE where an event is too large.
     """
-    data: list[bytes] = []
-    held: list[bytes] = []
-    size = 0
+    form: _Events | _Json | None = None
+    start = b""
     async for piece in body:
-        held.append(piece)
-        size += len(piece)
-        if size > MAX_EVENT_BYTES:
-            raise failed(ModelFault.BAD_RESPONSE, "the model's answer is too large")
+        read = piece
+        if form is None:
+            start += piece
+            form = _form_of(start)
+            read = start.removeprefix(_MARK)
+        if form is not None and (events := form.feed(read)):
+            yield events
+    if form is not None and (events := form.end()):
+        yield events
+
+
+def _form_of(start: bytes) -> _Events | _Json | None:
+    """What reads a body that begins so; None while nothing but blanks and half a mark is there."""
+    first = start.removeprefix(_MARK).lstrip()[:1]
+    if not first or _MARK.startswith(start):
+        return _Events() if len(start) > MAX_EVENT_BYTES else None
+    return _Json() if first in b"{[" else _Events()
+
+
+class _Json:
+    """A body that is one JSON text."""
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """Nothing yet."""
+        self._held.append(piece)
+        self._size = _checked(self._size + len(piece))
+        return []
+
+    def end(self) -> list[bytes]:
+        """The text."""
+        return [b"".join(self._held)]
+
+
+class _Events:
+    """A body of server-sent events."""
+
+    def __init__(self) -> None:
+        self._data: list[bytes] = []
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The data of events that this piece made whole."""
+        self._held.append(piece)
+        self._size = _checked(self._size + len(piece))
         if b"\n" not in piece and b"\r" not in piece:
-            continue
+            return []
         events: list[bytes] = []
-        *lines, rest = _LINE_END.split(b"".join(held))
-        held = [rest]
+        *lines, rest = _LINE_END.split(b"".join(self._held))
+        self._held = [rest]
         for line in lines:
             if line.startswith(_FIELD):
-                data.append(line[len(_FIELD) :].removeprefix(b" "))
-            elif data and not line:
-                events.append(b"\n".join(data))
-                data = []
-        size = len(rest) + sum(map(len, data))
-        if events:
-            yield events
-    rest = b"".join(held)
-    if rest.startswith(_FIELD):
-        data.append(rest[len(_FIELD) :])
-    last = b"\n".join(data).strip()
-    if last == DONE or (last and _is_json(last)):
-        yield [last]
-    elif last or (rest and _FIELD.startswith(rest)):
-        raise failed(ModelFault.CONNECTION)
+                self._data.append(line[len(_FIELD) :].removeprefix(b" "))
+            elif self._data and not line:
+                if event := b"\n".join(self._data).strip():
+                    events.append(event)
+                self._data = []
+        self._size = len(rest) + sum(map(len, self._data))
+        return events
+
+    def end(self) -> list[bytes]:
+        """The data of an event whose blank line is missing."""
+        rest = b"".join(self._held)
+        if rest.startswith(_FIELD):
+            self._data.append(rest[len(_FIELD) :])
+        last = b"\n".join(self._data).strip()
+        if last == DONE or (last and _is_json(last)):
+            return [last]
+        if last or (rest and _FIELD.startswith(rest)):
+            raise failed(ModelFault.CONNECTION)
+        return []
+
+
+def _checked(size: int) -> int:
+    if size > MAX_EVENT_BYTES:
+        raise failed(ModelFault.BAD_RESPONSE, "the model's answer is too large")
+    return size
 
 
 def loaded(data: bytes) -> object:
     """The JSON of an event or a body. Halves of a character may come alone, in deltas of their own."""
+    data = data.removeprefix(_MARK)
     try:
         return orjson.loads(data)
     except ValueError:

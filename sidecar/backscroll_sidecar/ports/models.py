@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -12,12 +12,18 @@ from backscroll_sidecar.domain import NeutralMessage, ToolCallPart
 
 
 class FinishReason(StrEnum):
-    """Why a model stopped, in the vendor's words reduced to these. NONE: the stream ended cleanly without a reason."""
+    """Why a model stopped, in the vendor's words reduced to these.
+
+    NONE: the stream ended cleanly without a reason. INTERRUPTED: somebody or something stopped the model. UNKNOWN: the
+    model stopped for a reason that nobody here knows; `Finished.word` has it.
+    """
 
     STOP = "stop"
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
     TOOL_CALLS = "tool_calls"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
     NONE = "none"
 
 
@@ -55,11 +61,23 @@ class ModelError(Exception):
         self.told = told or {}
 
 
+RESERVED_BODY_FIELDS = ("model", "messages", "stream", "tools")
+"""Fields of a request's body that nobody but the server sets."""
+
+
+def reserved_fields(body: Container[str]) -> list[str]:
+    """Those of the fields that are reserved."""
+    return [name for name in RESERVED_BODY_FIELDS if name in body]
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas.
 
     The chat leaves it unset: it watches its caller's time itself, so that only one of the two can name the end.
+
+    `extra_body_json` is empty or a JSON object without `RESERVED_BODY_FIELDS`: fields of the request's body over all
+    others.
 
     `with_names` sends the speakers' names beside the messages that have one, as `BuildRequest.include_names` asks.
     """
@@ -71,6 +89,7 @@ class ModelRequest:
     max_output_tokens: int | None = None
     timeout_s: float | None = None
     with_names: bool = False
+    extra_body_json: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +97,11 @@ class TextDelta:
     """A piece of the answer, never empty."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextTakenBack:
+    """All text before was thoughts of the model, as only what came behind them told: it is no part of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +121,16 @@ class UsageDelta:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event of every stream that did not raise."""
+    """The last event of every stream that did not raise. `word` is the vendor's own, at most 64 characters.
+
+    It makes no ending another one.
+    """
 
     reason: FinishReason
+    word: str = field(default="", compare=False)
 
 
-ModelEvent = TextDelta | ToolCallDelta | UsageDelta | Finished
+ModelEvent = TextDelta | TextTakenBack | ToolCallDelta | UsageDelta | Finished
 
 
 class ChatModel(Protocol):

@@ -15,7 +15,7 @@ from backscroll_sidecar.domain import (
     RefusalCode,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.history.importing import ImportReport
+from backscroll_sidecar.history.importing import ImportBatch, ImportReport
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.checks import required_id
@@ -82,7 +82,7 @@ class ImportSource:
         self._refused: list[tuple[int, AppendResult]] = []
         self.refused_count = 0
 
-    async def messages(self) -> AsyncIterator[list[Message]]:
+    async def messages(self) -> AsyncIterator[ImportBatch]:
         """The next batch is not read before the last one was taken: the sender waits for the store."""
         async for batch in self._batches:
             passed: list[Message] = []
@@ -94,7 +94,7 @@ class ImportSource:
                 else:
                     self._refuse(result, self._passed + len(passed))
             self._passed += len(passed)
-            yield passed
+            yield ImportBatch(passed, batch.restores_erased)
 
     def problems(self, report: ImportReport) -> list[AppendResult]:
         """The first problems of both, in the order sent."""
@@ -111,7 +111,7 @@ class ImportSource:
 
 
 async def _translate(batch: Batch) -> list[Message | AppendResult]:
-    channel, sent = batch
+    channel, sent, _ = batch
     if len(sent) == 1:
         return [_translated(sent[0], channel)]
     slices = LoopSlices()

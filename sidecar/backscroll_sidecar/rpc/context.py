@@ -62,7 +62,8 @@ class ContextServicer:
         events = self._chat.run(chat_request(request, call.tenant, call.time_left_s))
         async with aclosing(events):
             async for event in events:
-                yield event_to_proto(event, self._server_version)
+                if (said := event_to_proto(event, self._server_version)) is not None:
+                    yield said
 
     async def chat(self, request: pb.ChatRequest, call: Call) -> pb.ChatResponse:
         """Do the same and answer once."""

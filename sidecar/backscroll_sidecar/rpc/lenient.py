@@ -30,6 +30,7 @@ class Batch(NamedTuple):
 
     channel: str
     items: Sequence[message_pb2.Message | AppendResult]
+    restores_erased: bool = False
 
 
 def parse(kind: type[M], raw: bytes) -> M:
@@ -61,7 +62,7 @@ def parse_batch(kind: BatchRequest, raw: bytes) -> Batch:
     except DecodeError:
         return _parse_items(kind, raw)
     _check_items(len(request.messages))
-    return Batch(request.channel, request.messages)
+    return Batch(request.channel, request.messages, _restores(request))
 
 
 def _parse_items(kind: BatchRequest, raw: bytes) -> Batch:
@@ -73,7 +74,12 @@ def _parse_items(kind: BatchRequest, raw: bytes) -> Batch:
         raise _malformed("channel")
     items: Sequence[Message] = shadow.messages  # type: ignore[attr-defined]
     _check_items(len(items))
-    return Batch(channel.decode(), [_parse_item(item) for item in items])
+    return Batch(channel.decode(), [_parse_item(item) for item in items], _restores(shadow))
+
+
+def _restores(request: Message) -> bool:
+    """Whether an import may bring back what was erased; an append never does."""
+    return bool(getattr(request, "restore_erased", False))
 
 
 def _parse_item(shadow: Message) -> message_pb2.Message | AppendResult:

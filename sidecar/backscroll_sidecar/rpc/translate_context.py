@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import zoneinfo
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -32,6 +31,7 @@ from backscroll_sidecar.rpc.checks import (
 from backscroll_sidecar.rpc.enums import (
     LAYOUT_WORDS,
     PAYLOAD_FORMAT_WORDS,
+    SEARCH_SCOPE_WORDS,
     SPEAKER_STYLE_WORDS,
     TIME_STYLE_WORDS,
     TOKENIZER_WORDS,
@@ -42,6 +42,7 @@ from backscroll_sidecar.rpc.translate_messages import (
     checked_mentions,
     checked_reply,
 )
+from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 
 _OptionalOfOne = Literal["asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding"]
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
@@ -166,10 +167,13 @@ def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
     return Overrides(**given)
 
 
-def _share(value: float, field: str) -> float:
-    if not (math.isfinite(value) and 0 <= value <= 1):
-        raise invalid(field, "is not between 0 and 1")
-    return value
+def _asked_at(at_ms: int, field: str) -> int:
+    """A moment that scores and windows are reckoned from: in another unit it would be thousands of years off."""
+    if looks_like_seconds(at_ms):
+        raise invalid(field, "looks like seconds; it is milliseconds since the epoch")
+    if looks_like_microseconds(at_ms):
+        raise invalid(field, "looks like microseconds; it is milliseconds since the epoch")
+    return check_time(at_ms, field)
 
 
 def _budget(token_budget: int, _: str) -> int:
@@ -227,6 +231,15 @@ def _number(low: int, high: int) -> Callable[[int, str], int]:
     return lambda value, field: check_range(value, field, low, high)
 
 
+def _real(low: float, high: float) -> Callable[[float, str], float]:
+    def read(value: float, field: str) -> float:
+        if not low <= value <= high:  # as little is NaN
+            raise invalid(field, f"is not between {low:,} and {high:,}")
+        return value
+
+    return read
+
+
 def _word(table: Mapping[int, Any]) -> Callable[[int, str], Any]:
     return lambda number, field: enum_value(table, number, field)
 
@@ -240,18 +253,20 @@ _OVERRIDE_READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "use_intelligent_context": _as_sent,
     "max_context": _number(1, 500),
     "time_window_hours": _number(1, 87_600),
-    "relevance_threshold": _share,
+    "relevance_threshold": _real(0, 1),
     "sources": lambda names, field: _ids(names, field, limits.MAX_SOURCES),
     "max_chars_per_message": _number(16, 65_536),
     "recent_limit": _number(0, 500),
     "recent_floor": _number(0, 100),
+    "decay_per_hour": _real(0, 100),
+    "recency_half_life_minutes": _real(0.1, 525_600),
 }
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "channel": check_id,
     "asker": checked_author,
     "question": _text(limits.MAX_TEXT_BYTES),
     "trigger_message_id": check_id,
-    "asked_at_ms": check_time,
+    "asked_at_ms": _asked_at,
     "reply": lambda reply, _: checked_reply(reply),
     "mentions": _mentions,
     "thread_id": check_id,
@@ -277,5 +292,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "question_label": _text(limits.MAX_LABEL_BYTES),
     "visible_since_membership": _as_sent,
     "include_names": _as_sent,
+    "semantic_scope": _word(SEARCH_SCOPE_WORDS),
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

@@ -7,9 +7,12 @@ from typing import Any
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import (
+    MAX_ROLE_BYTES,
+    MAX_STAYS,
     AppendOutcome,
     AppendResult,
     Member,
+    Stay,
     StoredMessage,
 )
 from backscroll_sidecar.history.importing import ImportReport
@@ -105,7 +108,7 @@ async def members_from_proto(members: Sequence[pb.Member]) -> list[Member]:
     slices = LoopSlices()
     found = []
     for i, member in enumerate(members):
-        await slices.spend(MEMBER_US + ALIAS_US * len(member.aliases))
+        await slices.spend(MEMBER_US + ALIAS_US * (len(member.aliases) + len(member.stays)))
         found.append(_member(member, f"members[{i}]"))
     return found
 
@@ -116,13 +119,32 @@ def _member(member: pb.Member, field: str) -> Member:
     check_count(len(member.aliases), f"{field}.aliases", MAX_ALIASES)
     for i, alias in enumerate(member.aliases):
         check_text(alias, f"{field}.aliases[{i}]", MAX_NAME_BYTES)
+    check_count(len(member.stays), f"{field}.stays", MAX_STAYS)
+    stays = tuple(map(_stay, member.stays))
+    last = told = _stay(member)
+    if stays:
+        last = stays[-1]
+        for name, one, other in zip(Stay._fields, told, last, strict=True):
+            if one is not None and one != other:
+                raise invalid(f"{field}.{name}", "is not that of the last one of stays")
     return Member(
         user_id=member.user_id,
         name=member.name,
         aliases=tuple(member.aliases),
         kind=enum_value(AUTHOR_KIND_WORDS, member.kind, f"{field}.kind"),
-        joined_at_ms=member.joined_at_ms if member.HasField("joined_at_ms") else None,
-        left_at_ms=member.left_at_ms if member.HasField("left_at_ms") else None,
+        joined_at_ms=last.joined_at_ms,
+        left_at_ms=last.left_at_ms,
+        earlier_stays=stays[:-1],
+        role=check_text(member.role, f"{field}.role", MAX_ROLE_BYTES),
+        has_all_stays=bool(stays),
+    )
+
+
+def _stay(told: pb.Member | pb.Stay) -> Stay:
+    """When somebody joined and left; times nobody told are None."""
+    return Stay(
+        told.joined_at_ms if told.HasField("joined_at_ms") else None,
+        told.left_at_ms if told.HasField("left_at_ms") else None,
     )
 
 
@@ -196,7 +218,7 @@ async def encode_members(members: Sequence[Member]) -> bytes:
     slices = LoopSlices()
     pieces = []
     for member in members:
-        await slices.spend(MEMBER_US)
+        await slices.spend(MEMBER_US + ALIAS_US * len(member.earlier_stays))
         pieces.append(lengthed(_MEMBERS, _member_to_proto(member).SerializeToString()))
     return b"".join(pieces)
 
@@ -211,6 +233,8 @@ def _member_to_proto(member: Member) -> pb.Member:
         joined_at_ms=member.joined_at_ms,
         left_at_ms=member.left_at_ms,
         former_names=member.former_names,
+        stays=[pb.Stay(joined_at_ms=joined, left_at_ms=left) for joined, left in member.stays],
+        role=member.role,
     )
 
 
@@ -231,7 +255,8 @@ def root_of(tree: Sequence[StoredMessage], message_id: str) -> str:
         if row.message.reply is not None and not row.message.reply.inferred
     }
     known = {row.message.id for row in tree}
-    root = message_id if message_id in known else tree[0].message.id
+    named = (row.message.id for row in tree if message_id in (row.message.id, *row.alias_ids))
+    root = next(named, tree[0].message.id)
     seen = {root}
     while (parent := parents.get(root)) in known and parent not in seen:
         assert parent is not None

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backscroll_sidecar.domain import Author, Member
+from backscroll_sidecar.domain import Author, Member, Stay
 from backscroll_sidecar.store.facts import Person
+from backscroll_sidecar.store.stays import stays_after
 
 
 def seen_writing(person: Person | None, author: Author, at_ms: int) -> Person:
@@ -35,10 +36,10 @@ def seen_writing(person: Person | None, author: Author, at_ms: int) -> Person:
 
 
 def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
-    """The person after an explicit update: aliases, kind and leaving as given, an empty name or joining keeps."""
+    """The person after an explicit update: aliases, kind and leaving as given, an empty name, joining or role keeps."""
     if person is None:
         former = tuple(dict.fromkeys(name for name in given.former_names if name != given.name))
-        return Person(replace(given, former_names=former), at_ms)
+        return Person(replace(_staying(given, (), given), former_names=former), at_ms)
     known = person.member
     if at_ms < person.named_at_ms:
         member, named_at_ms = _with_older_name(known, given.name), person.named_at_ms
@@ -50,11 +51,24 @@ def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
         member,
         aliases=given.aliases,
         kind=given.kind,
-        joined_at_ms=known.joined_at_ms if given.joined_at_ms is None else given.joined_at_ms,
-        left_at_ms=given.left_at_ms,
+        role=given.role or known.role,
     )
-    after = Person(member, named_at_ms)
+    after = Person(_staying(member, known.stays, given), named_at_ms)
     return person if after == person else after
+
+
+def _staying(member: Member, known: tuple[Stay, ...], given: Member) -> Member:
+    """The member with the stays known before and those that were given."""
+    told = given.joined_at_ms, given.left_at_ms
+    stays = given.stays if given.has_all_stays else stays_after(known, *told)
+    last = stays[-1] if stays else Stay()
+    return replace(
+        member,
+        joined_at_ms=last.joined_at_ms,
+        left_at_ms=last.left_at_ms,
+        earlier_stays=stays[:-1],
+        has_all_stays=False,
+    )
 
 
 def renamed(member: Member, name: str) -> Member:

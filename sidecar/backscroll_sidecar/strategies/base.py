@@ -39,6 +39,12 @@ class StrategyQuery:
         Row that holds the question itself, -1 when it is not stored.
     self_ids : tuple of str
         The bot's own user ids, as far as the request names them.
+    thread_id : str
+        The platform's thread it stands in, empty outside of threads.
+    lost_parent : int
+        The number (`ChannelView.ids`) of the id that the question replies to where no such message is stored, -1 none.
+    mentioned : tuple of str
+        The user ids of those whom the question names.
     query_embedding : Embedding or None
         A vector of the question that came with the request.
     notes : dict
@@ -66,6 +72,9 @@ class StrategyQuery:
     query_embedding: Embedding | None = None
     trigger_row: int = -1
     self_ids: tuple[str, ...] = ()
+    thread_id: str = ""
+    lost_parent: int = -1
+    mentioned: tuple[str, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
     _eligible: list[NDArray[np.bool_]] = field(init=False, repr=False, default_factory=list)
 
@@ -77,6 +86,10 @@ class StrategyQuery:
         if not self._eligible:
             self._eligible.append(self.make_eligible())
         return self._eligible[0]
+
+    def may_be(self, row: int) -> bool:
+        """Whether a row before `end` may be proposed."""
+        return bool(self.eligible[row]) if self.excluded is None else row not in self.excluded
 
     @property
     def parents(self) -> NDArray[np.int32]:

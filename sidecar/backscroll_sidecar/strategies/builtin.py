@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import ancestors, reply_tree
+from backscroll_scoring import ancestors, roots
 from backscroll_sidecar.domain import Category, MessageState
 from backscroll_sidecar.strategies.base import (
     NOTHING,
@@ -18,10 +18,12 @@ from backscroll_sidecar.strategies.base import (
     StrategyResult,
 )
 from backscroll_sidecar.strategies.graph import Graph
+from backscroll_sidecar.strategies.people import Asker, Mention, Pinned
 from backscroll_sidecar.strategies.recall import Lexical, Recall
 
 MS_PER_HOUR = 3_600_000
 _RECENT = Category.RECENT
+NO_ROW = -1
 
 
 class Recent:
@@ -65,17 +67,21 @@ class Chain:
 
 
 class Thread:
-    """The reply tree the question belongs to (S5-13): its chain first, then the newest others."""
+    """The thread the question belongs to (S5-13): its chain first, then the newest others.
+
+    That is its reply tree, whether the root of it is stored or not, and what stands in the platform's thread of the
+    question, or in the one that is named after the root.
+    """
 
     name = "thread"
 
     def gather(self, query: StrategyQuery) -> StrategyResult:
-        """At most `thread_limit` eligible rows; nothing when the question replies to nothing."""
-        if query.parent_row < 0:
+        """At most `thread_limit` eligible rows; nothing where a question replies to nothing and stands in no thread."""
+        if query.parent_row < 0 and query.lost_parent < 0 and not query.thread_id:
             return NOTHING
-        chain = _chain(query)
-        tree = reply_tree(query.parents, query.parent_row)
-        others = tree[~np.isin(tree, chain)][::-1]
+        chain = _chain(query) if query.parent_row >= 0 else np.empty(0, np.int32)
+        members = np.flatnonzero(_in_thread(query)).astype(np.int32)
+        others = members[~np.isin(members, chain)][::-1]
         return _nearest(query, np.concatenate([chain, others]))
 
 
@@ -95,7 +101,8 @@ class GivenPreferences:
 BUILTIN: Mapping[str, Strategy] = {
     s.name: s
     for s in (
-        Recent(), Window(), Chain(), Thread(), Graph(), Lexical(), Recall(), GivenPreferences(),
+        Recent(), Window(), Chain(), Thread(), Graph(), Mention(), Asker(), Pinned(), Lexical(), Recall(),
+        GivenPreferences(),
     )
 }  # fmt: skip
 
@@ -104,6 +111,31 @@ def _chain(query: StrategyQuery) -> NDArray[np.int32]:
     """The parent of the question and its ancestors, nearest first."""
     beyond = ancestors(query.parents, query.parent_row, query.thread_limit)
     return np.append(np.int32(query.parent_row), beyond).astype(np.int32)
+
+
+def _in_thread(query: StrategyQuery) -> NDArray[np.bool_]:
+    """bool[n]: the rows of the question's reply tree and of its platform's thread. Linear in the channel."""
+    view, top, lost = query.view, query.parent_row, query.lost_parent
+    if (
+        top < 0 and lost < 0
+    ):  # no edge: platforms name a thread after the message that it began with
+        top = view.row_of(query.thread_id)
+        lost = view.ids.find(query.thread_id) if top < 0 else NO_ROW
+    root_of = roots(query.parents)
+    found = np.zeros(view.count, np.bool_)
+    names = {query.thread_id} if query.thread_id else set()
+    if top >= 0:
+        root: int = root_of.item(top)
+        found |= root_of == root
+        names.add(view.message_ids[root])
+        lost = view.lost_target(root)
+    if lost >= 0:
+        beside = (view.target == lost) & (view.inferred == 0)
+        found |= np.isin(root_of, np.flatnonzero(beside & (query.parents < 0)))
+        names.add(view.ids[lost])
+    for name in names & view.thread_ids.keys():
+        found |= view.thread == view.thread_ids[name]
+    return found
 
 
 def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:

@@ -74,6 +74,7 @@ def bot(connect, served, request):
     return client
 
 
+@pytest.mark.row("P-26")
 def test_a_bots_day(bot):
     """P-26: append, resume, ask, edit, recall, export, erase; the answers are those of the contract."""
     room = bot.room
@@ -114,6 +115,7 @@ def test_a_bots_day(bot):
     assert [each.message.id for each in bot.list_messages(room)] == ["m1"]
 
 
+@pytest.mark.row("S1-18")
 def test_a_context_to_post(bot):
     """S1-18: a body with model and messages, the question last."""
     room = f"{bot.room} context"
@@ -156,6 +158,7 @@ def test_names_of_layouts_are_understood(bot, layout):
     )
 
 
+@pytest.mark.row("N-07")
 def test_who_speaks_is_never_decided_by_the_text(bot):
     """N-07: two people are told apart by name and id; a forged line stays its author's."""
     room = f"{bot.room} forged"

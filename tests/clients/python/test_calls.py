@@ -135,6 +135,7 @@ def test_the_small_reads(client, room):
     assert [member.user_id for member in client.list_members("room")] == ["ann"]
 
 
+@pytest.mark.row("P-26")
 def test_a_bot_that_was_down_appends_only_what_is_missing(client):
     """P-26: the newest id says where to go on."""
     with pytest.raises(NotFound):
@@ -172,6 +173,23 @@ def test_edit_recall_and_erase(client, room):
     assert client.recall_message("room", "m1") is None
     assert client.erase("room", message_ids=["m2", "m3"]) == {"messages": 2}
     assert client.erase("room", user_id="ann") == {"messages": 3}
+
+
+def test_pin_list_and_unpin(client, room):
+    assert client.pin_message("room", "m2") is None
+    client.pin_message("room", "m1")
+    client.pin_message("room", "m2")
+    assert [row.message.id for row in client.list_pinned_messages("room")] == ["m2", "m1"]
+    assert client.unpin_message("room", "m2") is None
+    assert [row.message.id for row in client.list_pinned_messages("room")] == ["m1"]
+    (request,) = room.requests("UnpinMessage")
+    assert (request.channel, request.message_id) == ("room", "m2")
+
+
+def test_alias(client, room):
+    assert client.alias_message("room", "m1", "p1") is None
+    request = room.requests("AliasMessage")[0]
+    assert (request.channel, request.message_id, request.alias_id) == ("room", "m1", "p1")
 
 
 def test_upsert_members_splits_and_takes_one(client, room):

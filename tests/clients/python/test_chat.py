@@ -58,6 +58,7 @@ def test_every_keyword_arrives(client, fake):
     assert request.context.system.text == "a cat"
 
 
+@pytest.mark.row("S5-30")
 def test_what_is_left_out_is_the_servers_to_decide(client, fake):
     """S5-30: the client has no defaults of its own."""
     client.stream_chat("room", QUESTION)

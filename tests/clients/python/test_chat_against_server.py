@@ -57,6 +57,7 @@ def ask(request):
     return call
 
 
+@pytest.mark.row("P-18", "S2-02")
 async def test_the_echo_through_the_client(ask):
     """S2-02, P-18: context, deltas, end; question and reply are stored."""
     async with served() as (client, _):
@@ -70,6 +71,7 @@ async def test_the_echo_through_the_client(ask):
         assert stored[1].id == events[-1].reply_message_id
 
 
+@pytest.mark.row("S5-30")
 @pytest.mark.parametrize("name", ["chat", "stream_chat"])
 async def test_defaults_and_three_tool_rounds(ask, play, name):
     """S5-30: gpt-4o-mini at 0.7; the client runs three rounds, the model sees every result."""
@@ -111,6 +113,7 @@ class Down(dict):
         raise RuntimeError("registry is down")
 
 
+@pytest.mark.row("S5-49")
 async def test_without_a_registry_the_reply_goes_on(ask, play):
     """S5-49."""
     model = play(["hi", STOP])

@@ -40,6 +40,7 @@ def test_the_client_runs_the_tools(client, fake):
     assert second.tool_results[0].call_id == "call0-0"
 
 
+@pytest.mark.row("S5-30")
 def test_three_rounds_of_several_tools(client, fake):
     """S5-30: three rounds, each call answered once."""
     fake.tool_rounds = 3

@@ -138,6 +138,7 @@ class _Away(dict):
         raise ConnectionError("registry is away")
 
 
+@pytest.mark.row("S5-49")
 @pytest.mark.parametrize(
     "tools", [_Broken(lookup=lookup), _Away(lookup=lookup), {"lookup": _Unspeakable()}]
 )

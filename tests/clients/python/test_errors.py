@@ -202,6 +202,7 @@ def test_errors_can_be_pickled(name):
 # --- retries --------------------------------------------------------------------------------------
 
 CALLS = {
+    "AliasMessage": lambda client: client.alias_message("room", "m", "p1"),
     "AppendMessages": lambda client: client.append("room", Message("m9", "ann", "x")),
     "BuildContext": lambda client: client.build_context("room", "q"),
     "EditMessage": lambda client: client.edit_message("room", "m", "y"),
@@ -210,6 +211,9 @@ CALLS = {
     "GetThread": lambda client: client.get_thread("room", "m"),
     "ListMembers": lambda client: client.list_members("room"),
     "ListMessages": lambda client: client.list_messages("room"),
+    "ListPinnedMessages": lambda client: client.list_pinned_messages("room"),
+    "PinMessage": lambda client: client.pin_message("room", "m"),
+    "UnpinMessage": lambda client: client.unpin_message("room", "m"),
     "RecallMessage": lambda client: client.recall_message("room", "m"),
     "SearchMessages": lambda client: client.search("room", "x"),
     "UpsertMembers": lambda client: client.upsert_members("room", [backscroll.Member("u")]),

@@ -23,6 +23,7 @@ from backscroll_sidecar.errors import (
     StoreUnavailable,
 )
 from backscroll_sidecar.history import importing
+from backscroll_sidecar.history.importing import ImportBatch
 from backscroll_sidecar.ports import ListQuery
 from tests.unit.history.fakes import KEY, NOW_MS, message
 
@@ -172,11 +173,13 @@ class TestImport:
                 yield message(f"{n}-{i}", f"line {i}", channel=channel)
 
         async def batches():
-            yield list(batch(0))
-            yield list(batch(1))
-            yield []
-            yield [message("0-0", "other text", channel="c0"), message("", channel="c0")]
-            yield list(batch(1))
+            yield ImportBatch(list(batch(0)))
+            yield ImportBatch(list(batch(1)))
+            yield ImportBatch([])
+            yield ImportBatch(
+                [message("0-0", "other text", channel="c0"), message("", channel="c0")]
+            )
+            yield ImportBatch(list(batch(1)))
 
         report = await service.import_stream("default", batches())
         assert report.outcomes == {STORED: 60, DUPLICATE: 30, CONFLICT: 1, REFUSED: 1}
@@ -195,7 +198,7 @@ class TestImport:
             for n in range(5):
                 stored = sum(len(applied.stored) for _, applied in history.recorder.published)
                 unread_while_uncommitted.append(n * 300 - stored)
-                yield [message(f"{n}-{i}") for i in range(300)]
+                yield ImportBatch([message(f"{n}-{i}") for i in range(300)])
 
         report = await service.import_stream("default", batches())
         assert report.outcomes[STORED] == 1_500
@@ -205,7 +208,7 @@ class TestImport:
         monkeypatch.setattr(importing, "OVERLOAD_PAUSE_S", 0)
         tries = 0
 
-        async def append(key, messages):
+        async def append(key, messages, *, restores_erased):
             nonlocal tries
             tries += 1
             if tries % 3:
@@ -213,8 +216,8 @@ class TestImport:
             return []
 
         async def batches():
-            yield [message("a")]
-            yield [message("b")]
+            yield ImportBatch([message("a")])
+            yield ImportBatch([message("b")])
 
         await importing.import_batches("default", batches(), append)
         assert tries == 6
@@ -226,7 +229,7 @@ class TestImport:
             for n in range(4):
                 if n == stop:
                     history.store.failure = StoreUnavailable("down")
-                yield [message(f"{n}-{i}") for i in range(10)]
+                yield ImportBatch([message(f"{n}-{i}") for i in range(10)])
 
         with pytest.raises(StoreUnavailable):
             await service.import_stream("default", batches(2))
@@ -235,5 +238,5 @@ class TestImport:
         assert report.outcomes == {DUPLICATE: 20, STORED: 20}
 
 
-async def _always_full(key, messages):
+async def _always_full(key, messages, *, restores_erased):
     raise Overloaded("full")

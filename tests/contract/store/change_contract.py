@@ -188,7 +188,7 @@ class ChangeContract:
         assert applied.erased_ids == ("m1",)
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
-            "messages": 1, "revisions": 2, "events": 2, "members": 0, "turns": 0,
+            "messages": 1, "revisions": 2, "events": 2, "members": 0, "turns": 0, "records": 0, "aliases": 0,
         }  # fmt: skip
         assert list(await rows(store)) == ["m2"]
         assert [e.type for e in await store.events(ROOM)] == ["turn.started", "message.edited"]
@@ -207,7 +207,7 @@ class ChangeContract:
         assert applied.erased_ids == ("m1", "m3")
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
-            "messages": 2, "revisions": 0, "events": 1, "members": 1, "turns": 0,
+            "messages": 2, "revisions": 0, "events": 1, "members": 1, "turns": 0, "records": 0, "aliases": 0,
         }  # fmt: skip
         assert list(await rows(store)) == ["m2"]
         assert [m.user_id for m in await store.members(ROOM)] == ["u-alice"]
@@ -222,7 +222,7 @@ class ChangeContract:
         assert applied.erased_ids == ("m1", "m2")
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
-            "messages": 2, "revisions": 0, "events": 1, "members": 2, "turns": 0,
+            "messages": 2, "revisions": 0, "events": 1, "members": 2, "turns": 0, "records": 0, "aliases": 0,
         }  # fmt: skip
         assert await store.load_channel(ROOM) == ChannelRows([], [])
         assert await store.events(ROOM) == []
@@ -234,6 +234,34 @@ class ChangeContract:
             (AppendOutcome.GONE, 0), (AppendOutcome.STORED, 3),
         ]  # fmt: skip
         assert list(await rows(store, OTHER_ROOM)) == ["m1"]
+
+    async def test_what_went_with_its_channel_may_be_restored(self, store: HistoryStore) -> None:
+        """An append that restores gets it back once; what was recalled or erased by name stays gone."""
+        sent = [message(f"m{n}", dedupe_key=f"k{n}") for n in range(1, 6)]
+        await put(store, *sent)
+        await store.apply([recall("m2"), erase("m3")])
+        await store.apply([erase(), erase("m4")])
+        assert {r.outcome for r in await put(store, *sent)} == {AppendOutcome.GONE}
+        restoring = replace(append(*sent), restores_erased=True)
+        outcomes = [AppendOutcome.STORED] + [AppendOutcome.GONE] * 3 + [AppendOutcome.STORED]
+        (applied,) = await store.apply([restoring])
+        assert [r.outcome for r in applied.append_results] == outcomes
+        (again,) = await store.apply([restoring])
+        assert again.append_results[0].outcome == AppendOutcome.DUPLICATE
+        assert list(await rows(store)) == ["m1", "m5"]
+        await store.apply([erase("m1")])
+        (last,) = await store.apply([restoring])
+        assert last.append_results[0].outcome == AppendOutcome.GONE
+
+    async def test_a_dedupe_key_restored_with_its_channel(self, store: HistoryStore) -> None:
+        """Under another id too; an append that restores nothing is still told that the key is gone."""
+        await put(store, message("m1", dedupe_key="k"))
+        await store.apply([erase()])
+        other = append(message("m2", dedupe_key="k"))
+        (kept,) = await store.apply([other])
+        assert kept.append_results[0].outcome == AppendOutcome.GONE
+        (applied,) = await store.apply([replace(other, restores_erased=True)])
+        assert applied.append_results[0].outcome == AppendOutcome.STORED
 
     async def test_erasing_within_a_group(self, store: HistoryStore) -> None:
         """What came before it in the group goes, what comes after stays; twice is no error."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from backscroll_sidecar.domain import Author, AuthorKind, ChannelKey, Member, Message
+import pytest
+
+from backscroll_sidecar.domain import Author, AuthorKind, ChannelKey, Member, Message, Stay
 from backscroll_sidecar.ports import HistoryStore, MembersChange
 from tests.contract.store.builders import NOON_MS, OTHER_ROOM, ROOM, append, edit, message, put
+
+Times = tuple[int | None, int | None]
 
 
 def members(*given: Member, at: int = 0, key: ChannelKey = ROOM) -> MembersChange:
@@ -118,6 +122,48 @@ class PeopleContract:
         await store.apply([members(Member("u-eve", "Eva"), at=2)])
         (member,) = await store.members(ROOM)
         assert (member.name, member.former_names, member.aliases) == ("Eva", ("Eve",), ())
+
+    @pytest.mark.parametrize(
+        ("told", "stays"),
+        [
+            ([(5, 9), (20, None)], [(5, 9), (20, None)]),
+            ([(5, None), (None, 9), (20, None)], [(5, 9), (20, None)]),
+            ([(5, 9), (20, None), (20, None), (5, 9)], [(5, 9), (20, None)]),  # told again
+            ([(20, None), (5, 9)], [(5, 9), (20, None)]),  # the other way round
+            ([(5, 9), (20, None), (None, 9)], [(5, 9), (20, None)]),  # the old leaving, late
+            ([(5, 9), (9, None)], [(5, 9), (9, None)]),
+            ([(5, None), (7, None)], [(7, None)]),  # corrected
+            ([(5, 9), (None, None)], [(5, None)]),  # still there
+            ([(10, 5)], [(None, 5), (10, None)]),  # left, and back again
+            ([(None, None)], []),
+        ],
+    )
+    async def test_who_comes_back_has_several_stays(
+        self, store: HistoryStore, told: list[Times], stays: list[Times]
+    ) -> None:
+        """P-34: a joining after a known leaving begins a new stay; telling it again changes nothing."""
+        for joined_at_ms, left_at_ms in told:
+            one = Member("u-eve", joined_at_ms=joined_at_ms, left_at_ms=left_at_ms)
+            await store.apply([members(one)])
+        (member,) = await store.members(ROOM)
+        assert list(member.stays) == stays
+        assert (member.joined_at_ms, member.left_at_ms) == (stays[-1] if stays else (None, None))
+        assert (await store.load_channel(ROOM)).members == [member]
+
+    async def test_stays_told_whole_replace_those_known(self, store: HistoryStore) -> None:
+        """P-34: all of them, a single one too; a role stays until another is told (P-03)."""
+        all_of_them = Member(
+            "u-eve", joined_at_ms=20, earlier_stays=(Stay(None, 3), Stay(5, 9)), role="owner",
+            has_all_stays=True,
+        )  # fmt: skip
+        await store.apply([members(Member("u-eve", joined_at_ms=1)), members(all_of_them)])
+        assert list(await store.members(ROOM)) == [all_of_them]
+        one = Member("u-eve", joined_at_ms=7, has_all_stays=True)
+        await store.apply([members(one)])
+        assert list(await store.members(ROOM)) == [Member("u-eve", joined_at_ms=7, role="owner")]
+        await put(store, message("m1", author=Author("u-eve", "Eve")))
+        (member,) = await store.members(ROOM)
+        assert (member.stays, member.role) == ((Stay(7, None),), "owner")
 
     async def test_several_updates_in_one_group(self, store: HistoryStore) -> None:
         """Later ones see earlier ones."""

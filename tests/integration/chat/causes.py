@@ -144,7 +144,11 @@ ENDINGS = {
     "no reason, half of DONE's lines": row(
         said("猫"), DONE.rstrip(), text="猫", ending="COMPLETE", settings=LENIENT
     ),
-    "an unknown reason": row(said("猫"), stopped("abort"), DONE, text="猫", ending="INCOMPLETE", partial=True),
+    "an unknown reason": row(said("猫"), stopped("whim"), DONE, text="猫", ending="COMPLETE"),
+    "an interruption": row(said("猫"), stopped("abort"), DONE, text="猫", ending="INCOMPLETE", partial=True),
+    "an interruption, lenient": row(
+        said("猫"), stopped("abort"), text="猫", ending="INCOMPLETE", partial=True, settings=LENIENT
+    ),
     "calls announced, none made": row(
         said("猫"), stopped("tool_calls"), text="猫", ending="INCOMPLETE", partial=True
     ),

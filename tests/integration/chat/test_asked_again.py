@@ -50,6 +50,7 @@ def early_questions(bot: Bot) -> None:
     bot.app.builder.build = built
 
 
+@pytest.mark.row("S4-25")
 @pytest.mark.parametrize("order", [slow_commits, early_questions])
 @pytest.mark.parametrize("ids", [("", "", ""), ("q1", "q2", "q3"), ("q1", "", "")])
 async def test_an_earlier_turns_question_stays_history(order, ids) -> None:

@@ -19,6 +19,7 @@ OTHER = "other room"
 QUESTION = "问？"
 
 
+@pytest.mark.row("S1-19", "S2-19", "S5-31", "S5-32")
 @pytest.mark.parametrize("cause", ROWS)
 async def test_cause_events_ending_and_what_is_stored(cause: str, httpserver: HTTPServer) -> None:
     """Law 8, S1-19, S2-19, S5-31, S5-32: one question each way, the model asked once for each, the same follows.
@@ -97,6 +98,7 @@ def test_the_notices_are_the_bytes_of_the_design() -> None:
     assert settings.error_prefix.encode() == "生成回复时出现错误: ".encode()
 
 
+@pytest.mark.row("S5-32")
 async def test_a_refusal_says_what_the_vendor_disliked(
     httpserver: HTTPServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,7 +114,8 @@ async def test_a_refusal_says_what_the_vendor_disliked(
     ):
         heard = await bot.ask(turn())
     assert heard.errors[0].message == (
-        "Sorry: the model refused the request (unsupported_value: temperature)"
+        "Sorry: the model refused the request (unsupported_value: temperature): "
+        "BACKSCROLL_TEMPERATURE=none sends no temperature"
     )
     log = capsys.readouterr()
     for name, value in told.items():
@@ -120,6 +123,7 @@ async def test_a_refusal_says_what_the_vendor_disliked(
     assert SECRET not in f"{log}{heard.events}"
 
 
+@pytest.mark.row("S2-19")
 async def test_an_answer_larger_than_a_message_is_heard_whole_and_stored_cut(
     httpserver: HTTPServer,
 ) -> None:

@@ -44,6 +44,7 @@ async def say(bot: Bot, kind: str, name: str, **options):
     return await asyncio.to_thread(blocking)
 
 
+@pytest.mark.row("S5-31", "S5-32")
 @pytest.mark.parametrize("kind", ["sync", "async"])
 @pytest.mark.parametrize("cause", SAMPLE)
 async def test_streams(cause: str, kind: str, httpserver: HTTPServer) -> None:
@@ -103,6 +104,7 @@ def check_end(row: Row, end: End) -> None:
     assert bool(end.reply_message_id) == bool(row.text)
 
 
+@pytest.mark.row("S5-49")
 @pytest.mark.parametrize("kind", ["sync", "async"])
 @pytest.mark.parametrize("name", ["chat", "stream_chat"])
 async def test_without_a_registry_the_reply_goes_on(

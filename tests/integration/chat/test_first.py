@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import grpc
+import pytest
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc, message_pb2
@@ -20,6 +21,7 @@ def turn(question: str = "hello?") -> pb.StreamChatRequest:
     )
 
 
+@pytest.mark.row("P-18", "S2-02", "S2-19")
 async def test_without_a_key_an_echo_answers_and_all_is_stored() -> None:
     """S2-02, S2-19, P-18: context, deltas, end; question and reply stand in the history afterwards."""
     async with served() as (client, _app):

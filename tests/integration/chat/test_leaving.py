@@ -79,6 +79,7 @@ async def settled(bot: Bot, server: SseServer, before: int) -> None:
             await exchange.gone.wait()
 
 
+@pytest.mark.row("S2-19")
 async def test_leaving_at_random_moments() -> None:
     """S2-19, law 8: 50 cancels: upstream closed, no task left, what was said kept once, marked, out of contexts."""
     waits = await cancels(50)

@@ -57,6 +57,7 @@ async def ask(bot: Bot, rpc: str, request: pb.StreamChatRequest) -> pb.ChatEnd:
     return (await bot.stub.Chat(pb.ChatRequest(turn=request))).end
 
 
+@pytest.mark.row("S2-01", "S2-02", "S2-20", "S2-21", "S4-17")
 @pytest.mark.parametrize("rpc", RPCS)
 async def test_search_then_model_then_the_answer_is_stored(
     rpc: str, httpserver: HTTPServer
@@ -82,6 +83,7 @@ async def test_search_then_model_then_the_answer_is_stored(
     assert record.limits == [5]
 
 
+@pytest.mark.row("S2-19", "S2-21")
 @pytest.mark.parametrize("rpc", RPCS)
 async def test_nothing_is_added_of_an_answer_that_failed_before_it_began(
     rpc: str, httpserver: HTTPServer
@@ -114,6 +116,7 @@ def asking(*ids: str, text: str = "") -> Reply:
     return Reply([*pieces, stopped("tool_calls"), DONE])
 
 
+@pytest.mark.row("S1-19", "S5-30")
 async def test_both_rpcs_send_the_same_in_every_round_of_tools(httpserver: HTTPServer) -> None:
     """S1-19, S5-30: three tool rounds by each RPC, byte by byte the same; the defaults in every body."""
     rounds = [
@@ -143,6 +146,8 @@ async def test_both_rpcs_send_the_same_in_every_round_of_tools(httpserver: HTTPS
     for before, after in pairwise(sent):
         assert after["messages"][: len(before["messages"])] == before["messages"]
     _, *told = sent[-1]["messages"]
+    said_beside_calls = [one["content"] for one in told if one["role"] == "assistant"]
+    assert said_beside_calls == ["看看…", None, None]  # Bedrock refuses an empty text
     assert [one.get("tool_call_id") or [call["id"] for call in one["tool_calls"]] for one in told] == [
         ["c1", "c2"], "c1", "c2", ["c3"], "c3", ["c4"], "c4",
     ]  # fmt: skip
@@ -158,6 +163,7 @@ async def one_round(
     return answer.end, answer.tool_calls
 
 
+@pytest.mark.row("S5-30", "S5-49")
 @pytest.mark.parametrize("tools_json", ["", "[]", TOOLS])
 async def test_tools_that_are_not_there_or_not_wanted_are_not_sent(
     tools_json: str, httpserver: HTTPServer

@@ -181,6 +181,7 @@ async def test_a_retry_with_the_same_results_tells_them_whole() -> None:
     assert len(f"[result weather: {stored}]".encode()) > MAX_TEXT_BYTES - 4
 
 
+@pytest.mark.row("P-10")
 @pytest.mark.parametrize("count", [1, 100])
 async def test_long_calls_and_results_are_cut_for_the_history(count: int) -> None:
     """P-10: a round is stored whole or not at all, so what is too long in it is shortened, with a mark."""
@@ -230,6 +231,7 @@ async def test_a_result_stands_behind_its_call() -> None:
     assert len({one.message.sent_at_ms for one in (asked, *results)}) == 1
 
 
+@pytest.mark.row("S5-29")
 @pytest.mark.parametrize("timeout_s", [0.4, 3.0])
 async def test_a_store_that_hangs_costs_nobody_the_end(timeout_s: float) -> None:
     """Law 8, S5-29: the answer was heard; that it is not stored yet is said inside the caller's time; then it is."""

@@ -47,6 +47,7 @@ def refused(heard: Heard) -> tuple[str, str, str]:
 WRONG = ("INVALID_ARGUMENT", "INVALID_FIELD", "tool_results")
 
 
+@pytest.mark.row("S5-30")
 async def test_three_rounds_and_an_answer() -> None:
     """S5-30: each round ends with TOOL_CALLS; the model sees all calls and results before; each round is stored."""
     rounds = [
@@ -94,6 +95,7 @@ async def test_three_rounds_and_an_answer() -> None:
     assert rows[-1].message.id == heard.end.reply_message_id
 
 
+@pytest.mark.row("S1-19")
 async def test_chat_runs_the_same_loop() -> None:
     """S1-19: Chat answers with the calls and continues by turn_id."""
     model = FakeModel([call("c1"), CALLS], ["sunny", STOP])
@@ -212,6 +214,7 @@ async def test_the_turn_is_free_before_its_end_is_heard() -> None:
                     assert (await bot.ask(answers(turn_id, c2="b"))).text == "sunny"
 
 
+@pytest.mark.row("S5-30")
 @pytest.mark.parametrize(("most", "expected"), [(1, 1), (3, 3), (None, 10)])
 async def test_the_loop_is_bounded(most: int | None, expected: int) -> None:
     """S5-30: after max_tool_iterations calls with tools the model must answer without; 10 unless told otherwise."""

@@ -31,6 +31,7 @@ def always(*script) -> FakeModel:
     return FakeModel(answer=lambda _: script)
 
 
+@pytest.mark.row("S5-30")
 async def test_defaults_on_the_wire() -> None:
     """S5-30: gpt-4o-mini, temperature .7, no tools, though the request has some."""
     async with talk_to([Reply([said("hi"), stopped(), DONE])]) as (bot, server):
@@ -51,6 +52,7 @@ async def test_defaults_on_the_wire() -> None:
     assert second["tools"] == json.loads(TOOLS)
 
 
+@pytest.mark.row("S5-30")
 async def test_settings_change_the_defaults() -> None:
     """S5-30: model and temperature are settings."""
     replies = [Reply([said("hi"), stopped()])]
@@ -62,6 +64,7 @@ async def test_settings_change_the_defaults() -> None:
     )
 
 
+@pytest.mark.row("S5-30")
 async def test_a_model_may_be_sent_no_temperature() -> None:
     """S5-30: for models that refuse one; a request that names one is sent it. The limit's name is a setting, too."""
     settings = {"temperature": "none", "model_max_tokens_field": "max_completion_tokens"}
@@ -74,6 +77,7 @@ async def test_a_model_may_be_sent_no_temperature() -> None:
     assert "max_tokens" not in second
 
 
+@pytest.mark.row("S1-19")
 @pytest.mark.parametrize("layout", [1, 2, 3, 4])
 @pytest.mark.parametrize("names", [False, True])
 async def test_both_rpcs_send_the_model_the_same(layout: int, *, names: bool) -> None:
@@ -94,6 +98,9 @@ async def test_both_rpcs_send_the_model_the_same(layout: int, *, names: bool) ->
     ):
         await bot.tell(*LINES, Message("m9", "u1", "so when, 到底？", T0 + 8_000))
         streamed = await bot.ask(asked)
+        await bot.client.recall_message(
+            "room", streamed.end.reply_message_id
+        )  # or it is said again
         once = await bot.stub.Chat(pb.ChatRequest(turn=asked))
     first, second = (exchange.json for exchange in server.exchanges)
     assert first == second
@@ -107,6 +114,7 @@ async def test_both_rpcs_send_the_model_the_same(layout: int, *, names: bool) ->
     ]
 
 
+@pytest.mark.row("S4-25")
 async def test_a_retry_keeps_one_question() -> None:
     """S4-25, law 1: the same question_message_id is stored once and stands once in what the model is sent."""
     model = always("six", STOP)
@@ -148,6 +156,7 @@ async def test_the_same_words_again_are_another_question() -> None:
     assert not [*first.context.degradations, *second.context.degradations]
 
 
+@pytest.mark.row("S4-17", "S4-25")
 async def test_a_trigger_is_stored_by_the_bot_alone() -> None:
     """S4-17, S4-25: with trigger_message_id no second question is stored; the reply answers the trigger."""
     model = always("six", STOP)
@@ -207,6 +216,7 @@ async def test_a_refused_request_is_a_status_and_leaves_nothing(
     assert model.calls == []
 
 
+@pytest.mark.row("S5-49")
 async def test_a_model_that_breaks_its_contract_ends_with_a_reason() -> None:
     """Law 8, S5-49: an injected RuntimeError costs the answer, not the ending; nothing of it is told."""
 
@@ -220,6 +230,7 @@ async def test_a_model_that_breaks_its_contract_ends_with_a_reason() -> None:
         assert "secret" not in str(heard.events)
 
 
+@pytest.mark.row("S2-14")
 async def test_a_history_that_cannot_be_read_still_gives_an_answer() -> None:
     """S2-14: an injected store error yields a reply, and the context says what it lacks."""
     async with talk(always("six", STOP)) as bot:
@@ -256,6 +267,7 @@ async def test_a_store_that_takes_nothing_costs_the_history_only(failure: Except
     assert "?" not in heard.errors[0].message
 
 
+@pytest.mark.row("S2-19")
 async def test_end_follows_the_commits(tmp_path: Path) -> None:
     """S2-19, law 1: when END arrives, question and reply stand in the database for another connection."""
     path = tmp_path / "b.db"

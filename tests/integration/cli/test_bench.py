@@ -13,6 +13,7 @@ from tests.integration.cli.conftest import COMMAND
 ROW_KEYS = {"name", "value", "gate", "goal", "held", "reached"}
 
 
+@pytest.mark.row("N-14")
 @pytest.mark.slow
 def test_one_command_measures_rows_beside_an_empty_call(shell):
     """N-14, its speed: value, gate, goal, held, reached; machine and versions; both sides round by round."""

@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[3]
 BOT = ROOT / "examples/telegram_like_bot.py"
 
 
+@pytest.mark.row("P-18")
 def test_once_streams_the_answer_and_says_what_it_saw(chat):
     """P-18: everything works without a key, and the answer says that it is none."""
     done = chat.run("chat", CHANNEL, "--once", QUESTION, "--asker", "azriel")

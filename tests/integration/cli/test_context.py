@@ -16,6 +16,7 @@ ASKED = ("--asker", "azriel", "--trigger", "irc-2011-11-13_02:1190")
 BODY = {"channel": CHANNEL, "question": QUESTION, "trigger_message_id": ASKED[3]}
 
 
+@pytest.mark.row("P-01")
 def test_the_table_shows_every_share_and_what_became_of_each(chat):
     """P-01."""
     done = chat.run("context", CHANNEL, QUESTION, *ASKED, "--others", "3", "--profile", "classic")
@@ -28,6 +29,7 @@ def test_the_table_shows_every_share_and_what_became_of_each(chat):
     assert "more that were not taken" in done.stdout
 
 
+@pytest.mark.row("P-01")
 def test_the_rows_sum_to_the_score(chat):
     """P-01: all components and the threshold."""
     explanation = chat.json("context", CHANNEL, QUESTION, *ASKED, "--profile", "classic")[
@@ -87,7 +89,7 @@ def test_a_channel_never_heard_of_gives_an_empty_context(chat):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([CHANNEL, "hi", "--profile", "best"], "no such profile"),
+        ([CHANNEL, "hi", "--profile", "best"], 'no profile "best"'),
         ([CHANNEL, "hi", "--profile", "best"], "profiles are: balanced"),
         ([CHANNEL, ""], "--trigger"),
         ([CHANNEL, "", "--trigger", "none"], "check the message id"),

@@ -55,6 +55,7 @@ def test_fields_of_ours_and_of_others_mean_the_same(chat):
     assert int(third["sent_at_ms"]) == AT + 2
 
 
+@pytest.mark.row("S4-06")
 def test_logs_of_model_apis_are_read_as_they_are(chat):
     """S4-06: roles and kinds as vendors spell them, content as a list."""
     picture = {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import subprocess
@@ -9,11 +10,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import grpc
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from backscroll import BackscrollError, Client, Message, TlsConfig
+from backscroll.v1 import context_pb2
 from tests.kit.certificates import certificate_of_own
 
 pytestmark = pytest.mark.slow
@@ -78,7 +81,7 @@ def vendor(server: HTTPServer) -> str:
     return server.url_for("/v1")
 
 
-@pytest.mark.row("S5-52")
+@pytest.mark.row("S5-52", "P-17")
 @pytest.mark.parametrize(("edge", "form", "with_tls"), EDGES)
 def test_no_line_holds_a_token_a_key_or_a_text(shell, httpserver, tmp_path, edge, form, with_tls):
     (tmp_path / "mine.py").write_text(MINE)
@@ -99,6 +102,7 @@ def test_no_line_holds_a_token_a_key_or_a_text(shell, httpserver, tmp_path, edge
     with shell.serving(*options, **settings) as process:
         reasons = call_in_every_way(process.address, tls)
         if not with_tls:
+            send_what_is_no_message(process.address)
             speak_to_it_by_hand(process.address)
     log = process.log.read_text()
     found = [line for line in log.splitlines() if any(secret in line for secret in SECRETS)]
@@ -138,6 +142,16 @@ def reason_of(call) -> str:
     except BackscrollError as error:
         return error.reason
     return ""
+
+
+def send_what_is_no_message(address: str) -> None:
+    """Bytes that cannot be parsed, and a text where a name belongs."""
+    asked = context_pb2.BuildContextRequest(channel="room", question=ASKED, model=SAID)
+    with grpc.insecure_channel(address) as channel:
+        method = channel.unary_unary("/backscroll.v1.ContextService/BuildContext")
+        for body in (b"\xff" + SAID.encode(), asked.SerializeToString()):
+            with contextlib.suppress(grpc.RpcError):
+                method(body, metadata=[("authorization", f"Bearer {TOKEN}")], timeout=60)
 
 
 def speak_to_it_by_hand(address: str) -> None:

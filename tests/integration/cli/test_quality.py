@@ -27,6 +27,7 @@ def own_chat(shell):
     return str(path)
 
 
+@pytest.mark.row("N-14", "S5-53")
 def test_one_command_judges_what_ships(shell):
     """S5-53 and N-14, judging: both tasks, through a server of its own, with intervals."""
     done = shell.json("quality", *QUICK, "--profile", "classic")
@@ -62,6 +63,7 @@ def test_one_command_judges_what_ships(shell):
     assert {"recall@5", "recall@10", "recall@1024tok"} <= memory[0]["results"][0]["figures"].keys()
 
 
+@pytest.mark.row("S5-53")
 def test_an_own_chat_is_judged_by_its_own_replies(shell):
     """S5-53, judging: the link is hidden: the newest message is the answered one in one of two questions."""
     path = own_chat(shell)

@@ -88,6 +88,7 @@ def test_a_taken_port_says_what_to_do_and_grpc_says_nothing(shell):
     assert "--listen 127.0.0.1:0" in second.stderr
 
 
+@pytest.mark.row("S5-28")
 def test_a_model_that_can_never_be_called_is_a_warning_and_an_echo_answers(shell):
     """S5-28: serve starts with a wrong value; what was meant for that model goes to no other."""
     (shell.directory / "backscroll.toml").write_text(
@@ -179,6 +180,7 @@ def test_a_server_can_forget(shell):
     assert not list(shell.directory.rglob("*.db"))
 
 
+@pytest.mark.row("P-28")
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -202,6 +204,7 @@ def test_refuses_an_unsafe_or_impossible_start(shell, options, says):
     assert not list(shell.directory.rglob("*.db")), "made for nothing"
 
 
+@pytest.mark.row("P-28")
 def test_a_tokens_file_that_is_none_refuses(shell):
     """P-28: a broken credential is no open door."""
     (shell.directory / "tokens.toml").write_text("nonsense = 1\n")
@@ -210,6 +213,7 @@ def test_a_tokens_file_that_is_none_refuses(shell):
     assert "tokens" in done.stderr
 
 
+@pytest.mark.row("P-28")
 def test_callers_need_the_token_that_was_set(shell):
     """P-28: with tokens nobody calls without one, and each belongs to its tenant."""
     (shell.directory / "tokens.toml").write_text('[tokens]\n"secret-a" = "a"\n"secret-b" = "b"\n')
@@ -227,6 +231,7 @@ def test_callers_need_the_token_that_was_set(shell):
         assert "backscroll.v1.ContextService/BuildContext" in methods
 
 
+@pytest.mark.row("S5-28")
 def test_a_wrong_value_starts_with_the_default_and_a_warning(shell):
     """S5-28."""
     with shell.serving(MEMORY_TIME_WINDOW_HOURS="soon", MEMORY_REPLY_CHAIN_WEIGTH="1") as process:
@@ -237,6 +242,7 @@ def test_a_wrong_value_starts_with_the_default_and_a_warning(shell):
     assert "did you mean MEMORY_REPLY_CHAIN_WEIGHT?" in log
 
 
+@pytest.mark.row("S5-27")
 def test_an_env_file_of_s5_is_taken_as_it_is(shell):
     """S5-27: it is read from the working directory; what the default profile ignores is said at start."""
     (shell.directory / ".env").write_text(S5_ENV)
@@ -248,6 +254,7 @@ def test_an_env_file_of_s5_is_taken_as_it_is(shell):
     assert "MEMORY_MAX_CONTEXT_MESSAGES" not in log
 
 
+@pytest.mark.row("S2-23")
 def test_an_own_strategy_joins_and_a_broken_one_costs_only_itself(shell):
     """S2-23: named in the settings, it proposes messages like a built-in one."""
     (shell.directory / "mine.py").write_text(
@@ -273,6 +280,7 @@ def test_an_own_strategy_joins_and_a_broken_one_costs_only_itself(shell):
     assert len(named) == 2
 
 
+@pytest.mark.row("S3-18")
 def test_the_names_of_s3_define_naive(shell):
     """S3-18: through the server, both names from the environment."""
     with shell.serving(TG_HISTORY_WINDOW="3", MAX_CHARS_PER_MESSAGE="20") as process:
@@ -286,6 +294,7 @@ def test_the_names_of_s3_define_naive(shell):
     assert question["content"].endswith("hello?")
 
 
+@pytest.mark.row("S5-52")
 def test_logs_hold_no_text_of_a_message(shell):
     """S5-52: builds are logged with their path and the number of messages, texts never."""
     line = {

@@ -32,6 +32,7 @@ def ids(context) -> list[str]:
     return [item.message.id for item in context.items]
 
 
+@pytest.mark.row("S1-01", "S1-05")
 async def test_stored_is_what_was_sent(client):
     """S1-01, S1-05: role and content come back as written, multi-line and emoji too, each with category and source."""
     texts = ["one\ntwo\r\nthree", "👨‍👩‍👧 e\u0301", "  spaces  ", "System: no"]
@@ -47,6 +48,7 @@ async def test_stored_is_what_was_sent(client):
         assert list(item.sources) == [context_pb2.SOURCE_RECENT]
 
 
+@pytest.mark.row("S1-02", "S1-03", "S2-03")
 async def test_recent_by_conversation_and_by_user(client):
     """S1-02, S1-03, S2-03: the last 3 of 5 oldest first; one user's across channels; neither known: empty."""
     await client.append("room", [line(n, (ANN, BEN)[n % 2], f"line {n}") for n in range(5)])
@@ -59,6 +61,7 @@ async def test_recent_by_conversation_and_by_user(client):
     assert (ids(unknown), unknown.raw.channel_known) == ([], False)
 
 
+@pytest.mark.row("S1-12", "S1-13", "S1-18", "S1-20", "S1-22")
 async def test_the_worked_example(client):
     """S1-12, S1-13, S1-18, S1-20, S1-22: with no layout asked for, turns with stored roles; text and list agree; the
     payload has role and content only."""
@@ -84,6 +87,7 @@ async def test_the_worked_example(client):
         assert context.text == expected["text"]
 
 
+@pytest.mark.row("N-07", "S1-21")
 async def test_the_forging_corpus(client):
     """N-07, S1-21, law 4: every text and every name that tries to be somebody else, over the wire: 0 successes."""
     authors = [Author(f"u{n}", name) for n, name in enumerate(FORGED_NAMES)]
@@ -106,6 +110,7 @@ async def test_the_forging_corpus(client):
             assert {message["role"] for message in context.payload["messages"]} == {"user"}
 
 
+@pytest.mark.row("P-02", "P-25", "S2-08")
 async def test_the_budget(client):
     """Law 3, S2-08, P-02, P-25: the total of all parts is at most the budget; too little names the least that would do,
     which does."""
@@ -128,6 +133,7 @@ async def test_the_budget(client):
         await ask(client, token_budget=least - 1, **request)
 
 
+@pytest.mark.row("S4-25")
 async def test_the_trigger_is_not_history(client):
     """Law 3, S4-25: a stored question is excluded by id, or found by its text; unknown ids are told."""
     await client.append("room", [line(1, BEN, "hi"), line(2, ANN, "what now?")])
@@ -141,6 +147,7 @@ async def test_the_trigger_is_not_history(client):
     assert refused.value.reason == "MESSAGE_NOT_FOUND"
 
 
+@pytest.mark.row("P-23")
 async def test_media_are_shown_and_found(client):
     """P-23: a picture with alt text is rendered as a mark and found by its words."""
     picture = Message(
@@ -155,6 +162,7 @@ async def test_media_are_shown_and_found(client):
     assert by_id["pic"] > 0 == by_id["m1"]
 
 
+@pytest.mark.row("P-24")
 async def test_times_and_zones(client):
     """P-24: unset, lines older than 24 hours have their date, in the caller's zone."""
     await client.append("room", [
@@ -169,6 +177,7 @@ async def test_times_and_zones(client):
     assert refused.value.field == "time_zone"
 
 
+@pytest.mark.row("P-27")
 async def test_renames(client):
     """P-27: a rename keeps mentions and speakers right, old and new; a late line under the old name renames nobody."""
     await client.append("room", [Message("m1", Author("u2", "Benny"), "I am Benny", NOON - 9_000)])
@@ -182,6 +191,7 @@ async def test_renames(client):
         assert {c.shares[column] for c in context.explanation.candidates} == {0.075}
 
 
+@pytest.mark.row("N-08")
 async def test_edits_and_recalls(client):
     """N-08, law 7: an edited line is shown as it is now; a recalled one is gone and explained."""
     await client.append("room", [line(n, ANN, f"line {n}") for n in range(3)])
@@ -195,6 +205,7 @@ async def test_edits_and_recalls(client):
     assert fates["m1"] == context_pb2.FATE_SELECTED
 
 
+@pytest.mark.row("N-07", "S1-12")
 async def test_names_for_the_vendor(client):
     """N-07, S1-12: include_names puts reduced names into the payload's own field."""
     await client.append(
@@ -204,6 +215,7 @@ async def test_names_for_the_vendor(client):
     assert [m.get("name") for m in context.payload["messages"]] == ["Bo_Li", None, "Ann"]
 
 
+@pytest.mark.row("S1-11", "S5-51")
 async def test_a_template(client):
     """S5-51, S1-11: a system text filled with parameters of the message."""
     prompt = SystemPrompt("You help {{asker_name}} with {{topic}}.", True, {"topic": "cats"})
@@ -217,6 +229,7 @@ async def test_a_template(client):
     assert refused.value.field == "system.text"
 
 
+@pytest.mark.row("S1-07", "S2-23")
 async def test_a_strategy_of_the_operator():
     """S2-23, S1-07: a registered strategy is merged in its place and named."""
     async with served(strategies=("tests.kit.own:Reference",)) as (client, _):
@@ -235,6 +248,7 @@ async def test_a_strategy_of_the_operator():
         )
 
 
+@pytest.mark.row("S5-23")
 async def test_the_context_object(client):
     """S5-23: trigger, messages with their channel and scores, time, no summary yet."""
     await client.append("room", [line(1, BEN, "hi"), line(2, ANN, "and you?", reply_to="m1")])
@@ -248,6 +262,7 @@ async def test_the_context_object(client):
     assert context.id
 
 
+@pytest.mark.row("P-04")
 async def test_only_what_the_asker_could_see(client):
     """P-04: with visible_since_membership what was said before the asker joined is left out, and told."""
     await client.append("room", [line(n, BEN, f"line {n}") for n in range(4)])
@@ -263,6 +278,7 @@ async def test_only_what_the_asker_could_see(client):
     assert hidden == ["m0", "m1"]
 
 
+@pytest.mark.row("S2-17", "S3-08", "S3-15", "S3-18")
 async def test_the_naive_profile_on_sqlite(tmp_path):
     """S2-17, S3-08, S3-15, S3-18: another store, same answers: the latest 12, oldest first; each at most 4000
     characters."""

@@ -73,6 +73,7 @@ async def everything(client) -> list[bytes]:
     return answers
 
 
+@pytest.mark.row("N-08")
 async def test_the_same_answers_after_a_restart(tmp_path):
     """Law 2, N-08: same store, configuration and request: same items and payload bytes before and after a restart,
     with edits, recalls, renames and an erased person in between."""
@@ -129,6 +130,7 @@ async def test_a_word_that_left_the_history(tmp_path, change):
         assert await ask(client) == before
 
 
+@pytest.mark.row("S2-14", "S5-24", "S5-29")
 async def test_a_store_that_goes_away():
     """S2-14, S5-24, S5-29, law 5: a hot channel needs no store; a cold one gives an empty context that says so, and
     without a question's text a retryable error."""
@@ -156,6 +158,7 @@ async def test_a_store_that_goes_away():
             await client.build_context("cold", trigger_message_id="m3")
 
 
+@pytest.mark.row("N-09", "S5-25")
 async def test_a_slow_store_and_the_callers_deadline():
     """N-09, S5-25: the answer comes before the caller's deadline, with rung and reason; the load goes on. (A busy
     machine is given longer ones; the rate on a quiet one is a proof of its own.)"""
@@ -197,6 +200,7 @@ async def filled(database: Path) -> None:
         await client.build_context("room", "what now?", asker="u1")
 
 
+@pytest.mark.row("S5-33")
 @pytest.mark.parametrize("seconds", [0, 60])
 async def test_a_start_loads_the_channels_used_last(tmp_path, seconds):
     """S5-33: who asks first after a restart finds the channel in memory, and gets the answer of a cold one."""
@@ -262,6 +266,7 @@ async def test_a_start_keeps_half_of_the_memory_free(tmp_path):
         assert app.channels.hot(_key("room 7")) is not None
 
 
+@pytest.mark.row("S5-25", "S5-27")
 async def test_the_servers_own_timeout():
     """S5-25, S5-27: context_build_timeout_seconds holds where the caller sets no short deadline."""
     async with served(memory=MemorySettings(context_build_timeout_seconds=0.1)) as (client, app):

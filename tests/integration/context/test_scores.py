@@ -51,6 +51,7 @@ def chosen(context) -> list[str]:
     return [item.message.id for item in context.items]
 
 
+@pytest.mark.row("S5-06", "S5-07", "S5-08", "S5-09", "S5-10", "S5-11", "S5-12")
 async def test_every_factor(client):
     """S5-06, S5-07, S5-08, S5-09, S5-10, S5-11, S5-12: shares by hand, their sums, the score."""
     await client.append("room", CHAT)
@@ -75,6 +76,7 @@ async def test_every_factor(client):
     assert (context.explanation.threshold, context.explanation.link) == (0.3, "identity")
 
 
+@pytest.mark.row("S5-13", "S5-14", "S5-15", "S5-16")
 async def test_pools_and_threshold(client):
     """S5-13, S5-14, S5-15, S5-16: the thread beyond the window, the window, each once; at least 0.3; time order."""
     await client.append("room", CHAT)
@@ -95,6 +97,7 @@ async def test_pools_and_threshold(client):
     assert "root" not in table(without)
 
 
+@pytest.mark.row("S5-50")
 async def test_overrides(client):
     """S5-50: per request, over what is configured."""
     await client.append("room", CHAT)
@@ -143,6 +146,7 @@ async def test_ranks_are_a_prefix(client):
     assert [await order(n) for n in (1, 2, 3)] == [whole[:n] for n in (1, 2, 3)]
 
 
+@pytest.mark.row("S5-26", "S5-27")
 @pytest.mark.parametrize(
     ("memory", "expected"),
     [
@@ -171,6 +175,7 @@ async def test_settings(memory, expected):
             assert window == ["parent", "brother", "named", "words", "own", "lone"]
 
 
+@pytest.mark.row("S3-16", "S3-17", "S5-27")
 @pytest.mark.parametrize("collects", [True, False])
 async def test_events_are_recorded(collects):
     """S3-16, S3-17, S5-27: what was cut is told in the answer and recorded behind it, under the turn;
@@ -200,6 +205,7 @@ async def test_events_are_recorded(collects):
         assert list(uncut.raw.events) == []
 
 
+@pytest.mark.row("S2-18", "S5-04")
 async def test_addressed_and_type(client):
     """S2-18, S5-04: a mention of the bot or a reply to it is recognised as a query to it."""
     bot = Author("bot", "Helper", "bot")

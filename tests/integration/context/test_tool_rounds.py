@@ -138,6 +138,7 @@ def test_ids_that_count_from_one_again():
     assert ids(built) == ["c3", "r3", "c4", "r4"]
 
 
+@pytest.mark.row("P-10")
 async def test_a_recalled_result_makes_an_orphan_over_the_wire():
     """P-10, through a server: after the recall the call has a synthetic result; after a restart the same."""
     async with served() as (client, _):
@@ -149,6 +150,7 @@ async def test_a_recalled_result_makes_an_orphan_over_the_wire():
         assert "r" not in [item.message.id for item in context.items]
 
 
+@pytest.mark.row("P-10")
 async def test_dropped_by_a_setting_of_the_server():
     """P-10: BACKSCROLL_ORPHAN_CALLS=drop."""
     async with served(orphan_calls="drop") as (client, _):
@@ -240,6 +242,7 @@ def test_a_cut_call_keeps_its_synthetic_result():
     assert "…\n  [result tool-a: none]" in built.text
 
 
+@pytest.mark.injects_fault
 def test_rounds_that_cannot_be_made_out_cost_the_tool_messages_only(monkeypatch):
     """Law 5: a fault of ours there is named, and the rest is ranked as ever."""
 

@@ -66,6 +66,7 @@ async def ask(client: AsyncClient):
     )
 
 
+@pytest.mark.row("S1-05", "S1-15", "S1-17", "S1-18", "S2-23")
 async def test_the_worked_example_comes_out_byte_for_byte() -> None:
     """S1-15, S1-17, S1-18, S1-05, S2-23: section 5.2 of design S1 through gRPC, the reference by an own strategy."""
     async with served(strategies=("tests.kit.own:Reference",)) as (client, _):
@@ -81,6 +82,7 @@ async def test_the_worked_example_comes_out_byte_for_byte() -> None:
         assert [m["content"] for m in context.messages] == [CONTENT]
 
 
+@pytest.mark.row("S1-18")
 async def test_openai_client_posts_the_body_unchanged(httpserver: HTTPServer) -> None:
     """S1-18: the vendor's own client sends our bytes and gets its answer."""
     received: list[bytes] = []
@@ -112,6 +114,7 @@ async def test_openai_client_posts_the_body_unchanged(httpserver: HTTPServer) ->
     assert posted is not None
 
 
+@pytest.mark.row("S1-12")
 @pytest.mark.parametrize(
     "layout", ["turns", "context_and_question", "single_user", "system_and_user"]
 )

@@ -129,7 +129,6 @@ async def test_a_lone_surrogate_in_utf8_is_bad_utf8(served: Served, name: str) -
     assert (result.refusal, result.field) == (R.APPEND_REFUSAL_BAD_UTF8, "parts[0].text.text")
 
 
-FAR_MS = 2**63 - 1
 WARNED: list[tuple[str, list[pb.Message], list[int]]] = [
     (
         "a reply to itself",
@@ -150,7 +149,13 @@ WARNED: list[tuple[str, list[pb.Message], list[int]]] = [
         [W.APPEND_WARNING_REPLY_PARENT_UNKNOWN],
     ),
     ("time zero", [text("x", sent_at_ms=0)], [W.APPEND_WARNING_TIME_ZERO]),
-    ("the future", [text("x", sent_at_ms=FAR_MS)], [W.APPEND_WARNING_TIME_IN_FUTURE]),
+    ("the future", [text("x", sent_at_ms=4_102_444_800_000)], [W.APPEND_WARNING_TIME_IN_FUTURE]),
+    ("seconds", [text("x", sent_at_ms=1_795_176_000)], [W.APPEND_WARNING_TIME_LOOKS_LIKE_SECONDS]),
+    (
+        "microseconds",
+        [text("x", sent_at_ms=1_795_176_000_000_000)],
+        [W.APPEND_WARNING_TIME_LOOKS_LIKE_SECONDS],
+    ),
     (
         "other metadata",
         [text("x", "m1"), text("x", "m1", role=pb.ROLE_SYSTEM)],
@@ -190,6 +195,7 @@ async def test_a_parent_in_another_channel_is_a_warning(served: Served, name: st
     assert list(result.warnings) == [W.APPEND_WARNING_REPLY_PARENT_IN_OTHER_CHANNEL]
 
 
+@pytest.mark.row("N-08")
 async def test_sending_again_is_a_duplicate_and_other_content_a_conflict(
     served: Served, name: str
 ) -> None:
@@ -274,6 +280,7 @@ async def test_no_channel_is_refused(served: Served) -> None:
     )
 
 
+@pytest.mark.row("P-23", "S1-01")
 async def test_a_message_comes_back_whole(served: Served, name: str) -> None:
     """S1-01, P-23: every part, multi-line and emoji, the edge, the marks, the thread."""
     sent = text(

@@ -81,10 +81,23 @@ async def test_a_budget_too_small_tells_the_least_that_would_do(served: Served, 
 
 
 async def test_an_unknown_profile_lists_the_known_ones(served: Served, name: str) -> None:
-    found = await refused(build(served, channel=name, question="x", profile="secret profile"))
-    assert (found.code, found.reason) == (INVALID, "UNKNOWN_PROFILE")
-    assert "balanced" in found.metadata["known"]
-    assert "secret" not in found.text
+    found = await refused(build(served, channel=name, question="x", profile="ballanced"))
+    assert (found.code, found.reason, found.field) == (INVALID, "UNKNOWN_PROFILE", "profile")
+    assert "balanced" in found.metadata["known"].split(", ")
+    assert found.text.startswith('profile "ballanced" is none of: balanced, ')
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("x" * 100, "x" * 40), ("均衡 a\nb\x1b[31m\u202e", " ab[31m"), ("猫", ""), ('a"b', 'a"b')],
+)
+async def test_of_an_unknown_profile_only_what_can_be_printed_is_repeated(
+    served: Served, name: str, given: str, shown: str
+) -> None:
+    """Its first 40 printable ASCII characters: whoever reads the log is shown no escapes."""
+    found = await refused(build(served, channel=name, question="x", profile=given))
+    assert (found.reason, found.metadata["given"]) == ("UNKNOWN_PROFILE", shown)
+    assert found.text.startswith(f'profile "{shown}" is none of: ')
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
@@ -110,6 +123,7 @@ async def test_what_is_wrong_is_named(
 # --- answers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.row("S1-05")
 async def test_items_are_the_messages_as_sent(served: Served, name: str) -> None:
     """The fragments made at append, joined; S1-05: each item tells source and category."""
     await chat(served, name)
@@ -136,6 +150,7 @@ async def test_an_edit_is_seen_at_once(served: Served, name: str) -> None:
     assert answer.items[0].message.parts[0].text.text == "changed"
 
 
+@pytest.mark.row("S1-12", "S1-18")
 async def test_the_payload_is_posted_unchanged(served: Served, name: str, httpserver: Any) -> None:
     """S1-12, S1-18: a body a vendor's server takes as it stands: model and messages of role and content."""
     await chat(served, name)
@@ -203,6 +218,7 @@ class Slow:
             raise
 
 
+@pytest.mark.row("N-09")
 async def test_the_builder_knows_what_is_left_of_the_deadline() -> None:
     """N-09: the caller's deadline, less what is gone; and no work goes on for a caller who left."""
     slow = Slow()

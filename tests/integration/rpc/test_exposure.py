@@ -36,6 +36,7 @@ def nowhere() -> EdgeApp:
 # --- where ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.row("P-28")
 @pytest.mark.parametrize(
     "listen", ["127.0.0.1:0", "localhost:0", "[::1]:0", "127.0.0.5:0", "unix:{}/b.sock"]
 )
@@ -67,6 +68,7 @@ async def test_it_refuses_to_be_exposed(
     assert caught.value.setting == ("tokens_file" if with_tls else "tls_cert")
 
 
+@pytest.mark.row("P-28")
 async def test_with_tls_and_a_token_it_serves_the_network(tls: TlsFiles) -> None:
     """P-28: and then a caller needs both."""
     async with serving(listen="0.0.0.0:0", tls=tls, tokens={"s3cret": "acme"}) as served:

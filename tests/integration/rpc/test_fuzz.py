@@ -218,7 +218,7 @@ def good_questions(draw: Any) -> context_pb2.BuildContextRequest:
         asker=some(st.builds(pb.Author, id=SOME_IDS, name=WORDS.map(lambda name: name[:100]))),
         question=draw(WORDS.filter(str.strip)),
         trigger_message_id=some(SOME_IDS),
-        asked_at_ms=some(GOOD_TIMES),
+        asked_at_ms=some(GOOD_TIMES.filter(lambda at_ms: at_ms < 10**14)),
         reply=some(st.builds(pb.Reply, message_id=SOME_IDS, inferred=st.booleans())),
         mentions=draw(st.lists(st.builds(pb.Mention, user_id=SOME_IDS, name=st.just("Ann")), max_size=2)),
         thread_id=some(SOME_IDS | st.just("")),

@@ -160,6 +160,7 @@ async def test_a_cancelled_call_gives_its_room_back(monkeypatch: pytest.MonkeyPa
         assert all(not record.incident for record in served.records)
 
 
+@pytest.mark.row("N-09")
 @pytest.mark.parametrize(
     ("passed_s", "leaves", "code", "missed"),
     [

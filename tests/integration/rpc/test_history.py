@@ -60,6 +60,7 @@ async def test_a_message_never_heard_of_is_not_found(
 # --- single messages -------------------------------------------------------------------------------
 
 
+@pytest.mark.row("P-26")
 async def test_a_bot_that_was_down_appends_only_what_is_missing(served: Served, name: str) -> None:
     """P-26: GetChannel gives newest id, time, count and backlog."""
     chat = lines(30)
@@ -214,6 +215,7 @@ async def test_waiting_for_the_index_ends_at_once(served: Served, name: str) -> 
 # --- people and erasure ----------------------------------------------------------------------------
 
 
+@pytest.mark.row("P-27")
 async def test_members_are_kept_and_renamed(served: Served, name: str) -> None:
     """P-27."""
     await served.append(name, text("x"))
@@ -228,6 +230,7 @@ async def test_members_are_kept_and_renamed(served: Served, name: str) -> None:
     assert not ben.HasField("left_at_ms")
 
 
+@pytest.mark.row("N-10")
 @pytest.mark.parametrize(
     ("fields", "left"),
     [

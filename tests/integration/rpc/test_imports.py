@@ -9,8 +9,7 @@ import pytest
 
 from backscroll.v1 import history_pb2 as hpb
 from backscroll.v1 import message_pb2 as pb
-from backscroll_sidecar.domain import Message
-from backscroll_sidecar.history.importing import ImportReport
+from backscroll_sidecar.history.importing import ImportBatch, ImportReport
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
 from tests.integration.rpc.chats import flat, lines, pages
 from tests.integration.rpc.conftest import EdgeApp, Served, serving, text
@@ -21,6 +20,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 # --- imports and exports ---------------------------------------------------------------------------
 
 
+@pytest.mark.row("S1-01")
 async def test_an_export_can_be_imported(served: Served, name: str) -> None:
     """S1-01: everything comes back, in runs that any client takes."""
     chat = lines(1_203)
@@ -43,6 +43,27 @@ async def test_an_export_can_be_imported(served: Served, name: str) -> None:
     assert (report.stored_count, report.refused_count, len(report.problems)) == (1_203, 0, 0)
     again = await served.history.ImportMessages(requests())
     assert (again.stored_count, again.duplicate_count) == (0, 1_203)
+
+
+@pytest.mark.row("N-08")
+async def test_an_erased_channel_comes_back_only_by_an_import_that_says_so(
+    served: Served, name: str
+) -> None:
+    """What a bot sends again a second later stays gone; what was erased by name stays gone for everybody."""
+    chat = lines(3)
+    await served.append(name, *chat)
+    await served.history.Erase(hpb.EraseRequest(channel=name, message_ids=[chat[0].id]))
+    await served.history.Erase(hpb.EraseRequest(channel=name, whole_channel=True))
+    again = await served.append(name, *chat)
+    assert {one.outcome for one in again} == {hpb.APPEND_OUTCOME_GONE}
+
+    async def requests(restore_erased: bool) -> AsyncIterator[hpb.ImportMessagesRequest]:
+        yield hpb.ImportMessagesRequest(channel=name, messages=chat, restore_erased=restore_erased)
+
+    plain = await served.history.ImportMessages(requests(False))
+    assert (plain.stored_count, plain.gone_count) == (0, 3)
+    meant = await served.history.ImportMessages(requests(True))
+    assert (meant.stored_count, meant.gone_count) == (2, 1)
 
 
 async def test_large_texts_are_exported_in_small_runs(served: Served, name: str) -> None:
@@ -118,12 +139,10 @@ class OneAtATime:
         self.taken = asyncio.Event()
         self.go = asyncio.Event()
 
-    async def import_stream(
-        self, tenant: str, batches: AsyncIterator[list[Message]]
-    ) -> ImportReport:
+    async def import_stream(self, tenant: str, batches: AsyncIterator[ImportBatch]) -> ImportReport:
         report = ImportReport()
         async for batch in batches:
-            report.message_count += len(batch)
+            report.message_count += len(batch.messages)
             self.taken.set()
             await self.go.wait()
         return report

@@ -107,6 +107,7 @@ async def test_messages_by_id(served: Served, name: str) -> None:
     assert ids(await served.history.ListMessages(request)) == ["m3", "m1"]
 
 
+@pytest.mark.row("S1-03")
 async def test_messages_of_an_author_across_channels(served: Served, name: str) -> None:
     """S1-03: the newest N of one user over a set of channels."""
     who = pb.Author(id=f"user-of-{name}")

@@ -49,6 +49,7 @@ def line(n, text="does grub see the 猫 disk?"):
     return Message(f"m{n}", Author("u1", "Ann"), text, sent_at=1_700_000_000_000 + n)
 
 
+@pytest.mark.row("S5-33")
 def test_a_scrape_tells_how_long_builds_took_and_how_often_their_channel_was_in_memory(served):
     """S5-33: the average build time and the cache hit rate."""
     address, metrics = served
@@ -74,6 +75,7 @@ def test_a_scrape_tells_how_long_builds_took_and_how_often_their_channel_was_in_
     assert told["backscroll_context_cache_hit_rate",] == hits / 4
 
 
+@pytest.mark.row("S5-20")
 def test_a_text_is_analysed_once(served):
     """S5-20: the second analysis of a message comes from the cache, and the hit rate says so."""
     address, metrics = served
@@ -94,6 +96,7 @@ def test_a_text_is_analysed_once(served):
     assert other["backscroll_feature_cache_hit_rate",] == pytest.approx(rate)
 
 
+@pytest.mark.row("P-28")
 def test_metrics_are_for_this_machine_only(tmp_path):
     """Scrapes have no credential, so nobody else may reach them (P-28)."""
     done = subprocess.run(

@@ -64,6 +64,7 @@ async def test_a_process_rehearses_once(app: App) -> None:
     assert app.builder.build_count == rehearsal.TIMES * len(rehearsal.QUESTIONS) + 1
 
 
+@pytest.mark.row("S5-33")
 async def test_the_servers_own_app_hears_nothing_of_it(
     app: App, caplog: pytest.LogCaptureFixture
 ) -> None:

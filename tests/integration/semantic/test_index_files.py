@@ -50,6 +50,7 @@ def spoil(kind: str, path: Path) -> None:
         hnsw.Graph.build(vectors, np.arange(1, 33, dtype=np.int64)).save(str(path))
 
 
+@pytest.mark.row("S2-22")
 @pytest.mark.parametrize("kind", ["missing", "empty", "truncated", "flipped", "other dimensions"])
 async def test_a_bad_file_costs_nothing_but_its_making(tmp_path, kind):
     """Law 2, S2-22: whatever lies there, the first answer is exact and the file is soon as it was."""

@@ -19,6 +19,7 @@ LINES = [
 ]
 
 
+@pytest.mark.row("P-18", "S2-16", "S2-22")
 @pytest.mark.slow
 async def test_found_by_meaning_without_key_or_network():
     """P-18, S2-16, S2-22: everything works, and nothing was configured."""

@@ -54,6 +54,7 @@ async def ask(client, question="feline eats", **fields):
     return await client.build_context("room", question, asker="u1", **fields)
 
 
+@pytest.mark.row("S2-05", "S2-22")
 async def test_a_message_is_found_by_a_paraphrase():
     """S2-22, S2-05: ingest, then found by other words; five at most; reported as looked at exhaustively."""
     async with served(embedder=fake()) as (client, _):
@@ -112,6 +113,7 @@ async def test_edit_recall_and_erasure_are_followed():
         assert found
 
 
+@pytest.mark.row("P-26")
 async def test_the_backlog_is_counted_and_waited_for():
     """P-26: `unembedded_count`; WaitForIndex answers in time whether or not it is done; appends wait for nothing."""
     embedder = fake()
@@ -129,6 +131,7 @@ async def test_the_backlog_is_counted_and_waited_for():
         assert (await client.get_channel("room")).unembedded_count == 0
 
 
+@pytest.mark.row("S2-15")
 async def test_without_an_embedder_everything_else_works():
     """S2-15: no backlog, nothing to wait for, the source is named."""
     async with served() as (client, _):
@@ -185,6 +188,7 @@ async def test_the_same_bytes_after_a_restart(tmp_path, index):
     assert len(list(tmp_path.glob("*-indexes/*.hnsw"))) == (index == "hnsw")
 
 
+@pytest.mark.row("S2-11", "S2-22")
 async def test_vectors_of_the_caller_are_searched_too():
     """S2-11, S2-22: sent with the message and with the question: nothing is embedded."""
     embedder = fake()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backscroll_sidecar.channels.people import People
-from backscroll_sidecar.domain import Author, Member
+from backscroll_sidecar.domain import Author, Member, Stay
 
 
 def test_names_old_and_new():
@@ -76,6 +76,8 @@ def test_joins_and_leaves():
     """P-03, P-27: times of joining and leaving are known, and unknown again when unset."""
     people = People()
     people.note_members([Member("u1", joined_at_ms=5, left_at_ms=9)])
-    assert (people.joined_at_ms, people.left_at_ms) == ({0: 5}, {0: 9})
-    people.note_members([Member("u1", joined_at_ms=5)])
-    assert (people.joined_at_ms, people.left_at_ms) == ({0: 5}, {})
+    assert people.stays == {0: (Stay(5, 9),)}
+    people.note_members([Member("u1", joined_at_ms=20, earlier_stays=(Stay(5, 9),))])
+    assert people.stays == {0: (Stay(5, 9), Stay(20))}
+    people.note_members([Member("u1")])
+    assert people.stays == {}

@@ -101,6 +101,8 @@ def test_who_may_call_tools(iteration: int, tools_json: str, *, allowed: bool) -
             True,
         ),
         (FinishReason.TOOL_CALLS, EndReason.TOOL_CALLS, "", True),
+        (FinishReason.UNKNOWN, EndReason.COMPLETE, "", True),
+        (FinishReason.INTERRUPTED, EndReason.INCOMPLETE, "", False),
         (FinishReason.NONE, EndReason.INCOMPLETE, "", False),
     ],
 )

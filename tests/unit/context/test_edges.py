@@ -34,6 +34,7 @@ def test_plain_means_the_last_ten_even_when_they_say_the_same():
     assert ids(built) == [f"m{n}" for n in range(20, 30)]
 
 
+@pytest.mark.injects_fault
 def test_the_second_rung_has_the_last_twenty_even_when_they_say_the_same():
     """S5-24: nothing is collapsed there either."""
     assert len(Room(SAME, ranker=fail).build_now().items) == 20
@@ -82,6 +83,7 @@ def test_a_source_named_twice_runs_once():
     assert {item.sources for item in built.items} == {("recent",)}
 
 
+@pytest.mark.injects_fault
 def test_a_strategy_that_returns_nonsense_is_named():
     """S2-13, S2-23: law 5: not one of the three results is a failure, not silence."""
     room = Room(LINES, own=[Fixed("mine", None)])

@@ -57,11 +57,12 @@ def test_reply_chain(message_id, value):
 
 
 def test_empty_ids_never_match():
-    """S5-06: messages that reply to nothing have no common parent, nor do those whose parent is unknown."""
+    """S5-06, S5-61: messages that reply to nothing have no common parent; those that reply to one unknown id have."""
     room = Room([say("a", BEN, "x"), say("b", CAT, "y", reply_to="unknown")])
     for request in ({}, {"reply": Reply("unknown")}, {"reply": Reply("other")}):
         assert factor(room, "reply_chain", "a", **request) == 0
-        assert factor(room, "reply_chain", "b", **request) == 0
+        is_sibling = request.get("reply") == Reply("unknown")
+        assert factor(room, "reply_chain", "b", **request) == (0.6 if is_sibling else 0)
 
 
 def test_circles_end():

@@ -57,6 +57,7 @@ def test_without_scores_the_newest_is_the_best(profile):
     ]  # fmt: skip
 
 
+@pytest.mark.injects_fault
 @pytest.mark.parametrize("profile", ["hybrid", "room"])
 @pytest.mark.parametrize(
     ("scores", "reason"),

@@ -340,6 +340,7 @@ async def test_a_codec_that_fails_costs_only_joining():
     assert encoded(answer) == encoded(await room.builder.build(asked()))
 
 
+@pytest.mark.injects_fault
 @pytest.mark.parametrize(
     "parts",
     [{"compressor": SimpleCompressor()}, {"assembler": StandardAssembler()}, {"adapters": {}}],

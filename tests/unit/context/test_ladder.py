@@ -38,6 +38,7 @@ def assert_answers(built, question: str = "what now?") -> None:
 # --- the rungs -----------------------------------------------------------------------------------
 
 
+@pytest.mark.injects_fault
 @pytest.mark.parametrize("profile", PROFILES)
 def test_rung_two(profile):
     """S5-24: ranking breaks: the last messages, at most 20 and at most the maximum, and the rung is told."""
@@ -50,12 +51,14 @@ def test_rung_two(profile):
     assert_answers(built)
 
 
+@pytest.mark.injects_fault
 def test_rung_two_keeps_the_maximum_of_the_request():
     """S5-24, S5-50: the last max_context."""
     built = Room(LINES, ranker=broken).build_now(profile="classic", overrides={"max_context": 5})
     assert ids(built) == LAST_20[-5:]
 
 
+@pytest.mark.injects_fault
 def test_rung_three_without_fallback():
     """S5-26: fallback_on_error off: from an error straight to an empty context."""
     room = Room(LINES, ranker=broken, settings=ContextSettings(fallback_on_error=False))
@@ -65,6 +68,7 @@ def test_rung_three_without_fallback():
     assert_answers(built)
 
 
+@pytest.mark.injects_fault
 def test_rung_three_when_rung_two_breaks(monkeypatch):
     """S5-24: the fallback breaks as well: an empty context, and the answer comes."""
     monkeypatch.setattr("backscroll_sidecar.context.picking.select", broken)
@@ -77,6 +81,7 @@ def test_rung_three_when_rung_two_breaks(monkeypatch):
 # --- parts ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.injects_fault
 @pytest.mark.parametrize("source", ["recent", "thread", "window", "preferences"])
 def test_a_source_that_raises_drops_out(source):
     """Law 5, S2-14, S2-15: a strategy that raises costs only itself; the others are there."""
@@ -95,6 +100,7 @@ def test_a_source_that_raises_drops_out(source):
     assert_answers(built)
 
 
+@pytest.mark.injects_fault
 def test_all_sources_raise():
     """Law 5: nothing is left to show, everything that failed is named, the answer comes."""
     built = Room(LINES, own=[Failing(name) for name in BUILTIN]).build_now(profile="classic")
@@ -105,6 +111,7 @@ def test_all_sources_raise():
     assert_answers(built)
 
 
+@pytest.mark.injects_fault
 @pytest.mark.parametrize(
     "result", [None, 7, Empty(), Preferences((1, 2)), Preferences(None)], ids=repr
 )
@@ -134,6 +141,7 @@ async def test_a_slow_source_leaves_time_for_the_rest():
     assert (built.rung, ids(built)) == (Rung.RANKED, LAST_20)
 
 
+@pytest.mark.injects_fault
 def test_a_failed_source_is_named_on_every_rung():
     """Law 5: what was lost before ranking broke is named as well."""
     built = Room(LINES, own=[Failing("window")], ranker=broken).build_now(profile="classic")
@@ -151,6 +159,7 @@ class BadAssembler:
         raise RuntimeError("boom, and a secret")
 
 
+@pytest.mark.injects_fault
 @pytest.mark.parametrize(
     ("parts", "stage"),
     [({"compressor": BadCompressor()}, "compress"), ({"assembler": BadAssembler()}, "assemble")],
@@ -173,6 +182,7 @@ class BadAdapter:
     payload = parse_reply = broken
 
 
+@pytest.mark.injects_fault
 def test_an_adapter_that_raises():
     """Law 5: one vendor's payload costs only itself; the others and the neutral list are there."""
     room = Room(LINES, adapters={"bad": BadAdapter(), "openai_chat": OpenAIChat()})
@@ -185,6 +195,7 @@ def test_an_adapter_that_raises():
 # --- the history is away -------------------------------------------------------------------------
 
 
+@pytest.mark.injects_fault
 @pytest.mark.parametrize(
     ("error", "reason"),
     [(broken_store(), "STORE_UNAVAILABLE"), (RuntimeError("a bug, and a secret"), "ERROR")],

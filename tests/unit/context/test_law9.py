@@ -181,14 +181,14 @@ async def test_a_word_that_others_said_leaves_the_loop(monkeypatch):
     many = [
         replace(
             row,
-            message=replace(row.message, id=f"m{n}", thread_id="t" if n else ""),
+            message=replace(row.message, id=f"m{n}", thread_id="t" if n else "few"),
             seq=n + 1,
             rank_time_ms=n,
         )
         for n in range(9_000)
     ]
     seeking = watched(monkeypatch, recall, "seek")
-    await Room(many).build("cat", thread_id="")
+    await Room(many).build("cat", thread_id="few")
     assert seeking == [False]
 
 
@@ -230,9 +230,9 @@ def test_marking_a_million_rows_is_predicted_to_take_long():
     )  # fmt: skip
     asked = resolve_question(BuildRequest(KEY, "x"), live, Analyzer(), NOON_MS)
     asked = replace(asked, end=1_000_000)
-    assert asked.eligible_us(partial, None) > INLINE_US
-    assert asked.eligible_us(live, "t") > INLINE_US
-    assert asked.eligible_us(live, None) == 0
+    assert asked.eligible_us(partial) > INLINE_US
+    assert replace(asked, thread_id="t", is_narrow=True).eligible_us(live) > INLINE_US
+    assert asked.eligible_us(live) == 0
 
 
 def test_shortened_names_are_sought_in_the_beginnings_of_lines():

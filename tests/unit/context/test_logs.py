@@ -51,6 +51,7 @@ def test_an_ordinary_build(log_lines):
     assert SECRET not in json.dumps(line)
 
 
+@pytest.mark.injects_fault
 def test_a_fallback(log_lines):
     """S5-52: the error on a fallback, its stage and type, as a warning."""
     room = Room(LINES, ranker=broken, own=[Failing("window", ValueError("odd"))])
@@ -70,6 +71,7 @@ def test_a_fallback(log_lines):
     assert built["degradations"] == ["gather:window:ERROR", "rank::ERROR"]
 
 
+@pytest.mark.injects_fault
 def test_tracebacks_hold_no_texts(log_lines):
     """S5-52: no text bodies, not even in the traceback of what broke."""
     Room(LINES, ranker=broken).build_now(

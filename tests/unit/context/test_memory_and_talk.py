@@ -191,6 +191,7 @@ def test_without_meaning_the_words_decide():
     assert ids(built) == ids(alone)
 
 
+@pytest.mark.injects_fault
 @pytest.mark.parametrize("error", [RuntimeError("boom"), StoreUnavailable("disk I/O error")])
 @pytest.mark.parametrize("part", ["embed", "compare", "make"])
 def test_whatever_fails_in_the_semantic_part_costs_that_part(monkeypatch, part, error):

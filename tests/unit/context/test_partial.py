@@ -75,6 +75,7 @@ def test_it_takes_no_place_of_others():
     assert ids(built)[-2:] == ["m2", "m3"]
 
 
+@pytest.mark.injects_fault
 def test_the_fallback_leaves_it_out_as_well():
     """Laws 5 and 8: rung two is made of the last whole lines."""
 

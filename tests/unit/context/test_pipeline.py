@@ -248,22 +248,22 @@ def test_openai_to_neutral():
         ],
         "usage": {"prompt_tokens": 7, "completion_tokens": 3},
     }
-    parsed = OpenAIChat().parse_reply(json.dumps(reply).encode())
+    parsed = OpenAIChat().parse_reply(reply)
     assert parsed.parts == (TextPart("好的"), ToolCallPart("c1", "f", "{}"))
     assert (parsed.finish_reason, parsed.prompt_tokens, parsed.completion_tokens) == (
         "tool_calls",
         7,
         3,
     )
-    bare = OpenAIChat().parse_reply(b'{"choices": [{"message": {"content": null}}]}')
+    bare = OpenAIChat().parse_reply({"choices": [{"message": {"content": None}}]})
     assert (bare.parts, bare.finish_reason, bare.prompt_tokens, bare.completion_tokens) == (
         (),
         "",
-        0,
-        0,
+        None,
+        None,
     )
-    for nonsense in (b"", b"[]", b'{"choices": []}', b'{"error": {}}', b'{"choices": [{"message": 3}]}',
-                     b'{"choices": [{"message": {"tool_calls": [{}]}}]}'):  # fmt: skip
+    for nonsense in ("", [], {"choices": []}, {"error": {}}, {"choices": [{"message": 3}]},
+                     {"choices": [{"message": {"tool_calls": [3]}}]}):  # fmt: skip
         with pytest.raises(ValueError, match="not a chat completion"):
             OpenAIChat().parse_reply(nonsense)
 

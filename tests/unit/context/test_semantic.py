@@ -164,6 +164,7 @@ async def test_an_embedder_that_never_answers_costs_a_share_of_the_time():
     assert len(of(built, "recent")) == 10
 
 
+@pytest.mark.injects_fault
 async def test_vectors_that_cannot_be_read_cost_the_source_only():
     kit = Kit()
     kit.shelf.error = StoreUnavailable("down")

@@ -29,7 +29,7 @@ def calling(*pieces: dict, finish: str | None = "tool_calls") -> list[ToolCallPa
 def read(*chunks: object) -> list[ModelEvent]:
     reader = AnswerReader()
     deltas = [reader.take(one) for one in chunks]
-    return [*(delta for delta in deltas if delta), *reader.end()]
+    return [*(TextDelta(delta) for delta in deltas if delta), *reader.end()]
 
 
 def piece(
@@ -73,8 +73,8 @@ def test_calls_without_ids_get_ids_of_their_own() -> None:
     assert first.id.startswith("call_")
 
 
-def test_arguments_are_passed_on_as_they_came_once_the_model_has_stopped() -> None:
-    assert calling(piece(0, "a", "f", '{"x":')) == [ToolCallPart("a", "f", '{"x":')]
+def test_arguments_are_repaired_once_the_model_has_stopped() -> None:
+    assert calling(piece(0, "a", "f", '{"x": 1')) == [ToolCallPart("a", "f", '{"x":1}')]
     with pytest.raises(ModelError):
         calling(piece(0, "a", "f", '{"x":'), finish=None)
 

@@ -200,6 +200,11 @@ REFUSED: list[tuple[dict[str, Any], str, Reason]] = [
         Reason.INVALID_FIELD,
     ),
     ({"overrides": pb.Overrides(recent_limit=501)}, "overrides.recent_limit", Reason.INVALID_FIELD),
+    (
+        {"overrides": pb.Overrides(decay_per_hour=-0.1)},
+        "overrides.decay_per_hour",
+        Reason.INVALID_FIELD,
+    ),
     ({"overrides": pb.Overrides(recent_floor=101)}, "overrides.recent_floor", Reason.INVALID_FIELD),
     ({"overrides": pb.Overrides(sources=[""])}, "overrides.sources[0]", Reason.MISSING_FIELD),
 ]

@@ -299,3 +299,20 @@ def test_what_is_refused():
                 postings.view(), np.array([0, 1], np.int64), out_of_table,
                 np.ones(1, np.float32), np.ones(1, np.uint8), 0, kernels=kernels,
             )  # fmt: skip
+
+
+@pytest.mark.parametrize("kernels", [kernels_lexical, reference_lexical])
+@pytest.mark.parametrize("terms", [[], [-1], [-1, -1]])
+@pytest.mark.parametrize("n", [0, 1, 70])
+def test_an_index_without_words_matches_nothing(kernels, terms, n):
+    """Rows of which none has a word, as a channel of greetings is loaded: nothing is found and nothing breaks."""
+    postings = Postings()
+    postings.append(np.arange(n, dtype=np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
+    postings.trim(0)
+    sought = np.array(terms, np.int32)
+    asked = (postings.view(), np.zeros(n + 1, np.int64), sought, np.ones(len(terms), np.float32))
+    eligible = np.ones(n, np.uint8)
+    assert not len(bm25(*asked, eligible, kernels=kernels).rows())
+    assert bound_bm25(*asked, eligible, n // 2, kernels=kernels) == (0, 0)
+    assert not rows_with(postings.view(), sought[:0], eligible, kernels=kernels).any()
+    assert not in_use(postings.view(), sought, eligible, kernels=kernels).any()

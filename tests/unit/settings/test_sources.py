@@ -239,6 +239,7 @@ def test_names_are_the_documented_ones():
     assert len([name for name in known_names() if name.startswith("MEMORY_")]) == 12
 
 
+@pytest.mark.row("P-18")
 def test_kernels_are_kept_under_the_state_directory_before_numba_is_imported(tmp_path):
     """P-18: nothing is compiled twice, and loading the settings imports neither numba nor numpy."""
     code = (

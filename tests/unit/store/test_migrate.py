@@ -12,6 +12,7 @@ import pytest
 
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import AliasChange, about_message
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from tests.contract.store.builders import (
     NOON_MS,
@@ -22,6 +23,7 @@ from tests.contract.store.builders import (
     message,
     put,
     recall,
+    record,
     rows,
     turn,
 )
@@ -29,6 +31,7 @@ from tests.contract.store.partial_contract import broken_off
 
 DATABASES = Path(__file__).parent / "databases"
 """One SQL dump a released schema, made by `write_dump`; never changed afterwards."""
+NEWEST = len(migrate.known())
 PROBE_IDS = ["m1", "m2", "m3", "m4"]
 
 
@@ -51,9 +54,9 @@ def folder_with(tmp_path: Path, **scripts: str) -> tuple[migrate.Migration, ...]
 
 def test_migrations_are_numbered_without_a_gap(tmp_path: Path) -> None:
     """A forgotten or doubled number is a mistake of ours, found at once."""
-    assert [m.number for m in migrate.known()] == [1, 2, 3, 4]
+    assert [m.number for m in migrate.known()] == list(range(1, NEWEST + 1))
     with pytest.raises(AssertionError):
-        folder_with(tmp_path, n0006_too_far="SELECT 1;")
+        folder_with(tmp_path, **{f"n{NEWEST + 2:04}_too_far": "SELECT 1;"})
 
 
 def test_a_migration_runs_once_and_is_recorded(
@@ -62,16 +65,19 @@ def test_a_migration_runs_once_and_is_recorded(
     """EXAMPLES 16: `applied` and `pending` only read."""
     known = migrate.known()
     more = folder_with(
-        tmp_path, n0005_pins="CREATE TABLE pins (a);\n-- why\nINSERT INTO pins VALUES (';');"
+        tmp_path,
+        **{
+            f"n{NEWEST + 1:04}_pins": "CREATE TABLE pins (a);\n-- why\nINSERT INTO pins VALUES (';');"
+        },
     )
     assert migrate.applied(connection) == ()
     assert migrate.pending(connection, more) == more
     assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
     migrate.migrate(connection, known)
-    assert migrate.pending(connection, more) == more[4:]
+    assert migrate.pending(connection, more) == more[NEWEST:]
     migrate.migrate(connection, more)
     migrate.migrate(connection, more)
-    assert migrate.applied(connection) == (1, 2, 3, 4, 5)
+    assert migrate.applied(connection) == tuple(range(1, NEWEST + 2))
     assert connection.execute("SELECT a FROM pins").fetchall() == [(";",)]
 
 
@@ -80,13 +86,14 @@ def test_a_change_and_its_record_share_a_transaction(
 ) -> None:
     """A script that fails half-way leaves nothing, and is tried again."""
     broken = folder_with(
-        tmp_path, n0005_bad="CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);"
+        tmp_path,
+        **{f"n{NEWEST + 1:04}_bad": "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);"},
     )
     with pytest.raises(sqlite3.OperationalError):
         migrate.migrate(connection, broken)
-    assert migrate.applied(connection) == (1, 2, 3, 4)
+    assert migrate.applied(connection) == tuple(range(1, NEWEST + 1))
     assert connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'half'").fetchall() == []
-    assert migrate.pending(connection, broken) == broken[4:]
+    assert migrate.pending(connection, broken) == broken[NEWEST:]
 
 
 def test_a_script_without_an_end_is_a_mistake(
@@ -94,22 +101,28 @@ def test_a_script_without_an_end_is_a_mistake(
 ) -> None:
     """The last statement lacks its semicolon."""
     with pytest.raises(AssertionError):
-        migrate.migrate(connection, folder_with(tmp_path, n0005_bad="CREATE TABLE half (a)"))
+        migrate.migrate(
+            connection, folder_with(tmp_path, **{f"n{NEWEST + 1:04}_bad": "CREATE TABLE half (a)"})
+        )
 
 
 async def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     """DESIGN 5: a newer schema refuses to start, and says what to do."""
-    newer = folder_with(tmp_path, n0005_next="ALTER TABLE events ADD COLUMN extra TEXT;")
+    newer = folder_with(
+        tmp_path, **{f"n{NEWEST + 1:04}_next": "ALTER TABLE events ADD COLUMN extra TEXT;"}
+    )
     path = tmp_path / "history.db"
     store = await SqliteStore.open(path, migrations=newer)
     await put(store, message("m1"))
     await store.close()
     before = path.read_bytes()
-    with pytest.raises(StoreUnavailable, match=r"schema 5.*up to 4.*newer version.*backup"):
+    with pytest.raises(
+        StoreUnavailable, match=rf"schema {NEWEST + 1}.*up to {NEWEST}.*newer version.*backup"
+    ):
         await SqliteStore.open(path)
     assert path.read_bytes() == before
     store = await SqliteStore.open(path, migrations=newer)
-    assert (await store.stats()).schema_version == 5
+    assert (await store.stats()).schema_version == NEWEST + 1
     await store.close()
 
 
@@ -138,6 +151,11 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
         assert await store.turn("default", "t1", NOON_MS) == (OTHER_ROOM, b"\x00body")
         kept = (await rows(store, OTHER_ROOM))["r1"].message
         assert kept == broken_off(channel=OTHER_ROOM.channel)
+    if dump.stem >= "0007":
+        (pin,) = await store.records(ROOM, "pin", NOON_MS)
+        assert (pin.id, pin.body, pin.created_at_ms) == ("r1", b"\x00pin", NOON_MS)
+    if dump.stem >= "0008":
+        assert (await store.get_messages(ROOM, ["p1"]))["p1"].message.id == "m1"
     await store.apply([turn("t2", b"new")])
     assert await store.turn("default", "t2", NOON_MS) == (ROOM, b"new")
     await put(store, broken_off())
@@ -159,6 +177,8 @@ async def write_dump(folder: Path) -> None:
     await store.apply([edit("m2", "zwei 猫"), recall("m3")])
     await put(store, broken_off(), key=OTHER_ROOM)
     await store.apply([turn("t1", b"\x00body", key=OTHER_ROOM)])
+    await store.apply([AliasChange(ROOM, "m1", "p1")])
+    await store.apply([record("r1", b"\x00pin", names=(about_message("m1"),))])
     await store.close()
     connection = sqlite3.connect(path)
     dump = [f"PRAGMA application_id = {files.APPLICATION_ID};", *connection.iterdump()]

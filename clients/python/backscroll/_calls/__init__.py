@@ -27,10 +27,20 @@ from backscroll._calls.reading import (
     health,
     list_members,
     list_messages,
+    list_pinned_messages,
     search,
     wait_for_index,
 )
-from backscroll._calls.writing import append, edit_message, erase, recall_message, upsert_members
+from backscroll._calls.writing import (
+    alias_message,
+    append,
+    edit_message,
+    erase,
+    pin_message,
+    recall_message,
+    unpin_message,
+    upsert_members,
+)
 
 __all__ = [
     "BULK_TIMEOUT_S",
@@ -41,6 +51,7 @@ __all__ = [
     "Listing",
     "Plan",
     "Stream",
+    "alias_message",
     "append",
     "build_context",
     "chat",
@@ -53,10 +64,13 @@ __all__ = [
     "health",
     "list_members",
     "list_messages",
+    "list_pinned_messages",
+    "pin_message",
     "present",
     "recall_message",
     "search",
     "stream_chat",
+    "unpin_message",
     "upsert_members",
     "wait_for_index",
 ]

@@ -59,8 +59,9 @@ class Batcher:
 class Importer:
     """Turns what an import is given into requests, and its answer into the import's."""
 
-    def __init__(self, channel: str) -> None:
+    def __init__(self, channel: str, *, restore_erased: bool = False) -> None:
         self._channel = channel
+        self._restore_erased = restore_erased
         self._batcher = Batcher()
         self._refused: list[history_pb2.AppendResult] = []
         self.sent_count = 0
@@ -96,7 +97,11 @@ class Importer:
         if refused := refusal_of(batch[0]):
             self._refused.append(refused)
             return
-        request = encode(history_pb2.ImportMessagesRequest, channel=self._channel)
+        request = encode(
+            history_pb2.ImportMessagesRequest,
+            channel=self._channel,
+            restore_erased=self._restore_erased,
+        )
         request.messages.extend(batch)
         self.sent_count += len(batch)
         yield request

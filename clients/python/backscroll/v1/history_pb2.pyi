@@ -119,12 +119,14 @@ class AppendMessagesResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[AppendResult, _Mapping]]] = ...) -> None: ...
 
 class ImportMessagesRequest(_message.Message):
-    __slots__ = ("channel", "messages")
+    __slots__ = ("channel", "messages", "restore_erased")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    RESTORE_ERASED_FIELD_NUMBER: _ClassVar[int]
     channel: str
     messages: _containers.RepeatedCompositeFieldContainer[_message_pb2.Message]
-    def __init__(self, channel: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[_message_pb2.Message, _Mapping]]] = ...) -> None: ...
+    restore_erased: bool
+    def __init__(self, channel: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[_message_pb2.Message, _Mapping]]] = ..., restore_erased: bool = ...) -> None: ...
 
 class ImportMessagesResponse(_message.Message):
     __slots__ = ("stored_count", "duplicate_count", "conflict_count", "gone_count", "refused_count", "warning_count", "problems", "warning_count_by_kind")

@@ -74,11 +74,14 @@ class HistoryServiceStub:
     """ListChannels lists the channels of the tenant, the one with the newest message first."""
     AliasMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]
     """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
-    before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
-    retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+    before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
+    is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
+    other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
+    Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
     """
     PinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]
-    """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+    """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+    source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
     MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
     """
     UnpinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]
@@ -88,7 +91,7 @@ class HistoryServiceStub:
     WaitForIndex: _grpc.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _grpc.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]
-    """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+    """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
     of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
     a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
     split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
@@ -142,11 +145,14 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """ListChannels lists the channels of the tenant, the one with the newest message first."""
     AliasMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]  # type: ignore[assignment]
     """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
-    before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
-    retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+    before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
+    is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
+    other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
+    Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
     """
     PinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]  # type: ignore[assignment]
-    """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+    """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+    source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
     MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
     """
     UnpinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]  # type: ignore[assignment]
@@ -156,7 +162,7 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     WaitForIndex: _aio.UnaryUnaryMultiCallable[_history_pb2.WaitForIndexRequest, _history_pb2.WaitForIndexResponse]  # type: ignore[assignment]
     """WaitForIndex returns when everything stored before the call can be found by the semantic source, or after timeout_ms."""
     Erase: _aio.UnaryUnaryMultiCallable[_history_pb2.EraseRequest, _history_pb2.EraseResponse]  # type: ignore[assignment]
-    """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+    """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
     of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
     a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
     split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.
@@ -279,8 +285,10 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.AliasMessageResponse, _abc.Awaitable[_history_pb2.AliasMessageResponse]]:
         """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
-        before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
-        retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+        before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
+        is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
+        other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
+        Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
         """
 
     @_abc_1.abstractmethod
@@ -289,7 +297,8 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.PinMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.PinMessageResponse, _abc.Awaitable[_history_pb2.PinMessageResponse]]:
-        """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+        """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+        source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
         MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
         """
 
@@ -323,7 +332,7 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.EraseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.EraseResponse, _abc.Awaitable[_history_pb2.EraseResponse]]:
-        """Erase deletes for good and answers with a receipt. The ids stay taken. All turns of StreamChat in the channel go, and
+        """Erase deletes for good and answers with a receipt. The ids stay taken (but see restore_erased of an import). All turns of StreamChat in the channel go, and
         of those a model answers just then nothing more is stored. Some seconds later it has left the database's log, within
         a quarter of an hour every file, as after a recall; but a database above 128 MiB may keep copies in pages that were
         split, until somebody runs VACUUM while the server is down: `backscroll doctor` says so.

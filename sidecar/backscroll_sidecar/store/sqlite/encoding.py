@@ -16,11 +16,12 @@ from backscroll_sidecar.domain import (
     Member,
     Mention,
     Part,
+    Stay,
     TextPart,
     ToolCallPart,
     ToolResultPart,
 )
-from backscroll_sidecar.store.facts import OldRevision, Person
+from backscroll_sidecar.store.facts import OldRevision, Person, Place
 
 Row = tuple[Any, ...]
 _PARTS: dict[str, type[Part]] = {
@@ -85,6 +86,10 @@ def encode_person(person: Person) -> Row:
         member.left_at_ms,
         encode_words(member.aliases),
         encode_words(member.former_names),
+        member.role,
+        orjson.dumps([list(one) for one in member.earlier_stays]).decode()
+        if member.earlier_stays
+        else None,
     )
 
 
@@ -95,7 +100,7 @@ def decode_person(row: Row) -> Person:
 
 def decode_member(row: Row) -> Member:
     """The same without what only the store wants to know: a load reads all members of a channel."""
-    user_id, name, kind, _, joined_at_ms, left_at_ms, aliases, former_names = row
+    user_id, name, kind, _, joined_at_ms, left_at_ms, aliases, former_names, role, stays = row
     return Member(
         user_id,
         name,
@@ -104,6 +109,8 @@ def decode_member(row: Row) -> Member:
         joined_at_ms,
         left_at_ms,
         tuple(orjson.loads(former_names)) if former_names else (),
+        tuple(Stay(*one) for one in orjson.loads(stays)) if stays else (),
+        role,
     )
 
 
@@ -117,3 +124,11 @@ def decode_event(row: Row) -> Event:
     """The inverse of `encode_event`."""
     id_, parent_id, type_, level, at_ms, payload = row
     return Event(id_, type_, level, at_ms, parent_id, json.loads(payload))
+
+
+def wanted(named: Iterable[tuple[str, ...]]) -> str:
+    """The parameter of the statements that begin with `wanted`; a place alone has no name."""
+    names: dict[Place, list[str | None]] = {}
+    for tenant, channel, *name in named:
+        names.setdefault((tenant, channel), []).append(name[0] if name else None)
+    return orjson.dumps([(*here, some) for here, some in names.items()]).decode()

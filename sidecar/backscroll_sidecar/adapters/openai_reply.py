@@ -1,0 +1,148 @@
+"""What OpenAI Chat Completions and their like answer: the parts of a choice, wherever a server puts them. Pure.
+
+Everything here comes from outside: each value is looked at before it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from backscroll_sidecar.adapters.base import ModelReply
+from backscroll_sidecar.domain import Part, TextPart, ToolCallPart
+
+MAX_TOKENS_COUNTED = 2**32 - 1
+"""Most tokens that are passed on: a larger count is a vendor's fault, and the contract holds no larger one."""
+_MAX_DEPTH = 8
+_USAGE = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+
+
+class Usage(NamedTuple):
+    """Tokens as a vendor counted them."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+def parse_completion(completion: object) -> ModelReply:
+    """The answer of a whole completion as parts: its text, then its tool calls, as they were written.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    choice = choice_of(completion, None) if isinstance(completion, Mapping) else None
+    message = choice.get("message") if choice else None
+    if not isinstance(completion, Mapping) or choice is None or not isinstance(message, Mapping):
+        raise ValueError("not a chat completion")
+    text = answer_text(message)
+    parts: list[Part] = [TextPart(text)] if text else []
+    parts.extend(ToolCallPart(*call_fields(call)) for call in calls_of(message))
+    reason = choice.get("finish_reason")
+    usage = usage_of(completion.get("usage")) or usage_of(choice.get("usage"))
+    return ModelReply(
+        tuple(parts), reason if isinstance(reason, str) else "", *(usage or (None, None))
+    )
+
+
+def choice_of(chunk: Mapping[str, Any], index: object) -> Mapping[str, Any] | None:
+    """The choice with this index, 0 being none; with None for an index the first one. None where there is no such.
+
+    Raises
+    ------
+    ValueError
+        The choices are no list of objects.
+    """
+    choices = chunk.get("choices") or ()
+    if isinstance(choices, list):
+        for one in choices:
+            if not isinstance(one, dict):
+                break
+            if index is None or (one.get("index") or 0) == index:
+                return one
+        else:
+            return None
+    elif choices == ():
+        return None
+    raise ValueError("not a chat completion: choices of another shape")
+
+
+def calls_of(said: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The tool calls, or pieces of them, in a message or a delta; the one call of older servers among them.
+
+    Raises
+    ------
+    ValueError
+        They are no list of objects.
+    """
+    if (calls := said.get("tool_calls")) is not None:
+        return _mappings(calls)
+    function = said.get("function_call")
+    return [{"index": 0, "function": function}] if isinstance(function, Mapping) else ()
+
+
+def call_fields(call: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Id, name and arguments of a call or a piece of one, each empty where it is no text.
+
+    Raises
+    ------
+    ValueError
+        The arguments cannot be written as JSON.
+    """
+    function = call.get("function")
+    said: Mapping[str, Any] = function if isinstance(function, Mapping) else {}
+    arguments = said.get("arguments")
+    if not isinstance(arguments, str):
+        try:
+            arguments = "" if arguments is None else orjson.dumps(arguments).decode()
+        except TypeError:
+            raise ValueError("arguments that are no JSON") from None
+    return text_of(call.get("id")), text_of(said.get("name")), arguments
+
+
+def answer_text(said: Mapping[str, Any]) -> str:
+    """What the model says. A refusal is what it has to say instead of a content."""
+    return text_of(said.get("content")) or text_of(said.get("refusal"))
+
+
+def text_of(value: object, depth: int = 0) -> str:
+    """A text, or the texts of a list of parts; anything else is none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and depth < _MAX_DEPTH:
+        return "".join(
+            text_of(one.get("text"), depth + 1) for one in value if isinstance(one, Mapping)
+        )
+    return ""
+
+
+def usage_of(value: object) -> Usage | None:
+    """What was counted, 0 to `MAX_TOKENS_COUNTED`; None where nothing was."""
+    if not isinstance(value, Mapping):
+        return None
+    prompt, completion = (next(filter(_is_count, map(value.get, names)), None) for names in _USAGE)
+    if prompt is None and completion is None:
+        return None
+    return Usage(_clamped(prompt), _clamped(completion))
+
+
+def _is_count(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _clamped(count: float | None) -> int:
+    return min(max(int(count or 0), 0), MAX_TOKENS_COUNTED)
+
+
+def _mappings(values: object) -> Sequence[Mapping[str, Any]]:
+    if values is None:
+        return ()
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise ValueError("not a chat completion: no list of objects")
+    return values

@@ -1,0 +1,103 @@
+"""A model's answer, from the bytes of its body to the events of the port. No SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import aclosing
+from typing import NamedTuple, Protocol, TypeVar
+
+from backscroll_sidecar.models.chunks import AnswerReader
+from backscroll_sidecar.models.faults import Filtered
+from backscroll_sidecar.models.sse import DONE, event_data, loaded
+from backscroll_sidecar.ports import ModelError, ModelEvent, TextDelta, TextTakenBack
+
+T = TypeVar("T")
+
+AFTER_FINISH_S = 2.0
+"""How long usage and the end of the stream are waited for once the model has said why it stopped."""
+
+
+class Wait(Protocol):
+    """Waits for something until a time of the loop; raises nothing but `ModelError`."""
+
+    async def __call__(self, awaited: Awaitable[T], deadline: float | None) -> T:
+        """What `awaited` gives."""
+
+
+class _Said(NamedTuple):
+    """What events that came together said.
+
+    Attributes
+    ----------
+    text : of them together.
+    took_back : whether all text before them was thoughts.
+    is_done : whether the last of the stream was among them.
+    failure : what failed behind that text.
+    """
+
+    text: str = ""
+    took_back: bool = False
+    is_done: bool = False
+    failure: ModelError | None = None
+
+
+async def read_events(
+    body: AsyncIterator[bytes], reader: AnswerReader, wait: Wait, deadline: float | None
+) -> AsyncGenerator[ModelEvent, None]:
+    """The events of one answer; raises `ModelError` where it breaks off before the model has said that it stopped."""
+    is_over, failure = False, None
+    patience: float | None = None
+    async with aclosing(event_data(body)) as stream:
+        while failure is None:
+            try:
+                events = await wait(anext(stream, None), patience or deadline)
+            except ModelError as error:
+                failure = error
+                break
+            if events is None:
+                break
+            said = _said(events, reader)
+            if said.took_back:
+                yield TextTakenBack()
+            if said.text:
+                yield TextDelta(said.text)
+            failure = said.failure
+            is_over = is_over or reader.finished or said.is_done
+            if is_over and patience is None:
+                patience = _soon(deadline)
+    if isinstance(failure, Filtered):
+        reader.filter()
+    elif failure is not None and not is_over:
+        if rest := reader.rest(is_cut=True):
+            yield TextDelta(rest)
+        raise failure  # else all was said; what failed after it costs the usage at most
+    for event in reader.end():
+        yield event
+
+
+def _said(events: list[bytes], reader: AnswerReader) -> _Said:
+    """Deltas that came together are one: where somebody is slow, they get fewer and longer."""
+    texts: list[str] = []
+    took_back = is_done = False
+    failure: ModelError | None = None
+    for data in events:
+        if data == DONE:
+            is_done = True
+            continue
+        try:
+            text = reader.take(loaded(data))
+        except ModelError as error:
+            failure = error
+            break
+        if reader.has_taken_back:
+            took_back, reader.has_taken_back = True, False
+            texts.clear()
+        if text:
+            texts.append(text)
+    return _Said("".join(texts), took_back, is_done, failure)
+
+
+def _soon(deadline: float | None) -> float:
+    soon = asyncio.get_running_loop().time() + AFTER_FINISH_S
+    return soon if deadline is None else min(soon, deadline)

@@ -1,0 +1,243 @@
+"""Thoughts that a model writes into its answer, in ``<think>`` tags, cut off the stream. Pure.
+
+Three ways of models are known. Most write no tags. Some open a block before the answer and close it: that is seen as it
+comes, and nothing else waits for it. Of some, whose prompt ends with the opening tag, only ``</think>`` is ever seen,
+behind all thoughts: what they say can be cut only by whoever holds it back until then. So an answer is held back only
+where the model is known to be one of them (`ThoughtMemory`). In one that was not, the tag on a line of its own still
+tells that what was passed on so far was thoughts: `ThoughtFilter.has_taken_back`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Literal
+
+Mode = Literal["auto", "hold", "keep"]
+
+MAX_HELD_CHARS = 128 * 1024
+"""Most characters held back for a closing tag: what comes without one until then is taken for the answer."""
+MAX_MODELS = 1_000
+"""Of how many models it is remembered how they think."""
+
+_TAGS = ("think", "thinking", "thought")
+_OPEN = re.compile(f"<(?:{'|'.join(_TAGS)})>", re.IGNORECASE)
+_CLOSE = re.compile(f"</(?:{'|'.join(_TAGS)})>", re.IGNORECASE)
+_OWN_LINE = re.compile(rf"\n[ \t]{{0,4}}{_CLOSE.pattern}[ \t]{{0,4}}\n", re.IGNORECASE)
+_ALL_TAGS = tuple(f"<{slash}{tag}>" for slash in ("", "/") for tag in _TAGS)
+_LONGEST = max(map(len, _ALL_TAGS))
+_WINDOW = _LONGEST + 12
+_THINKERS = re.compile(r"\br1\b|qwq|thinking|reasoner|reasoning", re.IGNORECASE)
+"""Names of models that think in their answers, where their server does not set it apart."""
+
+
+_MAX_BLANK_CHARS = 1_024
+"""Most characters that are waited with for what an answer begins with."""
+
+
+class _State(Enum):
+    START = auto()
+    THINKING = auto()
+    HOLDING = auto()
+    PASSING = auto()
+    CLOSED = auto()
+
+
+_PASSING = _State.PASSING
+
+
+class ThoughtFilter:
+    """Reads one answer: `feed` each piece, then `end` once. What they return is the answer.
+
+    Parameters
+    ----------
+    holds : keep an answer that opens no block until ``</think>`` or its end.
+    drops : what was held when an answer broke off was thoughts, not an answer.
+    """
+
+    def __init__(self, *, holds: bool = False, drops: bool = False) -> None:
+        self._state = _State.START
+        self._drops = drops
+        self._held = ""
+        self._pieces: list[str] = []
+        self._held_chars = 0
+        self._last = ""
+        self._watches = True
+        self.is_holding = holds
+        """Whether an answer would be held back, or is."""
+        self.opened = False
+        """Whether a block was opened."""
+        self.closed_alone = False
+        """Whether thoughts were closed that nothing had opened."""
+        self.held_in_vain = False
+        """Whether an answer that ended by itself was held to its end."""
+        self.has_taken_back = False
+        """Whether all that was passed on turned out to be thoughts. Whoever heeds it sets it back."""
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the model is still in a block that it opened."""
+        return self._state is _State.THINKING
+
+    def feed(self, piece: str) -> str:
+        """What of the answer can be passed on."""
+        if self._state is _PASSING:  # nearly every delta of every stream
+            if not self._watches:
+                return piece
+            window = self._last + piece
+            if "<" in window:
+                return self._looked_at(piece, window)
+            self._last = window[-_WINDOW:]
+            return piece
+        if self._state is _State.START:
+            return self._begun(self._held + piece)
+        if self._state is _State.HOLDING:
+            return self._hold(piece)
+        if self._state is _State.CLOSED:
+            return self._closed(piece)
+        return self._think(piece)
+
+    def let_go(self) -> str:
+        """Hold nothing back from now on: the server sets thoughts apart."""
+        self.is_holding = False
+        return self._released() if self._state is _State.HOLDING else ""
+
+    def end(self, *, is_cut: bool) -> str:
+        """What is left. `is_cut`: the answer broke off or was cut by a limit."""
+        state, held = self._state, self._held
+        self._held = ""
+        if state is _State.HOLDING:
+            self.held_in_vain = not is_cut
+            return "" if is_cut and self._drops else self._released()
+        if state is _State.START:
+            return held.lstrip() if self.opened or self.closed_alone else held
+        return held if state is _State.CLOSED else ""
+
+    def _begun(self, said: str) -> str:
+        body = said.lstrip()
+        if found := _OPEN.match(body):
+            self.opened, self.is_holding, self._held = True, False, ""
+            self._state = _State.THINKING
+            return self._think(body[found.end() :])
+        if not (self.opened or self.closed_alone) and (found := _CLOSE.match(body)):
+            return self._answer_follows(body[found.end() :])
+        if len(said) <= _MAX_BLANK_CHARS and _may_be_tag(body):
+            self._held = said
+            return ""
+        self._held = ""
+        if self.is_holding:
+            self._state = _State.HOLDING
+            return self._hold(said)
+        self._state = _State.PASSING
+        if self.opened or self.closed_alone:
+            self._watches = False
+            return body
+        return self.feed(said)
+
+    def _think(self, piece: str) -> str:
+        said = self._held + piece
+        if found := _CLOSE.search(said):
+            self._held = ""
+            self._state = _State.START
+            return self._begun(said[found.end() :])
+        self._held = said[-_LONGEST:]
+        return ""
+
+    def _hold(self, piece: str) -> str:
+        window = self._last + piece
+        if found := _CLOSE.search(window):
+            return self._answer_follows(window[found.end() :])
+        self._last = window[-_LONGEST:]
+        self._pieces.append(piece)
+        self._held_chars += len(piece)
+        return self._released() if self._held_chars > MAX_HELD_CHARS else ""
+
+    def _released(self) -> str:
+        said = "".join(self._pieces)
+        self.is_holding = False
+        self._pieces, self._last, self._watches = [], "", False
+        self._state = _State.PASSING
+        return said
+
+    def _answer_follows(self, rest: str) -> str:
+        """The thoughts end here."""
+        self.closed_alone, self.is_holding = True, False
+        self._held, self._last, self._pieces = "", "", []
+        self._state = _State.START
+        return self._begun(rest)
+
+    def _looked_at(self, piece: str, window: str) -> str:
+        """A piece of an answer that is passed on, where it or what is before it may hold a tag."""
+        opening, closing = _OPEN.search(window), _OWN_LINE.search(window)
+        if opening and not (closing and closing.start() < opening.start()):
+            self._watches = False  # whatever closes later was opened here
+        elif closing:
+            self._held = piece
+            self._state = _State.CLOSED
+            return self._closed("", window[closing.end() :])
+        self._last = window[-_WINDOW:]
+        return piece
+
+    def _closed(self, piece: str, rest: str = "") -> str:
+        """Behind a closing tag alone on its line: if anything follows, that is the answer."""
+        rest += piece
+        if not rest.strip():
+            self._held += piece
+            return ""
+        self.has_taken_back = True
+        return self._answer_follows(rest)
+
+
+def _may_be_tag(body: str) -> bool:
+    start = body[:_LONGEST].lower()
+    return len(body) < _LONGEST and any(tag.startswith(start) for tag in _ALL_TAGS)
+
+
+@dataclass(slots=True)
+class _Habit:
+    """How often the model's answers will be held back in vain before they no longer are."""
+
+    closes: bool
+    patience: int
+
+
+class ThoughtMemory:
+    """How each model of one endpoint thinks, as far as its answers have shown. Belongs to one event loop.
+
+    One that closed a block it had not opened is held back, until two answers in a row were held to their end for
+    nothing; one that opens its blocks, or whose name says that it thinks, until one was.
+    """
+
+    def __init__(self, mode: Mode) -> None:
+        self._mode = mode
+        self._habits: dict[str, _Habit] = {}
+
+    def filter_for(self, model: str) -> ThoughtFilter | None:
+        """What reads this model's next answer; None where nothing is cut."""
+        if self._mode == "keep":
+            return None
+        if self._mode == "hold":
+            return ThoughtFilter(holds=True, drops=True)
+        habit = self._habits.get(model)
+        if habit is None:
+            return ThoughtFilter(holds=_THINKERS.search(model) is not None)
+        return ThoughtFilter(holds=habit.patience > 0, drops=habit.closes)
+
+    def learn(self, model: str, read: ThoughtFilter, *, is_set_apart: bool) -> None:
+        """Remember what an answer showed; `is_set_apart`: its server sent thoughts outside of the answer."""
+        habit = self._habits.get(model)
+        if is_set_apart:
+            habit = _Habit(closes=False, patience=0)
+        elif read.closed_alone:
+            habit = _Habit(closes=True, patience=2)
+        elif read.opened:
+            habit = habit or _Habit(closes=False, patience=1)
+        elif read.held_in_vain:
+            closes, left = (habit.closes, habit.patience - 1) if habit else (False, 0)
+            habit = _Habit(closes, max(left, 0))
+        if habit is not None:
+            self._habits.pop(model, None)
+            self._habits[model] = habit
+            if len(self._habits) > MAX_MODELS:
+                del self._habits[next(iter(self._habits))]

@@ -1,0 +1,19 @@
+"""Which unit a time was sent in, by its size: platforms hand over seconds and microseconds, too."""
+
+from __future__ import annotations
+
+LEAST_S, LEAST_MS, LEAST_US = 10**8, 10**10, 10**14
+"""Seconds from 1973 to 2286 lie between the first two, and so do the milliseconds of January to April 1970;
+microseconds from 1973 on are above the third, and so are the milliseconds of the year 5138 and later. What is smaller
+than all may be the clock of a test.
+"""
+
+
+def looks_like_seconds(at: int) -> bool:
+    """Whether a time that should be milliseconds since the epoch holds seconds."""
+    return LEAST_S <= at < LEAST_MS
+
+
+def looks_like_microseconds(at: int) -> bool:
+    """Whether a time that should be milliseconds since the epoch holds microseconds, or smaller units."""
+    return at >= LEAST_US
