@@ -112,7 +112,7 @@ def test_no_line_holds_a_token_a_key_or_a_text(shell, httpserver, tmp_path, edge
     for said in ("rpc.failed", "RuntimeError", "in broken", "a source broke", "ExceptionGroup",
                  "Task exception was never retrieved", "a model call failed", "another"):  # fmt: skip
         assert said in log, said
-    assert len(httpserver.log) == 2
+    assert len(httpserver.log) >= 2
     assert "hpack" not in log
 
 
