@@ -20,6 +20,7 @@ from backscroll._calls.plan import (
     deadline_s,
     present,
 )
+from backscroll._calls.preferences import delete_preference, list_preferences, set_preference
 from backscroll._calls.reading import (
     export_messages,
     get_channel,
@@ -53,6 +54,7 @@ __all__ = [
     "build_context",
     "chat",
     "deadline_s",
+    "delete_preference",
     "edit_message",
     "erase",
     "export_messages",
@@ -61,9 +63,11 @@ __all__ = [
     "health",
     "list_members",
     "list_messages",
+    "list_preferences",
     "present",
     "recall_message",
     "search",
+    "set_preference",
     "stream_chat",
     "upsert_members",
     "wait_for_index",
