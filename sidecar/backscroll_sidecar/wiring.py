@@ -268,7 +268,11 @@ async def _assemble(
 
 
 async def _keep_files(
-    store: SqliteStore, channels: Channels, writer: Writer, publishers: FanOut, stack: AsyncExitStack
+    store: SqliteStore,
+    channels: Channels,
+    writer: Writer,
+    publishers: FanOut,
+    stack: AsyncExitStack,
 ) -> None:
     """What works on the files behind the answers: what was deleted goes from them, channels are packed."""
     scrubber = Scrubber(store)

@@ -1,4 +1,4 @@
-"""Preferences over the wire: stored, listed, deleted; in every context for a question of theirs, after a restart, too."""
+"""Preferences over the wire: stored, listed, deleted; in every context for a question of theirs, restarts or not."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_set_restart_and_build_without_naming_them(tmp_path):
 @pytest.mark.row("S2-06", "S2-24")
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_every_profile_that_reads_preferences_has_them(client, profile):
-    """S2-06: those of the request on top of the stored ones, each line once; where the source is named, in any profile."""
+    """S2-06: those of the request on top of the stored ones, each once; where the source is named, in any profile."""
     await client.append("room", LINES)
     await client.set_preference("u1", SHORT)
     on_top = ["asks for sources", f" {SHORT}"]
@@ -113,7 +113,7 @@ async def test_chat_reads_them_too(client):
 
 @pytest.mark.row("S2-24")
 async def test_an_id_is_one_preference(client):
-    """Set again it is replaced in its place; without an id the same text is the same one; deleting all says how many."""
+    """Set again it is replaced in its place; without an id the same text is the same one; deletions say how many."""
     await client.set_preference("u1", "likes coffee", preference_id="drink")
     first = await client.set_preference("u1", SHORT)
     again = await client.set_preference("u1", f"  {SHORT}\n")

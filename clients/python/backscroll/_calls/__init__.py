@@ -28,6 +28,7 @@ from backscroll._calls.reading import (
     health,
     list_members,
     list_messages,
+    list_pinned_messages,
     search,
     wait_for_index,
 )
@@ -36,7 +37,9 @@ from backscroll._calls.writing import (
     append,
     edit_message,
     erase,
+    pin_message,
     recall_message,
+    unpin_message,
     upsert_members,
 )
 
@@ -63,12 +66,15 @@ __all__ = [
     "health",
     "list_members",
     "list_messages",
+    "list_pinned_messages",
     "list_preferences",
+    "pin_message",
     "present",
     "recall_message",
     "search",
     "set_preference",
     "stream_chat",
+    "unpin_message",
     "upsert_members",
     "wait_for_index",
 ]
