@@ -108,11 +108,11 @@ class ChatService:
         says what it said.
         """
         ends = self._ends(request)
-        context = checked_context(request)
+        turn_id = uuid.uuid4().hex
+        context = await self._with_trigger(request, checked_context(request), turn_id)
         release = await self._hold_question(request, context, ends)
         try:
             since = self._history.losses_seen  # before anything of the channel is read
-            turn_id = uuid.uuid4().hex
             question = question_to_store(request, context, turn_id)
             saving: list[asyncio.Task[Any]] = []
             if question is not None:
@@ -142,6 +142,19 @@ class ChatService:
         async with aclosing(steps):
             async for event in steps:
                 yield event
+
+    async def _with_trigger(
+        self, request: ChatRequest, context: BuildRequest, turn_id: str
+    ) -> BuildRequest:
+        """The context with the stored message that is its question, where the request names neither that nor an id."""
+        question = question_to_store(request, context, turn_id)
+        if question is None or request.question_message_id:
+            return context
+        found = await self._builder.stored_question(replace(context, own_question_id=question.id))
+        if found is None:
+            return context
+        message_id, asked_at_ms = found
+        return replace(context, trigger_message_id=message_id, asked_at_ms=asked_at_ms)
 
     async def _build(
         self, request: ChatRequest, context: BuildRequest, beside: Sequence[asyncio.Task[Any]]

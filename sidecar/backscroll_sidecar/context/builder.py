@@ -43,6 +43,7 @@ from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
+from backscroll_sidecar.context.trigger import moment_of, now_or_newest
 from backscroll_sidecar.context.writing import Pen
 from backscroll_sidecar.domain import ChannelKey, Degradation, Event, SpeakerStyle, StoredMessage
 from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
@@ -161,18 +162,24 @@ class ContextBuilder:
 
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
+        return now_or_newest(await self._view_if_any(key), self._clock.now_ms())
+
+    async def stored_question(self, request: BuildRequest) -> tuple[str, int] | None:
+        """The id of the stored message that is the request's question though it names none, and when it is asked."""
+        view = await self._view_if_any(request.key)
+        if view is None or not request.question.strip():
+            return None
+        moment = moment_of(request, view, self._clock.now_ms())
+        row = moment.trigger_row
+        return None if row < 0 else (view.message_ids[row], moment.asked_at_ms)
+
+    async def _view_if_any(self, key: ChannelKey) -> ChannelView | None:
+        """The channel as of now; None, too, where it cannot be had: a build names what is wrong with the store."""
         view = self._provider.hot_view(key)
         if view is None:
-            with contextlib.suppress(
-                Exception
-            ):  # a build names what is wrong with the store (law 5)
+            with contextlib.suppress(Exception):
                 view = await self._provider.view(key)
-        now_ms = self._clock.now_ms()
-        return (
-            max(now_ms, view.columns.time_ms.item(-1))
-            if view is not None and view.count
-            else now_ms
-        )
+        return view
 
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
