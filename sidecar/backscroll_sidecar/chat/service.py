@@ -150,7 +150,8 @@ class ChatService:
         question = question_to_store(request, context, turn_id)
         if question is None or request.question_message_id:
             return context
-        found = await self._builder.stored_question(replace(context, own_question_id=question.id))
+        asked = replace(context, own_question_id=question.id, time_left_s=request.time_left_s)
+        found = await self._builder.opening.stored_question(asked)
         if found is None:
             return context
         message_id, asked_at_ms = found
@@ -174,7 +175,7 @@ class ChatService:
     async def _save_question(self, context: BuildRequest, question: Message) -> None:
         at_ms = context.asked_at_ms
         if at_ms is None:
-            at_ms = await self._builder.asked_now_ms(context.key)
+            at_ms = await self._builder.opening.asked_now_ms(context.key)
         await self._history.save_question(context.key, replace(question, sent_at_ms=at_ms))
 
     async def _find(

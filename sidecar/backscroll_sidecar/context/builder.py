@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import structlog
 
@@ -26,6 +25,7 @@ from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
+from backscroll_sidecar.context.opening import Opening, Provider
 from backscroll_sidecar.context.pages import AnswerCodec
 from backscroll_sidecar.context.partials import PartialReplies, with_partials
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
@@ -43,38 +43,13 @@ from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
-from backscroll_sidecar.context.trigger import moment_of, now_or_newest
 from backscroll_sidecar.context.writing import Pen
-from backscroll_sidecar.domain import ChannelKey, Degradation, Event, SpeakerStyle, StoredMessage
-from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
+from backscroll_sidecar.domain import Degradation, Event, SpeakerStyle
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 
-MOST_OF_USER = 1_000
-"""Of what somebody said in all channels so many messages are looked through, the newest."""
-LOOKS_BACK = frozenset({"lexical", "recall", "semantic"})
-"""Sources that look through the whole history."""
 log = structlog.get_logger(__name__)
-
-
-class Provider(Protocol):
-    """Where a build gets the channel from: the only part of the path that does I/O (S3-07)."""
-
-    def hot_view(self, key: ChannelKey) -> ChannelView | None:
-        """The channel if it is in memory."""
-
-    async def view(self, key: ChannelKey) -> ChannelView | None:
-        """The channel, loaded if need be; None when it was never heard of. Raises `StoreUnavailable`."""
-
-    async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
-        """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
-
-    def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
-        """Messages of any channels, by time, as a view of their own."""
-
-    def empty_view(self, key: ChannelKey) -> ChannelView:
-        """A channel with nothing in it."""
 
 
 class _Begun(NamedTuple):
@@ -101,6 +76,7 @@ class ContextBuilder:
 
     Attributes
     ----------
+    opening : opens the channels that builds read.
     build_count : how many builds were begun.
     numbers : what those that were answered came to.
     """
@@ -121,7 +97,7 @@ class ContextBuilder:
         picker: Picker | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self._provider = provider
+        self.opening = Opening(provider, clock, settings.timeout_s)
         self._store = store
         self._analyzer = analyzer
         self._settings = settings
@@ -160,27 +136,6 @@ class ContextBuilder:
                 return joined
         return await self._put_together(request, begun)
 
-    async def asked_now_ms(self, key: ChannelKey) -> int:
-        """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
-        return now_or_newest(await self._view_if_any(key), self._clock.now_ms())
-
-    async def stored_question(self, request: BuildRequest) -> tuple[str, int] | None:
-        """The id of the stored message that is the request's question though it names none, and when it is asked."""
-        view = await self._view_if_any(request.key)
-        if view is None or not request.question.strip():
-            return None
-        moment = moment_of(request, view, self._clock.now_ms())
-        row = moment.trigger_row
-        return None if row < 0 else (view.message_ids[row], moment.asked_at_ms)
-
-    async def _view_if_any(self, key: ChannelKey) -> ChannelView | None:
-        """The channel as of now; None, too, where it cannot be had: a build names what is wrong with the store."""
-        view = self._provider.hot_view(key)
-        if view is None:
-            with contextlib.suppress(Exception):
-                view = await self._provider.view(key)
-        return view
-
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
 
@@ -191,7 +146,7 @@ class ContextBuilder:
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         route = self._routes.of(request)
         watch.lap("route")
-        opened = await self._open(request, route, deadline)
+        opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
         question = await self._resolve(request, route, opened.view)
         policy = self._settings.partial_replies
@@ -280,23 +235,6 @@ class ContextBuilder:
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         log_built(built)
 
-    async def _open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
-        """The channel as of now; an empty one, with the reason, when it cannot be had."""
-        hot = self._provider.hot_view(request.key) if request.key.channel else None
-        if hot is not None:
-            return Opened(hot, known=True, cache_hit=True)
-        try:
-            view = await deadline.bound(self._load(request, route))
-        except Exception as error:  # a provider may be anybody's code (law 5)
-            if not request.question.strip():
-                raise StoreUnavailable("the history cannot be read now") from error
-            reason = _reason(error)
-            log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
-            lost = (Degradation("gather", reason, "history"),)
-            return Opened(self._provider.empty_view(request.key), True, False, lost)
-        known = view is not None
-        return Opened(view or self._provider.empty_view(request.key), known, cache_hit=False)
-
     async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
         asked = request, view, self._analyzer, self._clock.now_ms()
@@ -309,17 +247,6 @@ class ContextBuilder:
         if resolve_us(request, view) > INLINE_US:
             return await asyncio.to_thread(resolve)
         return resolve()
-
-    async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
-        if request.key.channel:
-            return await self._provider.view(request.key)
-        if request.asker is None:
-            return None
-        profile = route.profile
-        limit = max(profile.recent_limit, profile.window_limit)
-        if not LOOKS_BACK.isdisjoint(profile.sources + profile.memory_sources):
-            limit = max(limit, MOST_OF_USER)
-        return await self._provider.view_of_user(request.key.tenant, request.asker.id, limit)
 
     async def _pick(
         self,
@@ -343,7 +270,7 @@ class ContextBuilder:
             found=found,
         )
         return await with_elsewhere(
-            picked, request, profile, query, self._semantic, self._provider, deadline
+            picked, request, profile, query, self._semantic, self.opening.provider, deadline
         )
 
     async def _parts(
@@ -438,10 +365,3 @@ class ContextBuilder:
         events = compression_events(context_id, self._clock.now_ms(), fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events
-
-
-def _reason(error: Exception) -> str:
-    """The word for what went wrong with the history."""
-    if isinstance(error, TimeoutError):
-        return "TIMEOUT"
-    return error.reason.value if isinstance(error, BackscrollError) else "ERROR"
