@@ -70,6 +70,8 @@ class ChannelView:
         What the reply model keeps of these rows: a cache, not a part of the value.
     written : Written
         What builds wrote of these rows: another one.
+    pinned : tuple of str
+        Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
     origins : sequence
@@ -104,6 +106,7 @@ class ChannelView:
     names: Sequence[str]
     replies: ReplyMemo
     written: Written
+    pinned: tuple[str, ...]
     all_live: bool
     origins: Sequence[tuple[str, int]] = ()
 

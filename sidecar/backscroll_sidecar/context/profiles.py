@@ -1,5 +1,7 @@
 """Profiles: short, named lists of stages with their settings (DESIGN 4, S0-01).
 
+What is pinned is in every profile but `classic` and `naive`, which stay the formulas they are.
+
 The MEMORY_ weights, threshold and window define `classic` only; maximum, switches and timeout apply to all.
 """
 
@@ -88,7 +90,7 @@ class Profile:
 
 
 _HYBRID = Profile(
-    "hybrid", ("recent", "lexical", "semantic", "graph", "preferences"), None,
+    "hybrid", ("recent", "lexical", "semantic", "graph", "pinned", "preferences"), None,
     fusion="rrf", recency_share=0.2, references=("lexical", "semantic"), diversity="mmr",
     max_context=20, recent_limit=20, recall_limit=20, semantic_limit=20, thread_limit=20,
 )  # fmt: skip
@@ -97,7 +99,7 @@ PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile(
-            "balanced", ("thread", "recent", "preferences"), None, replies=True, follow_inferred=False,
+            "balanced", ("thread", "recent", "pinned", "preferences"), None, replies=True, follow_inferred=False,
             memory_sources=("lexical", "semantic"), diversity="collapse",
             threshold=WORTH_ITS_TOKENS, least_context=20, max_context=200, recent_limit=100, recent_floor=2,
             recall_limit=MOST_RECALLED, keep_chain=True, collapse_duplicates=False,
@@ -108,11 +110,11 @@ PROFILES: Mapping[str, Profile] = {
             keep_thread=False,
         ),
         Profile(
-            "chain_recent", ("chain", "recent", "preferences"), None,
+            "chain_recent", ("chain", "recent", "pinned", "preferences"), None,
             max_context=25, recent_limit=10, keep_chain=True,
         ),
         Profile(
-            "retrieval", ("recent", "semantic", "preferences"), None,
+            "retrieval", ("recent", "semantic", "pinned", "preferences"), None,
             max_context=15, recent_limit=10, semantic_limit=5, diversity="collapse", system_text=S1_SYSTEM_TEXT,
         ),
         Profile(
@@ -120,11 +122,11 @@ PROFILES: Mapping[str, Profile] = {
             max_context=500, recent_limit=12, max_messages=12, max_chars_per_message=4_000, token_budget=16_384,
         ),
         Profile(
-            "memory", ("lexical", "recall", "preferences"), by_memory=True, collapse_duplicates=True,
+            "memory", ("lexical", "recall", "pinned", "preferences"), by_memory=True, collapse_duplicates=True,
         ),
         _HYBRID,
         replace(_HYBRID, name="hybrid_linear", fusion="linear"),
-        Profile("room", ("recent", "preferences"), None, max_context=20, recent_limit=20),
+        Profile("room", ("recent", "pinned", "preferences"), None, max_context=20, recent_limit=20),
     )
 }  # fmt: skip
 

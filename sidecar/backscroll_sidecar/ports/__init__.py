@@ -47,6 +47,7 @@ from backscroll_sidecar.ports.models import (
 )
 from backscroll_sidecar.ports.records import (
     EVERYWHERE,
+    PIN,
     RecordChange,
     StoredRecord,
     about_message,
@@ -75,6 +76,7 @@ from backscroll_sidecar.ports.vectors import (
 
 __all__ = [
     "EVERYWHERE",
+    "PIN",
     "RESERVED_BODY_FIELDS",
     "AliasChange",
     "AppendChange",
