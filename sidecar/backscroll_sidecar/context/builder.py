@@ -13,6 +13,7 @@ import structlog
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.asker import StoredPreferences, with_preferences
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
@@ -53,8 +54,13 @@ log = structlog.get_logger(__name__)
 
 
 class _Begun(NamedTuple):
-    """A build whose candidates are picked; of a plain question there is the choice and no account of it yet."""
+    """A build whose candidates are picked; of a plain question there is the choice and no account of it yet.
 
+    `request` has the asker's stored preferences, too; `lost` says what of it could not be had.
+    """
+
+    request: BuildRequest
+    lost: tuple[Degradation, ...]
     route: Route
     opened: Opened
     question: Question
@@ -72,6 +78,7 @@ class ContextBuilder:
     Parameters
     ----------
     provider, compressor, assembler : the three interfaces of design S3, each replaceable alone (S3-01).
+    preferences : what is stored of askers; None: nothing.
     dims_of : the size of an embedder's vectors by its id, 0 when it is not known.
 
     Attributes
@@ -95,6 +102,7 @@ class ContextBuilder:
         assembler: Assembler | None = None,
         adapters: Mapping[str, Adapter] = ADAPTERS,
         picker: Picker | None = None,
+        preferences: StoredPreferences | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
         self.opening = Opening(provider, clock, settings.timeout_s)
@@ -107,6 +115,7 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._joins = compressor is None and assembler is None and adapters is ADAPTERS
+        self._preferences = preferences
         self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
         self.build_count = 0
@@ -122,7 +131,7 @@ class ContextBuilder:
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
-        return await self._put_together(request, await self._begin(request))
+        return await self._put_together(await self._begin(request))
 
     async def answer(
         self, request: BuildRequest, codec: AnswerCodec
@@ -131,10 +140,10 @@ class ContextBuilder:
         joins = self._joins and can_be_joined(request)
         begun = await self._begin(request, joins=joins)
         if joins:
-            joined = await self._join(request, begun, codec)
+            joined = await self._join(begun, codec)
             if joined is not None:
                 return joined
-        return await self._put_together(request, begun)
+        return await self._put_together(begun)
 
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
@@ -149,6 +158,11 @@ class ContextBuilder:
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
         question = await self._resolve(request, route, opened.view)
+        lost: tuple[Degradation, ...] = ()
+        if self._preferences is not None:
+            request, lost = await with_preferences(
+                self._preferences, request, route.profile, question, deadline
+            )
         policy = self._settings.partial_replies
         view = with_partials(request, opened.view, policy, question.continued_row)
         if view is not opened.view:
@@ -167,13 +181,23 @@ class ContextBuilder:
             choice = picked.choice
         watch.lap("pick")
         context_id = self._ids.next()
-        return _Begun(route, opened, question, found, picked, choice, deadline, context_id, watch)
+        return _Begun(
+            request,
+            lost,
+            route,
+            opened,
+            question,
+            found,
+            picked,
+            choice,
+            deadline,
+            context_id,
+            watch,
+        )
 
-    async def _join(
-        self, request: BuildRequest, begun: _Begun, codec: AnswerCodec
-    ) -> JoinedContext | None:
+    async def _join(self, begun: _Begun, codec: AnswerCodec) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""
-        route, opened, question, _, _, choice, deadline, context_id, watch = begun
+        request, lost, route, opened, question, _, _, choice, deadline, context_id, watch = begun
         system = system_text(request, self._settings, route.profile, question, route.zone)
         try:
             content = await join_content(
@@ -188,6 +212,7 @@ class ContextBuilder:
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
+            *lost,
             *choice.degradations,
         )
         joined = joined_context(
@@ -196,12 +221,14 @@ class ContextBuilder:
         self._finish(joined, opened, watch)
         return joined
 
-    async def _put_together(self, request: BuildRequest, begun: _Begun) -> BuiltContext:
+    async def _put_together(self, begun: _Begun) -> BuiltContext:
         """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads.
 
         A plain question that could not be joined is picked here, step by step, of what was found out already.
         """
-        route, opened, question, found, picked, _, deadline, context_id, watch = begun
+        request, unread, route, opened, question, found, picked, _, deadline, context_id, watch = (
+            begun
+        )
         if picked is None:
             watch.lap("join")
             picked = await self._pick(request, route, opened, question, deadline, found)
@@ -217,6 +244,7 @@ class ContextBuilder:
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
+            *unread,
             *picked.degradations,
             *lost,
             *not_adapted,

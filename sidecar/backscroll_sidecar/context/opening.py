@@ -11,11 +11,11 @@ import structlog
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.context.result import Opened
+from backscroll_sidecar.context.result import Opened, reason_of
 from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.trigger import moment_of, now_or_newest
 from backscroll_sidecar.domain import ChannelKey, Degradation, StoredMessage
-from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
+from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Clock
 
 MOST_OF_USER = 1_000
@@ -62,7 +62,7 @@ class Opening:
         except Exception as error:  # a provider may be anybody's code (law 5)
             if not request.question.strip():
                 raise StoreUnavailable("the history cannot be read now") from error
-            reason = _reason(error)
+            reason = reason_of(error)
             log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
             lost = (Degradation("gather", reason, "history"),)
             return Opened(self.provider.empty_view(request.key), True, False, lost)
@@ -102,10 +102,3 @@ class Opening:
             with contextlib.suppress(Exception):
                 view = await deadline.bound(self.provider.view(key))
         return view
-
-
-def _reason(error: Exception) -> str:
-    """The word for what went wrong with the history."""
-    if isinstance(error, TimeoutError):
-        return "TIMEOUT"
-    return error.reason.value if isinstance(error, BackscrollError) else "ERROR"
