@@ -24,11 +24,14 @@ from backscroll_sidecar.ports.changes import (
     VectorsChange,
 )
 from backscroll_sidecar.ports.history import (
+    ANY_EVENT,
     ChannelInfo,
+    EventQuery,
     HistoryReader,
     HistoryStore,
     LastMessage,
     ListQuery,
+    RecordedEvent,
 )
 from backscroll_sidecar.ports.models import (
     RESERVED_BODY_FIELDS,
@@ -74,6 +77,7 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "ANY_EVENT",
     "EVERYWHERE",
     "RESERVED_BODY_FIELDS",
     "AliasChange",
@@ -90,6 +94,7 @@ __all__ = [
     "EmbeddingProgress",
     "EraseChange",
     "EraseReceipt",
+    "EventQuery",
     "EventSink",
     "EventsChange",
     "FinishReason",
@@ -111,6 +116,7 @@ __all__ = [
     "Nearest",
     "RecallChange",
     "RecordChange",
+    "RecordedEvent",
     "Segment",
     "SegmentsChange",
     "Similarities",

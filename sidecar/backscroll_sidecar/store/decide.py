@@ -98,7 +98,7 @@ class _Run(Appends):
         match change:
             case EventsChange():
                 here = change.key
-                self.plan.events += [(here, change.context_id, "", e) for e in change.events]
+                self.plan.events += [(here, change.context_id, event) for event in change.events]
             case TurnChange():
                 self.plan.turns.append(change)
             case IndexChange():
@@ -215,8 +215,9 @@ class _Run(Appends):
             level="agent",
             at_ms=at_ms,
             payload={"message_id": message_id, "revision": revision},
+            message_id=message_id,
         )
-        self.plan.events.append(((tenant, channel), "", message_id, event))
+        self.plan.events.append(((tenant, channel), "", event))
 
     # --- records -----------------------------------------------------------------------------
 
