@@ -134,10 +134,13 @@ class AsyncClient:
     health = _awaiting(_calls.health)
     list_members = _awaiting(_calls.list_members)
     list_messages = _listing(_calls.list_messages)
+    list_pinned_messages = _awaiting(_calls.list_pinned_messages)
+    pin_message = _awaiting(_calls.pin_message)
     recall_message = _awaiting(_calls.recall_message)
     alias_message = _awaiting(_calls.alias_message)
     search = _awaiting(_calls.search)
     stream_chat = _conversing(_calls.stream_chat)
+    unpin_message = _awaiting(_calls.unpin_message)
     upsert_members = _awaiting(_calls.upsert_members)
     wait_for_index = _awaiting(_calls.wait_for_index)
 

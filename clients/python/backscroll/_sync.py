@@ -121,10 +121,13 @@ class Client:
     health = _blocking(_calls.health)
     list_members = _blocking(_calls.list_members)
     list_messages = _listing(_calls.list_messages)
+    list_pinned_messages = _blocking(_calls.list_pinned_messages)
+    pin_message = _blocking(_calls.pin_message)
     recall_message = _blocking(_calls.recall_message)
     alias_message = _blocking(_calls.alias_message)
     search = _blocking(_calls.search)
     stream_chat = _conversing(_calls.stream_chat)
+    unpin_message = _blocking(_calls.unpin_message)
     upsert_members = _blocking(_calls.upsert_members)
     wait_for_index = _blocking(_calls.wait_for_index)
 

@@ -22,7 +22,7 @@ from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView, MessageIds
 from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Member, MessageState, StoredMessage
-from backscroll_sidecar.ports import Applied, FragmentCodec
+from backscroll_sidecar.ports import PIN, Applied, FragmentCodec, RecordChange
 
 PERSON_BYTES, CHANNEL_BYTES = 900, 15_000
 """Rough bytes of a user with one name, of a channel with no rows beside its arrays."""
@@ -87,6 +87,7 @@ class HotChannel:
         self._names: list[str] = []
         self._replies = ReplyMemo()
         self._written = Written()
+        self._pinned: tuple[str, ...] = ()
         self._view: ChannelView | None = None
         if stored:
             self.load([batch_of(sorted(stored, key=lambda s: s.seq), codec)])
@@ -137,12 +138,27 @@ class HotChannel:
                 self._replace(known)
             if fresh:
                 self.load([batch_of(fresh, self._codec)])
+        if applied.record is not None:
+            self._note_pin(applied.record)
         self.take_aliases(applied.aliases)
         self.people.note_members(applied.members)
         if self.people.renamed > renamed:
             self._written.forget()
             self._written = Written(self._written.wanted)
         self._view = None
+
+    def take_pins(self, message_ids: Sequence[str]) -> None:
+        """These are pinned, in this order."""
+        if self._pinned != (pinned := tuple(message_ids)):
+            self._pinned, self._view = pinned, None
+
+    def _note_pin(self, change: RecordChange) -> None:
+        if change.kind != PIN:
+            return
+        if change.body is None:
+            self.take_pins([id_ for id_ in self._pinned if change.id not in ("", id_)])
+        elif change.id not in self._pinned:
+            self.take_pins([*self._pinned, change.id])
 
     def load(self, batches: Sequence[Batch]) -> None:
         """Add rows that came after all that are there, in order of arrival."""
@@ -240,6 +256,7 @@ class HotChannel:
             names=self._names,
             replies=self._replies,
             written=self._written,
+            pinned=self._pinned,
             all_live=not (column["state"] != MessageState.LIVE).any(),
         )
 

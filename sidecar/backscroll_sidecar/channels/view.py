@@ -70,8 +70,12 @@ class ChannelView:
         What the reply model keeps of these rows: a cache, not a part of the value.
     written : Written
         What builds wrote of these rows: another one.
+    pinned : tuple of str
+        Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
+    origins : sequence
+        Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """
 
     key: ChannelKey
@@ -102,7 +106,9 @@ class ChannelView:
     names: Sequence[str]
     replies: ReplyMemo
     written: Written
+    pinned: tuple[str, ...]
     all_live: bool
+    origins: Sequence[tuple[str, int]] = ()
 
     def row_of(self, message_id: str) -> int:
         """The row of a message, -1 when this view has none of that id."""

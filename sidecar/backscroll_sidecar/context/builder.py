@@ -50,6 +50,10 @@ from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 
+MOST_OF_USER = 1_000
+"""Of what somebody said in all channels so many messages are looked through, the newest."""
+LOOKS_BACK = frozenset({"lexical", "recall", "semantic"})
+"""Sources that look through the whole history."""
 log = structlog.get_logger(__name__)
 
 
@@ -304,7 +308,10 @@ class ContextBuilder:
             return await self._provider.view(request.key)
         if request.asker is None:
             return None
-        limit = max(route.profile.recent_limit, route.profile.window_limit)
+        profile = route.profile
+        limit = max(profile.recent_limit, profile.window_limit)
+        if not LOOKS_BACK.isdisjoint(profile.sources + profile.memory_sources):
+            limit = max(limit, MOST_OF_USER)
         return await self._provider.view_of_user(request.key.tenant, request.asker.id, limit)
 
     async def _pick(

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from backscroll_sidecar.domain import (
+    MAX_PINNED,
     AppendResult,
     Author,
     ChannelKey,
@@ -44,6 +45,7 @@ from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
+    PIN,
     AliasChange,
     AppendChange,
     Clock,
@@ -54,7 +56,9 @@ from backscroll_sidecar.ports import (
     HistoryReader,
     MembersChange,
     RecallChange,
+    RecordChange,
     TurnMark,
+    about_message,
 )
 
 MEMBER_US = 10
@@ -202,9 +206,13 @@ class HistoryService(HistoryReads):
         at_ms = self._clock.now_ms() if recalled_at_ms is None else recalled_at_ms
         check_time(at_ms, "recalled_at_ms")
         # By its own id: open turns know no other (`TurnMark`).
-        found = (await self._reader.get_messages(key, [message_id])).get(message_id)
-        true_id = message_id if found is None else found.message.id
+        true_id = await self._true_id(key, message_id)
         await self._writer.submit(RecallChange(key, true_id, at_ms), deadline_s)
+
+    async def _true_id(self, key: ChannelKey, message_id: str) -> str:
+        """The id under which a message is stored; what is not stored keeps what it was called."""
+        found = (await self._reader.get_messages(key, [message_id])).get(message_id)
+        return message_id if found is None else found.message.id
 
     async def alias(
         self, key: ChannelKey, message_id: str, alias_id: str, *, deadline_s: float | None = None
@@ -222,6 +230,36 @@ class HistoryService(HistoryReads):
         check_id(message_id, "message_id")
         check_id(alias_id, "alias_id")
         await self._writer.submit(AliasChange(key, message_id, alias_id), deadline_s)
+
+    async def pin(
+        self, key: ChannelKey, message_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Pin a message; twice is no error.
+
+        Raises
+        ------
+        NotFound, Gone
+            Nothing to pin, or recalled or erased.
+        Conflict
+            `MAX_PINNED` others are pinned in the channel.
+        """
+        check_key(key)
+        check_id(message_id, "message_id")
+        message_id = await self._true_id(key, message_id)
+        about = (about_message(message_id),)
+        at_ms = self._clock.now_ms()
+        change = RecordChange(key, PIN, message_id, b"", about, at_ms, limit=MAX_PINNED)
+        await self._writer.submit(change, deadline_s)
+
+    async def unpin(
+        self, key: ChannelKey, message_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Undo it; what is not pinned is no error."""
+        check_key(key)
+        check_id(message_id, "message_id")
+        message_id = await self._true_id(key, message_id)
+        change = RecordChange(key, PIN, message_id, None, at_ms=self._clock.now_ms())
+        await self._writer.submit(change, deadline_s)
 
     async def upsert_members(
         self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None

@@ -50,6 +50,7 @@ from backscroll_sidecar.ports.models import (
 )
 from backscroll_sidecar.ports.records import (
     EVERYWHERE,
+    PIN,
     RecordChange,
     StoredRecord,
     about_message,
@@ -79,6 +80,7 @@ from backscroll_sidecar.ports.vectors import (
 __all__ = [
     "ANY_EVENT",
     "EVERYWHERE",
+    "PIN",
     "RESERVED_BODY_FIELDS",
     "AliasChange",
     "AppendChange",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from backscroll_sidecar.domain import ChannelKey
 
+PIN = "pin"
+"""The kind of a pin: its id is that of the message."""
 EVERYWHERE = ""
 """The channel of records that belong to no channel."""
 

@@ -48,6 +48,7 @@ from backscroll_sidecar.rpc.translate_messages import mentions_from_proto, parts
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
 
 _EDITED = tag(pb.EditMessageResponse, "message", LENGTH)
+_PINNED = tag(pb.ListPinnedMessagesResponse, "messages", LENGTH)
 _TREE = tag(pb.GetThreadResponse, "messages", LENGTH)
 
 
@@ -104,6 +105,22 @@ class HistoryServicer:
         await self._history.recall(key, message_id, deadline_s=call.deadline_s)
         return pb.RecallMessageResponse()
 
+    async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> pb.PinMessageResponse:
+        """Pin a message; twice is no error."""
+        key = _key(request.channel, call)
+        message_id = required_id(request.message_id, "message_id")
+        await self._history.pin(key, message_id, deadline_s=call.deadline_s)
+        return pb.PinMessageResponse()
+
+    async def unpin_message(
+        self, request: pb.UnpinMessageRequest, call: Call
+    ) -> pb.UnpinMessageResponse:
+        """Unpin a message."""
+        key = _key(request.channel, call)
+        message_id = required_id(request.message_id, "message_id")
+        await self._history.unpin(key, message_id, deadline_s=call.deadline_s)
+        return pb.UnpinMessageResponse()
+
     async def alias_message(
         self, request: pb.AliasMessageRequest, call: Call
     ) -> pb.AliasMessageResponse:
@@ -151,6 +168,13 @@ class HistoryServicer:
         head = pb.GetThreadResponse(root_message_id=root_of(tree, message_id))
         rows = await Rows(_TREE, len(tree)).add_all(tree)
         return head.SerializeToString() + rows.take()
+
+    async def list_pinned_messages(
+        self, request: pb.ListPinnedMessagesRequest, call: Call
+    ) -> bytes:
+        """List what is pinned, in the order in which it was pinned."""
+        rows = await self._history.pinned(_key(request.channel, call))
+        return (await Rows(_PINNED, len(rows)).add_all(rows)).take()
 
     async def get_channel(self, request: pb.GetChannelRequest, call: Call) -> pb.GetChannelResponse:
         """Tell where a channel stands (P-26)."""
@@ -208,20 +232,6 @@ class HistoryServicer:
 
     async def list_channels(self, request: pb.ListChannelsRequest, call: Call) -> bytes:
         """List the channels of the tenant."""
-        raise NotImplementedYet("being built")
-
-    async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> bytes:
-        """Pin a message."""
-        raise NotImplementedYet("being built")
-
-    async def unpin_message(self, request: pb.UnpinMessageRequest, call: Call) -> bytes:
-        """Unpin a message."""
-        raise NotImplementedYet("being built")
-
-    async def list_pinned_messages(
-        self, request: pb.ListPinnedMessagesRequest, call: Call
-    ) -> bytes:
-        """List what is pinned."""
         raise NotImplementedYet("being built")
 
     async def export_messages(

@@ -51,6 +51,7 @@ class FakeServer:
         self.channels: dict[str, list[history_pb2.StoredMessage]] = defaultdict(list)
         self.ids: dict[tuple[str, str], history_pb2.StoredMessage] = {}
         self.members: dict[str, list[history_pb2.Member]] = defaultdict(list)
+        self.pinned: dict[str, dict[str, None]] = defaultdict(dict)
         self.ended = threading.Event()
         self.hold = threading.Event()  # imports wait while it is clear
         self.hold.set()

@@ -126,6 +126,23 @@ class History(history_pb2_grpc.HistoryServiceServicer):
         del stored.message.parts[:]
         return history_pb2.RecallMessageResponse()
 
+    def PinMessage(self, request, context):
+        self.fake.arrive("PinMessage", request, context)
+        self._message(request, context)
+        self.fake.pinned[request.channel].setdefault(request.message_id)
+        return history_pb2.PinMessageResponse()
+
+    def UnpinMessage(self, request, context):
+        self.fake.arrive("UnpinMessage", request, context)
+        self.fake.pinned[request.channel].pop(request.message_id, None)
+        return history_pb2.UnpinMessageResponse()
+
+    def ListPinnedMessages(self, request, context):
+        self.fake.arrive("ListPinnedMessages", request, context)
+        rows = {stored.message.id: stored for stored in self._channel(request, context)}
+        pinned = [rows[one] for one in self.fake.pinned[request.channel]]
+        return history_pb2.ListPinnedMessagesResponse(messages=pinned)
+
     def AliasMessage(self, request, context):
         self.fake.arrive("AliasMessage", request, context)
         self._message(request, context).alias_ids.append(request.alias_id)

@@ -175,6 +175,17 @@ def test_edit_recall_and_erase(client, room):
     assert client.erase("room", user_id="ann") == {"messages": 3}
 
 
+def test_pin_list_and_unpin(client, room):
+    assert client.pin_message("room", "m2") is None
+    client.pin_message("room", "m1")
+    client.pin_message("room", "m2")
+    assert [row.message.id for row in client.list_pinned_messages("room")] == ["m2", "m1"]
+    assert client.unpin_message("room", "m2") is None
+    assert [row.message.id for row in client.list_pinned_messages("room")] == ["m1"]
+    (request,) = room.requests("UnpinMessage")
+    assert (request.channel, request.message_id) == ("room", "m2")
+
+
 def test_alias(client, room):
     assert client.alias_message("room", "m1", "p1") is None
     request = room.requests("AliasMessage")[0]

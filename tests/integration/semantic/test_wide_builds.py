@@ -60,7 +60,7 @@ def elsewhere(context) -> dict[str, str]:
 @pytest.mark.row("S2-25")
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_one_question_three_scopes_three_results(profile):
-    """S2-25: the channel, the asker's channels, the tenant; what comes from elsewhere is a reference and says whence."""
+    """S2-25: the channel, the asker's channels, the tenant; lines from elsewhere are references and say whence."""
     async with house() as client:
         found = {}
         for scope in ("channel", "user", "tenant"):

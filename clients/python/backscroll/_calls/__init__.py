@@ -27,6 +27,7 @@ from backscroll._calls.reading import (
     health,
     list_members,
     list_messages,
+    list_pinned_messages,
     search,
     wait_for_index,
 )
@@ -35,7 +36,9 @@ from backscroll._calls.writing import (
     append,
     edit_message,
     erase,
+    pin_message,
     recall_message,
+    unpin_message,
     upsert_members,
 )
 
@@ -61,10 +64,13 @@ __all__ = [
     "health",
     "list_members",
     "list_messages",
+    "list_pinned_messages",
+    "pin_message",
     "present",
     "recall_message",
     "search",
     "stream_chat",
+    "unpin_message",
     "upsert_members",
     "wait_for_index",
 ]

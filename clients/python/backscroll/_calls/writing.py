@@ -152,6 +152,43 @@ def recall_message(channel: str, message_id: str, *, timeout_s: float | None = N
     )
 
 
+def pin_message(channel: str, message_id: str, *, timeout_s: float | None = None) -> Plan[None]:
+    """Show a message in every context of the channel, whatever is asked. Twice is no error.
+
+    Raises
+    ------
+    NotFound
+        If the channel has no such message.
+    Gone
+        If it was recalled or erased.
+    Conflict
+        If 50 others are pinned.
+
+    Examples
+    --------
+    >>> client.pin_message("room", "m1")
+    """
+    yield Call(
+        "PinMessage",
+        encode(history_pb2.PinMessageRequest, channel=channel, message_id=message_id),
+        timeout_s,
+    )
+
+
+def unpin_message(channel: str, message_id: str, *, timeout_s: float | None = None) -> Plan[None]:
+    """Undo `pin_message`; a message that is not pinned is no error.
+
+    Examples
+    --------
+    >>> client.unpin_message("room", "m1")
+    """
+    yield Call(
+        "UnpinMessage",
+        encode(history_pb2.UnpinMessageRequest, channel=channel, message_id=message_id),
+        timeout_s,
+    )
+
+
 def upsert_members(
     channel: str,
     members: Member | history_pb2.Member | Iterable[Member | history_pb2.Member],

@@ -232,7 +232,8 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def PinMessage(self, request, context):
-        """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+        """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+        source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
         MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -80,7 +80,8 @@ class HistoryServiceStub:
     Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
     """
     PinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]
-    """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+    """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+    source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
     MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
     """
     UnpinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]
@@ -150,7 +151,8 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
     """
     PinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]  # type: ignore[assignment]
-    """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+    """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+    source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
     MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
     """
     UnpinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]  # type: ignore[assignment]
@@ -295,7 +297,8 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.PinMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.PinMessageResponse, _abc.Awaitable[_history_pb2.PinMessageResponse]]:
-        """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+        """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+        source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
         MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
         """
 
