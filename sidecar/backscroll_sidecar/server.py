@@ -16,6 +16,7 @@ from typing import Protocol
 import structlog
 
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.rpc.admin import AdminServicer
 from backscroll_sidecar.rpc.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.rpc.exposure import check_exposure, check_metrics
 from backscroll_sidecar.rpc.guard import CallRecord, Guard, log_call
@@ -136,6 +137,7 @@ async def start_server(
     services = [
         add_servicer(listeners, context, guard),
         add_servicer(listeners, HistoryServicer(app.history), guard),
+        add_servicer(listeners, AdminServicer(app.history), guard),
     ]
     health = Health(services)
     add_platform(listeners, health, services)
