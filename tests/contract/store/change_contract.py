@@ -197,8 +197,8 @@ class ChangeContract:
         }  # fmt: skip
         assert list(await rows(store)) == ["m2"]
         assert [e.event.type for e in await store.events(ROOM)] == [
-            "turn.started",
             "message.edited",
+            "turn.started",
         ]
         results = await put(store, message("m1"), message("m9", dedupe_key="k1"))
         assert [(r.outcome, r.seq) for r in results] == [(AppendOutcome.GONE, 0)] * 2

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from backscroll import Author, BackscrollError, Embedding, Message
 from backscroll.v1 import context_pb2
@@ -54,7 +57,34 @@ async def ask(client, question="feline eats", **fields):
     return await client.build_context("room", question, asker="u1", **fields)
 
 
-@pytest.mark.row("S2-05", "S2-22")
+@pytest.mark.row("S2-16")
+@pytest.mark.parametrize("behind", ["", "/embeddings?api-version=1"])
+async def test_vectors_may_come_from_any_server_of_openais_kind(
+    httpserver: HTTPServer, behind: str
+):
+    """S2-16: the same through a server that speaks /embeddings; the bundled one is in test_local.py."""
+
+    def embed(request: Request) -> Response:
+        body = json.loads(request.data)
+        rows = [
+            {"index": n, "embedding": fake().vector(text).tolist()}
+            for n, text in enumerate(body["input"])
+        ]
+        assert body["model"] == "small"
+        return Response(json.dumps({"data": rows}), content_type="application/json")
+
+    httpserver.expect_request("/v1/embeddings", method="POST").respond_with_handler(embed)
+    url = httpserver.url_for("/v1") + behind
+    options = {"embedder_base_url": url, "embedder_model": "small", "embedder_api_key": "sk-x"}
+    async with served(embedder="openai", **options) as (client, _):
+        await client.append("room", talk())
+        assert (await client.wait_for_index("room", wait_s=30)).ready
+        context = await ask(client)
+    assert semantic(context)[0] == "f0"
+    assert degraded(context) == []
+
+
+@pytest.mark.row("S2-05", "S2-16", "S2-22")
 async def test_a_message_is_found_by_a_paraphrase():
     """S2-22, S2-05: ingest, then found by other words; five at most; reported as looked at exhaustively."""
     async with served(embedder=fake()) as (client, _):

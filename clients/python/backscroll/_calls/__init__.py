@@ -21,6 +21,7 @@ from backscroll._calls.plan import (
     deadline_s,
     present,
 )
+from backscroll._calls.preferences import delete_preference, list_preferences, set_preference
 from backscroll._calls.reading import (
     export_messages,
     get_channel,
@@ -57,6 +58,7 @@ __all__ = [
     "build_context",
     "chat",
     "deadline_s",
+    "delete_preference",
     "edit_message",
     "erase",
     "export_messages",
@@ -67,10 +69,12 @@ __all__ = [
     "list_members",
     "list_messages",
     "list_pinned_messages",
+    "list_preferences",
     "pin_message",
     "present",
     "recall_message",
     "search",
+    "set_preference",
     "stream_chat",
     "unpin_message",
     "upsert_members",
