@@ -433,7 +433,10 @@ class NeutralMessage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened during a turn (S3-16, S3-17). `level` is ``agent`` or ``turn``."""
+    """Something that happened during a turn (S3-16, S3-17). `level` is ``agent`` or ``turn``.
+
+    `message_id` is the message it is about, if it is about one: an erasure of that takes the event along.
+    """
 
     id: str
     type: str
@@ -441,3 +444,4 @@ class Event:
     at_ms: int
     parent_id: str = ""
     payload: dict[str, int | float | str | bool] = field(default_factory=dict)
+    message_id: str = ""

@@ -17,6 +17,7 @@ import structlog
 
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.service import HistoryService
+from backscroll_sidecar.rpc.admin import AdminServicer
 from backscroll_sidecar.rpc.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.rpc.exposure import check_exposure, check_metrics
 from backscroll_sidecar.rpc.guard import CallRecord, Guard, log_call
@@ -142,6 +143,7 @@ async def start_server(
     services = [
         add_servicer(listeners, context, guard),
         add_servicer(listeners, HistoryServicer(app.history), guard),
+        add_servicer(listeners, AdminServicer(app.history), guard),
         add_servicer(listeners, PreferenceServicer(app.preferences), guard),
     ]
     health = Health(services)

@@ -70,7 +70,7 @@ class SystemClock:
 class NoEvents:
     """Takes events and forgets them: MEMORY_ENABLE_ASYNC_DATA_COLLECTION is off."""
 
-    def emit(self, key: ChannelKey, context_id: str, events: object) -> None:
+    def emit(self, key: ChannelKey, context_id: str, events: object, turn: object = None) -> None:
         pass
 
 
@@ -249,6 +249,7 @@ async def _assemble(
         settings.chat_settings(),
         clock,
         pacer,
+        events,
     )
     stack.push_async_callback(chat.drain)
     return App(

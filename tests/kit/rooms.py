@@ -68,7 +68,9 @@ class EventList:
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def emit(self, key: ChannelKey, context_id: str, events: Sequence[Event]) -> None:
+    def emit(
+        self, key: ChannelKey, context_id: str, events: Sequence[Event], turn: object = None
+    ) -> None:
         self.events.extend(events)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 
+from backscroll.v1.admin_pb2_grpc import AdminServiceStub
 from backscroll.v1.context_pb2_grpc import ContextServiceStub
 from backscroll.v1.history_pb2_grpc import HistoryServiceStub
 from backscroll.v1.preference_pb2_grpc import PreferenceServiceStub
@@ -28,6 +29,7 @@ _RETRY_BUFFER_BYTES = 4 * 2**20
 # What is safe to repeat. Left out: Erase and DeletePreference (a repetition would say that nothing was
 # there), ImportMessages (too much to hold; send it again), StreamChat and Chat (they call a model).
 RETRIED: Mapping[str, tuple[str, ...]] = {
+    "backscroll.v1.AdminService": ("ListEvents",),
     "backscroll.v1.ContextService": ("BuildContext",),
     "backscroll.v1.HistoryService": (
         "AliasMessage",
@@ -135,6 +137,7 @@ def open_calls(channel: Any) -> dict[str, Any]:  # noqa: ANN401
     return {
         **vars(ContextServiceStub(channel)),
         **vars(HistoryServiceStub(channel)),
+        **vars(AdminServiceStub(channel)),
         **vars(PreferenceServiceStub(channel)),
         "Check": check,
     }

@@ -113,6 +113,7 @@ def turn_begun(
         thread_id=context.thread_id or (asked.thread_id if asked else ""),
         session_id=context.session_id or (asked.session_id if asked else ""),
         after_ms=after_ms,
+        context_id=built.context_id,
     )
 
 

@@ -20,6 +20,7 @@ from backscroll_sidecar.chat.beginning import (
 from backscroll_sidecar.chat.endings import NOTICES, Notices, notice_of
 from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
 from backscroll_sidecar.chat.fitting import fitted
+from backscroll_sidecar.chat.recording import Recording
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.chat.storing import Ends, Storing
 from backscroll_sidecar.chat.turns import ChatRequest, Turn
@@ -33,7 +34,7 @@ from backscroll_sidecar.errors import (
     DeadlineExceeded,
 )
 from backscroll_sidecar.pacing import Pacer
-from backscroll_sidecar.ports import ChatModel, Clock
+from backscroll_sidecar.ports import ChatModel, Clock, EventSink
 from backscroll_sidecar.turn_ids import turn_of
 
 MOST_RESERVE_S = 0.25
@@ -71,6 +72,7 @@ class ChatService:
         settings: ChatSettings,
         clock: Clock,
         pacer: Pacer,
+        events: EventSink,
     ) -> None:
         self._pacer = pacer
         self._builder = builder
@@ -79,7 +81,8 @@ class ChatService:
         self._clock = clock
         self._held: dict[tuple[str, ...], asyncio.Event] = {}
         """Turns that are being continued, and questions that are being answered."""
-        self._storing = Storing(history, clock, settings.turn_lifetime_ms)
+        self._recording = Recording(events, clock)
+        self._storing = Storing(history, self._recording, clock, settings.turn_lifetime_ms)
         self._answering = Answering(
             model,
             self._storing,
@@ -108,6 +111,7 @@ class ChatService:
         says what it said.
         """
         ends = self._ends(request)
+        began_ms = self._clock.now_ms()
         turn_id = uuid.uuid4().hex
         context = await self._with_trigger(request, checked_context(request), turn_id)
         release = await self._hold_question(request, context, ends)
@@ -138,6 +142,7 @@ class ChatService:
         except BaseException:
             release()
             raise
+        self._recording.begun(turn, built, began_ms)
         steps = self._answering.answer(turn, ends, saving, release)
         async with aclosing(steps):
             async for event in steps:
@@ -234,6 +239,7 @@ class ChatService:
         saving = []
         if turn.key.channel and not is_stored:
             saving.append(self._storing.spawn(self._history.save_round(turn, results)))
+        self._recording.continued(following)
         steps = self._answering.answer(following, ends, saving, release)
         async with aclosing(steps):
             async for event in steps:

@@ -11,6 +11,7 @@ import structlog
 
 from backscroll_sidecar.chat.endings import Ending
 from backscroll_sidecar.chat.events import ChatEnd, ChatError, EndReason
+from backscroll_sidecar.chat.recording import Recording
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.chat.turns import Reply, Turn
 from backscroll_sidecar.errors import BackscrollError, Conflict, Reason, StoreUnavailable
@@ -47,8 +48,11 @@ class Finish:
 class Storing:
     """Stores replies and keeps turns, in tasks of its own that outlive the call they belong to (S5-56)."""
 
-    def __init__(self, history: ChatHistory, clock: Clock, turn_lifetime_ms: int) -> None:
+    def __init__(
+        self, history: ChatHistory, recording: Recording, clock: Clock, turn_lifetime_ms: int
+    ) -> None:
         self._history = history
+        self._recording = recording
         self._clock = clock
         self._turn_lifetime_ms = turn_lifetime_ms
         self._running: set[asyncio.Task[Any]] = set()
@@ -128,6 +132,7 @@ class Storing:
             text = reply.text
             if text and turn.key.channel:
                 finish, text = await self._save_reply(turn, text, is_partial=not ending.is_whole)
+            self._recording.ended(turn, ending, reply, finish.message_id)
             if ending.is_whole:
                 ended = replace(
                     turn,

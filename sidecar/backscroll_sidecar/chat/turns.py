@@ -81,6 +81,7 @@ class Turn:
     thread_id: str = ""
     session_id: str = ""
     after_ms: int = 0
+    context_id: str = ""
 
     @property
     def mark(self) -> TurnMark:

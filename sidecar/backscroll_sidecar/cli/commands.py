@@ -20,6 +20,8 @@ from backscroll_sidecar.cli.demo import EPILOG as DEMO_EPILOG
 from backscroll_sidecar.cli.demo import demo
 from backscroll_sidecar.cli.doctor import EPILOG as DOCTOR_EPILOG
 from backscroll_sidecar.cli.doctor import doctor
+from backscroll_sidecar.cli.events import EPILOG as EVENTS_EPILOG
+from backscroll_sidecar.cli.events import events
 from backscroll_sidecar.cli.import_ import EPILOG as IMPORT_EPILOG
 from backscroll_sidecar.cli.import_ import import_
 from backscroll_sidecar.cli.quality import EPILOG as QUALITY_EPILOG
@@ -55,6 +57,7 @@ app.command("demo", epilog=DEMO_EPILOG)(demo)
 app.command("import", epilog=IMPORT_EPILOG)(import_)
 app.command("context", epilog=CONTEXT_EPILOG)(context)
 app.command("chat", epilog=CHAT_EPILOG)(chat)
+app.command("events", epilog=EVENTS_EPILOG)(events)
 app.command("call", epilog=CALL_EPILOG)(call)
 app.command("quality", epilog=QUALITY_EPILOG)(quality)
 app.command("bench", epilog=BENCH_EPILOG)(bench)

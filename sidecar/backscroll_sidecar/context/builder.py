@@ -240,7 +240,7 @@ class ContextBuilder:
         watch.lap("fit")
         payloads, not_adapted = self._payloads(request, route, fitted)
         watch.lap("adapt")
-        events = self._record(request, context_id, fitted, limits)
+        events = self._record(request, context_id, fitted, limits, watch)
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
@@ -386,10 +386,18 @@ class ContextBuilder:
         return tuple(payloads), tuple(lost)
 
     def _record(
-        self, request: BuildRequest, context_id: str, fitted: Fitted, limits: Limits
+        self,
+        request: BuildRequest,
+        context_id: str,
+        fitted: Fitted,
+        limits: Limits,
+        watch: Stopwatch,
     ) -> tuple[Event, ...]:
         if not fitted.was_cut:
             return ()
-        events = compression_events(context_id, self._clock.now_ms(), fitted, limits)
+        now_ms = self._clock.now_ms()
+        began_ms = now_ms - int(watch.total_s * 1_000)
+        asked = request.trigger_message_id or request.own_question_id
+        events = compression_events(context_id, began_ms, now_ms, asked, fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events

@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections import deque
 
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.ports import AppendChange, Change, EraseChange, RecallChange, TurnChange
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Change,
+    EraseChange,
+    EventsChange,
+    RecallChange,
+    TurnChange,
+)
 
 REMEMBERED = 2_048
 """Erasures and recalls kept in mind. A turn that began before the oldest of them is taken to have seen one of it."""
@@ -33,7 +40,7 @@ class Losses:
                 self._note(change.key, "")
             case RecallChange():
                 self._note(change.key, change.message_id)
-            case AppendChange() | TurnChange() if change.turn is not None:
+            case AppendChange() | TurnChange() | EventsChange() if change.turn is not None:
                 since, shown = change.turn.since, change.turn.shown
                 return not self._lost(change.key, since, shown)
         return True

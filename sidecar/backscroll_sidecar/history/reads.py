@@ -22,8 +22,10 @@ from backscroll_sidecar.ports import (
     PIN,
     ChannelInfo,
     EmbeddingProgress,
+    EventQuery,
     HistoryReader,
     ListQuery,
+    RecordedEvent,
     Waited,
 )
 
@@ -139,6 +141,17 @@ class HistoryReads:
         found = await self._reader.get_messages(key, [record.id for record in records])
         rows = filter(None, (found.get(record.id) for record in records))
         return [row for row in rows if row.state is not MessageState.RECALLED]
+
+    async def events(self, key: ChannelKey, query: EventQuery) -> Sequence[RecordedEvent]:
+        """A page of what was recorded of a channel (S3-25)."""
+        check_key(key)
+        _check_limit(query.limit, MAX_PAGE + 1)  # one more tells whether there are more
+        if query.context_id:
+            check_id(query.context_id, "context_id")
+        page = await self._reader.events(key, query)
+        if not page:
+            await self._require_channel(key)
+        return page
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of a channel, in order of arrival."""

@@ -29,7 +29,7 @@ from backscroll_sidecar.history.groups import (
 )
 from backscroll_sidecar.history.losses import Losses
 from backscroll_sidecar.history.queue import QueueLimits, WriteQueue
-from backscroll_sidecar.ports import Applied, Change, EventsChange, HistoryStore
+from backscroll_sidecar.ports import Applied, Change, EventsChange, HistoryStore, TurnMark
 
 logger = logging.getLogger(__name__)
 
@@ -179,9 +179,15 @@ class Writer:
         self.dropped_events += len(change.events)
         return False
 
-    def emit(self, key: ChannelKey, context_id: str, events: Sequence[Event]) -> None:
+    def emit(
+        self,
+        key: ChannelKey,
+        context_id: str,
+        events: Sequence[Event],
+        turn: TurnMark | None = None,
+    ) -> None:
         """Record events: the writer is an `EventSink`."""
-        self.submit_nowait(EventsChange(key, context_id, tuple(events)))
+        self.submit_nowait(EventsChange(key, context_id, tuple(events), turn))
 
     # --- life --------------------------------------------------------------------------------------
 

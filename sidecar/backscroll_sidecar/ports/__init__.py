@@ -24,11 +24,14 @@ from backscroll_sidecar.ports.changes import (
     VectorsChange,
 )
 from backscroll_sidecar.ports.history import (
+    ANY_EVENT,
     ChannelInfo,
+    EventQuery,
     HistoryReader,
     HistoryStore,
     LastMessage,
     ListQuery,
+    RecordedEvent,
 )
 from backscroll_sidecar.ports.models import (
     RESERVED_BODY_FIELDS,
@@ -75,6 +78,7 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "ANY_EVENT",
     "EVERYWHERE",
     "PIN",
     "RESERVED_BODY_FIELDS",
@@ -92,6 +96,7 @@ __all__ = [
     "EmbeddingProgress",
     "EraseChange",
     "EraseReceipt",
+    "EventQuery",
     "EventSink",
     "EventsChange",
     "FinishReason",
@@ -113,6 +118,7 @@ __all__ = [
     "Nearest",
     "RecallChange",
     "RecordChange",
+    "RecordedEvent",
     "Segment",
     "SegmentsChange",
     "Similarities",

@@ -110,6 +110,7 @@ class EventsChange:
     key: ChannelKey
     context_id: str
     events: tuple[Event, ...]
+    turn: TurnMark | None = None
 
 
 @dataclass(frozen=True, slots=True)

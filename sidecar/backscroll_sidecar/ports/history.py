@@ -50,6 +50,30 @@ class ListQuery:
     include_recalled: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """A page of recorded events. All conditions must hold; empty means any. `before`, `after`: numbers, exclusive."""
+
+    context_id: str = ""
+    types: tuple[str, ...] = ()
+    limit: int = 1_000
+    newest_first: bool = False
+    before: int | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """An event, the context it belongs to, or '', and its number, which grows in the order of recording."""
+
+    number: int
+    context_id: str
+    event: Event
+
+
+ANY_EVENT = EventQuery()
+
+
 class HistoryReader(Protocol):
     """Reads history. Every method is bound to one tenant through its key and sees only committed changes.
 
@@ -97,8 +121,10 @@ class HistoryReader(Protocol):
     async def last_messages(self, key: ChannelKey) -> Mapping[str, LastMessage]:
         """The newest live row of each author, by the author's id."""
 
-    async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
-        """Recorded events of a channel, oldest first; of one context when named."""
+    async def events(
+        self, key: ChannelKey, query: EventQuery = ANY_EVENT
+    ) -> Sequence[RecordedEvent]:
+        """Recorded events of a channel in the order of recording; `newest_first` takes the end, newest first."""
 
     async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
         """The channel and body of a turn that is kept and has not expired; None otherwise."""

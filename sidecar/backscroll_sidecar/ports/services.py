@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event, StoredMessage
+from backscroll_sidecar.ports.changes import TurnMark
 
 
 class Clock(Protocol):
@@ -36,5 +37,11 @@ class FragmentCodec(Protocol):
 class EventSink(Protocol):
     """Takes events and counts what it must drop; never blocks, never raises (S5-21)."""
 
-    def emit(self, key: ChannelKey, context_id: str, events: Sequence[Event]) -> None:
-        """Queue events to be recorded."""
+    def emit(
+        self,
+        key: ChannelKey,
+        context_id: str,
+        events: Sequence[Event],
+        turn: TurnMark | None = None,
+    ) -> None:
+        """Queue events to be recorded; of a turn that lost what it read (`TurnMark`) none are."""

@@ -94,3 +94,4 @@ GATES: Mapping[str, GateLimits] = {
     "Chat": GateLimits(10_000, 1_000, max_bytes=512 * MIB),
 }
 """By method name; what is not named has `DEFAULT_GATE`."""
+MAX_EVENT_TYPES = 100

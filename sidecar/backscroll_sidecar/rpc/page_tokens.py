@@ -7,23 +7,25 @@ import binascii
 import struct
 from hashlib import blake2b
 
-from backscroll.v1 import history_pb2 as pb
+from backscroll.v1 import admin_pb2, history_pb2
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.rpc.checks import invalid
 from backscroll_sidecar.rpc.limits import MAX_PAGE_TOKEN_BYTES
+
+PagedRequest = history_pb2.ListMessagesRequest | admin_pb2.ListEventsRequest
 
 VERSION = 1
 _BODY = struct.Struct(">BQ")
 _DIGEST_BYTES = 8
 
 
-def page_token(request: pb.ListMessagesRequest, position: int) -> str:
+def page_token(request: PagedRequest, position: int) -> str:
     """Make the token of the page that starts after `position`."""
     body = _BODY.pack(VERSION, position)
     return base64.urlsafe_b64encode(body + _digest(request, body)).decode().rstrip("=")
 
 
-def page_position(request: pb.ListMessagesRequest) -> int | None:
+def page_position(request: PagedRequest) -> int | None:
     """Read the token of a request; None without one.
 
     Raises
@@ -50,9 +52,8 @@ def _bad() -> InvalidRequest:
     return invalid("page_token", "is no token of this question")
 
 
-def _digest(request: pb.ListMessagesRequest, body: bytes) -> bytes:
-    question = pb.ListMessagesRequest()
-    question.CopyFrom(request)
+def _digest(request: PagedRequest, body: bytes) -> bytes:
+    question = type(request).FromString(request.SerializeToString())
     question.ClearField("page_token")
     question.ClearField("limit")
     return blake2b(body + question.SerializeToString(deterministic=True), digest_size=8).digest()

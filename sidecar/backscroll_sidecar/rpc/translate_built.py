@@ -291,7 +291,7 @@ def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
     return pb.BuildContextResponse(
         degradations=map(_degradation, built.degradations),
         summary=built.summary,
-        events=map(_event, built.events),
+        events=map(recorded_event, built.events),
         explanation=None if built.explanation is None else _explanation(built.explanation),
     )
 
@@ -321,7 +321,8 @@ def _tell_diagnostics(diagnostics: Diagnostics, out: pb.Diagnostics) -> None:
     out.candidate_count = diagnostics.candidate_count
 
 
-def _event(event: Event) -> pb.Event:
+def recorded_event(event: Event) -> pb.Event:
+    """Translate an event."""
     return pb.Event(
         id=event.id,
         type=event.type,

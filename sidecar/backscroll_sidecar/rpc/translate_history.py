@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from backscroll.v1 import admin_pb2
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import (
     MAX_ROLE_BYTES,
@@ -46,7 +47,12 @@ from backscroll_sidecar.rpc.limits import (
 )
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
 
-LimitedRequest = pb.ListMessagesRequest | pb.GetThreadRequest | pb.SearchMessagesRequest
+LimitedRequest = (
+    pb.ListMessagesRequest
+    | pb.GetThreadRequest
+    | pb.SearchMessagesRequest
+    | admin_pb2.ListEventsRequest
+)
 _MEMBERS = tag(pb.ListMembersResponse, "members", LENGTH)
 
 # --- requests --------------------------------------------------------------------------------------

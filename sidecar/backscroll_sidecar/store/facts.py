@@ -170,8 +170,8 @@ class Plan:
     indexes: dict[Named, IndexRecord] = field(default_factory=dict)
     """By tenant, channel and embedder."""
     people: dict[Named, Person] = field(default_factory=dict)
-    events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
-    """(place, context id, message id, event)."""
+    events: list[tuple[Place, str, Event]] = field(default_factory=list)
+    """Each with its place and its context id."""
     segments: list[SegmentsChange] = field(default_factory=list)
     aliases: dict[Named, str] = field(default_factory=dict)
     """By alias: the id of its message."""

@@ -18,6 +18,7 @@ from backscroll_sidecar.ports import (
     EraseChange,
     EraseReceipt,
     RecordChange,
+    RecordedEvent,
     StoredRecord,
     TurnChange,
     about_message,
@@ -192,9 +193,12 @@ class MemoryStore(MemoryReader):
         self._write_vectors(plan)
         for named, person in plan.people.items():
             self._channels[named[:2]].people[named[2]] = person
-        for here, context_id, message_id, event in plan.events:
+        for here, context_id, event in plan.events:
             events = self._channels.setdefault(here, Channel()).events
-            events.setdefault((context_id, event.id), (message_id, event))
+            if (context_id, event.id) not in events:
+                self._event_count += 1
+                recorded = RecordedEvent(self._event_count, context_id, event)
+                events[context_id, event.id] = recorded
         self._write_turns(plan)
 
     def _write_turns(self, plan: Plan) -> None:
@@ -312,7 +316,7 @@ class MemoryStore(MemoryReader):
         ids = {record.stored.message.id for record in victims}
         for message_id in channel.erased.keys() & change.message_ids:
             channel.erased[message_id] = replace(channel.erased[message_id], with_channel=False)
-        told = [key for key, (about, _) in channel.events.items() if whole or about in ids]
+        told = [key for key, one in channel.events.items() if whole or one.event.message_id in ids]
         for record in victims:
             self._forget(change.key, channel, record, with_channel=whole)
         channel.indexes.clear()

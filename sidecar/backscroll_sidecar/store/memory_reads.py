@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from backscroll_sidecar.domain import (
     ChannelKey,
-    Event,
     Member,
     MessageState,
     Role,
@@ -17,11 +16,14 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
+    ANY_EVENT,
     ChannelInfo,
     ChannelRows,
+    EventQuery,
     IndexRecord,
     LastMessage,
     ListQuery,
+    RecordedEvent,
     StoredRecord,
     StoredVector,
     TurnChange,
@@ -50,8 +52,8 @@ class Channel:
     records: dict[str, Record] = field(default_factory=dict)
     erased: dict[str, Tombstone] = field(default_factory=dict)
     people: dict[str, Person] = field(default_factory=dict)
-    events: dict[tuple[str, str], tuple[str, Event]] = field(default_factory=dict)
-    """By context and id; each with the id of the message it tells about, or ''."""
+    events: dict[tuple[str, str], RecordedEvent] = field(default_factory=dict)
+    """By context and id."""
     vectors: dict[tuple[str, int, str], bytes] = field(default_factory=dict)
     """By message id, revision and embedder."""
     indexes: dict[str, IndexRecord] = field(default_factory=dict)
@@ -103,6 +105,7 @@ class MemoryReader:
         self._channels: dict[Place, Channel] = {}
         self._turns: dict[tuple[str, str], TurnChange] = {}
         """By tenant and turn id."""
+        self._event_count = 0
         self._drawers: dict[Drawer, dict[str, KeptRecord]] = {}
         self._closed = False
 
@@ -209,13 +212,13 @@ class MemoryReader:
             for one in live
         }
 
-    async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
-        found = [
-            event
-            for (context, _), (_, event) in self._open(key).events.items()
-            if context_id in ("", context)
-        ]
-        return sorted(found, key=lambda event: event.at_ms)
+    async def events(
+        self, key: ChannelKey, query: EventQuery = ANY_EVENT
+    ) -> Sequence[RecordedEvent]:
+        found = [one for one in self._open(key).events.values() if _is_sought(one, query)]
+        if query.newest_first:
+            found.reverse()
+        return found[: max(query.limit, 0)]
 
     async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
         self._check_open()
@@ -348,6 +351,15 @@ def _answers(stored: StoredMessage, question: str, author_id: str) -> bool:
 def _lacks_vector(channel: Channel, stored: StoredMessage, embedder_id: str, dims: int) -> bool:
     values = channel.vectors.get((stored.message.id, stored.revision, embedder_id))
     return is_embeddable(stored) and (values is None or (dims > 0 and len(values) != 4 * dims))
+
+
+def _is_sought(one: RecordedEvent, query: EventQuery) -> bool:
+    return (
+        query.context_id in ("", one.context_id)
+        and (not query.types or one.event.type in query.types)
+        and (query.after is None or one.number > query.after)
+        and (query.before is None or one.number < query.before)
+    )
 
 
 def _matches(stored: StoredMessage, query: ListQuery) -> bool:

@@ -14,13 +14,21 @@ from dataclasses import dataclass, field
 import grpc
 
 from backscroll.v1 import (
+    admin_pb2_grpc,
     context_pb2_grpc,
     error_pb2,
     history_pb2,
     history_pb2_grpc,
     preference_pb2_grpc,
 )
-from tests.clients.python.fake_services import Context, History, Outcome, Preferences, status_of
+from tests.clients.python.fake_services import (
+    Admin,
+    Context,
+    History,
+    Outcome,
+    Preferences,
+    status_of,
+)
 
 __all__ = ["REASONS", "THREAD_NAME", "FakeServer", "status_of"]
 
@@ -78,6 +86,7 @@ class FakeServer:
         )
         history_pb2_grpc.add_HistoryServiceServicer_to_server(History(self), self._server)
         context_pb2_grpc.add_ContextServiceServicer_to_server(Context(self), self._server)
+        admin_pb2_grpc.add_AdminServiceServicer_to_server(Admin(self), self._server)
         preferences = Preferences(self)
         preference_pb2_grpc.add_PreferenceServiceServicer_to_server(preferences, self._server)
         if self._with_health:

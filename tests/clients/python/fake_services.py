@@ -13,6 +13,8 @@ from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
 from backscroll.v1 import (
+    admin_pb2,
+    admin_pb2_grpc,
     context_pb2,
     context_pb2_grpc,
     history_pb2,
@@ -195,6 +197,24 @@ class History(history_pb2_grpc.HistoryServiceServicer):
                 yield history_pb2.ExportMessagesResponse(messages=stored[start : start + 2])
             if not (self.fake.endless_export and context.is_active()):
                 return
+
+
+class Admin(admin_pb2_grpc.AdminServiceServicer):
+    def __init__(self, fake):
+        self.fake = fake
+
+    def ListEvents(self, request, context):
+        self.fake.arrive("ListEvents", request, context)
+        types = request.types or ["agent.started", "turn.started", "model.called", "turn.ended"]
+        first = int(request.page_token or 0)
+        end = first + (request.limit or 100)
+        events = [
+            admin_pb2.RecordedEvent(event=context_pb2.Event(type=one), context_id="c1")
+            for one in types
+        ]
+        return admin_pb2.ListEventsResponse(
+            events=events[first:end], next_page_token=str(end) if end < len(events) else ""
+        )
 
 
 class Context(context_pb2_grpc.ContextServiceServicer):

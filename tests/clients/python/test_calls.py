@@ -186,6 +186,16 @@ def test_pin_list_and_unpin(client, room):
     assert (request.channel, request.message_id) == ("room", "m2")
 
 
+def test_list_events(client, room):
+    every = ["agent.started", "turn.started", "model.called", "turn.ended"]
+    assert [one.event.type for one in client.list_events("room", page_size=3)] == every
+    assert [one.event.type for one in client.list_events("room", limit=3, page_size=2)] == every[:3]
+    assert [one.event.type for one in client.list_events("room", types=["x"])] == ["x"]
+    list(client.list_events("room", context_id="c1", newest_first=True))
+    request = room.requests("ListEvents")[-1]
+    assert (request.channel, request.context_id, request.newest_first) == ("room", "c1", True)
+
+
 def test_alias(client, room):
     assert client.alias_message("room", "m1", "p1") is None
     request = room.requests("AliasMessage")[0]

@@ -209,6 +209,7 @@ CALLS = {
     "ExportMessages": lambda client: client.export_messages("room"),
     "GetChannel": lambda client: client.get_channel("room"),
     "GetThread": lambda client: client.get_thread("room", "m"),
+    "ListEvents": lambda client: list(client.list_events("room")),
     "ListMembers": lambda client: client.list_members("room"),
     "DeletePreference": lambda client: client.delete_preference("u", "p"),
     "ListPreferences": lambda client: client.list_preferences("u"),

@@ -21,6 +21,7 @@ from backscroll_sidecar.ports import (
     AppendChange,
     Applied,
     EditChange,
+    EventQuery,
     HistoryStore,
     RecallChange,
     RecordChange,
@@ -164,8 +165,13 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
             await store.channel_info(key),
             await store.members(key),
             await store.last_messages(key),
-            await store.events(key),
-            await store.events(key, "c1"),
+            [replace(one, number=0) for one in await store.events(key)],
+            [
+                replace(one, number=0)
+                for one in await store.events(
+                    key, EventQuery("c1", ("turn.started",), 2, newest_first=True)
+                )
+            ],
             await store.vectors(key, "e1"),
             [stored async for stored in store.export(key)],
         ]

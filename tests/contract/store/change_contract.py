@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from backscroll_sidecar.ports import (
     Change,
     ChannelRows,
     EraseChange,
+    EventQuery,
     EventsChange,
     HistoryStore,
 )
@@ -63,7 +65,7 @@ class ChangeContract:
         )
         assert stored.analysis == change.analysis
         assert (stored.seq, stored.revision, stored.rank_time_ms) == (1, 1, NOON_MS)
-        (event,) = await store.events(ROOM)
+        (event,) = [one.event for one in await store.events(ROOM)]
         assert (event.type, event.at_ms) == ("message.edited", NOON_MS + 5)
         assert event.payload == {"message_id": "m1", "revision": 1}
 
@@ -121,7 +123,10 @@ class ChangeContract:
         assert (found.text, found.keywords, found.mention_ids, found.token_count) == ("", (), (), 0)
         assert found.reply is None or found.reply == Reply("m0")
         assert (stored.seq, stored.revision) == (2, 1)
-        assert [e.type for e in await store.events(ROOM)] == ["message.edited", "message.recalled"]
+        assert [e.event.type for e in await store.events(ROOM)] == [
+            "message.edited",
+            "message.recalled",
+        ]
 
     async def test_recalling_twice_is_no_error_and_nothing_new(self, store: HistoryStore) -> None:
         """In the group and later."""
@@ -191,7 +196,10 @@ class ChangeContract:
             "messages": 1, "revisions": 2, "events": 2, "members": 0, "turns": 0, "records": 0, "aliases": 0,
         }  # fmt: skip
         assert list(await rows(store)) == ["m2"]
-        assert [e.type for e in await store.events(ROOM)] == ["turn.started", "message.edited"]
+        assert [e.event.type for e in await store.events(ROOM)] == [
+            "message.edited",
+            "turn.started",
+        ]
         results = await put(store, message("m1"), message("m9", dedupe_key="k1"))
         assert [(r.outcome, r.seq) for r in results] == [(AppendOutcome.GONE, 0)] * 2
         assert results[1].duplicate_of == "m1"
@@ -290,10 +298,46 @@ class ChangeContract:
         early = Event("e3", "turn.started", "turn", 1, "e1")
         await store.apply([EventsChange(ROOM, "c1", (agent, cut, early))])
         await store.apply([EventsChange(ROOM, "c2", (agent,)), EventsChange(ROOM, "c1", (cut,))])
-        assert await store.events(ROOM, "c1") == [early, agent, cut]
-        assert await store.events(ROOM) == [early, agent, cut, agent]
+        of_context = await store.events(ROOM, EventQuery("c1"))
+        assert [(one.context_id, one.event) for one in of_context] == [
+            ("c1", agent), ("c1", cut), ("c1", early),
+        ]  # fmt: skip
+        every = await store.events(ROOM)
+        assert [one.event for one in every] == [agent, cut, early, agent]
+        assert [one.number for one in every] == sorted({one.number for one in every})
         assert await store.events(OTHER_ROOM) == []
         assert await store.channel_info(ROOM) is None
+
+    async def test_events_by_page_and_type(self, store: HistoryStore) -> None:
+        """From either end, in order of recording; other channels' events lie in between."""
+        events = [Event(f"e{n}", f"type{n % 2}", "turn", 9 - n) for n in range(6)]
+        for n, event in enumerate(events):
+            await store.apply([EventsChange(ROOM, f"c{n % 3}", (event,))])
+            await store.apply([EventsChange(OTHER_ROOM, "c0", (event,))])
+        every = await store.events(ROOM)
+
+        async def found(*args: Any, **fields: Any) -> list[str]:
+            return [one.event.id for one in await store.events(ROOM, EventQuery(*args, **fields))]
+
+        assert await found() == ["e0", "e1", "e2", "e3", "e4", "e5"]
+        assert await found(limit=2) == ["e0", "e1"]
+        assert await found(limit=2, after=every[1].number) == ["e2", "e3"]
+        assert await found(limit=2, newest_first=True) == ["e5", "e4"]
+        assert await found(newest_first=True, before=every[2].number) == ["e1", "e0"]
+        assert await found(types=("type1", "none")) == ["e1", "e3", "e5"]
+        assert await found("c1") == ["e1", "e4"]
+        assert await found("c1", newest_first=True, types=("type0",)) == ["e4"]
+        assert await found(limit=0) == await found("c9") == []
+
+    async def test_an_event_goes_with_its_message(self, store: HistoryStore) -> None:
+        """N-10: an erasure takes what tells about the message along, whatever context it belongs to."""
+        await put(store, message("m1"), message("m2"))
+        about = [Event(f"e{n}", "turn.ended", "turn", 1, message_id=f"m{n}") for n in range(3)]
+        await store.apply([EventsChange(ROOM, "c1", tuple(about))])
+        (applied,) = await store.apply([EraseChange(ROOM, ("m1",), "", NOON_MS)])
+        assert applied.receipt is not None
+        assert applied.receipt.counts["events"] == 1
+        assert [one.event for one in await store.events(ROOM)] == [about[0], about[2]]
 
     async def test_results_stand_in_the_order_of_the_changes(self, store: HistoryStore) -> None:
         """One `Applied` a change, whatever it is."""

@@ -99,6 +99,7 @@ events = st.builds(
     level=st.just("turn"),
     at_ms=times,
     parent_id=st.sampled_from(["", "e1"]),
+    message_id=st.sampled_from(["", "m1", "m2"]),
     payload=st.dictionaries(
         st.sampled_from(["n", "键"]), st.integers() | st.text("ab'\"", max_size=3)
     ),

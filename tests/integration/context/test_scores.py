@@ -9,6 +9,7 @@ import pytest
 from backscroll import Author, Message, Overrides
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import EventQuery
 from backscroll_sidecar.settings import MemorySettings
 from tests.kit.served import served
 
@@ -199,8 +200,10 @@ async def test_events_are_recorded(collects):
             "original_count": "30", "compressed_count": "12", "max_messages": "12", "max_chars_per_message": "4000",
         }  # fmt: skip
         await client.append("room", [Message("after", ANN, "x", NOON)])  # the writer has been there
-        recorded = await app.store.events(ChannelKey("default", "room"), context.id)
-        assert [e.id for e in recorded] == ([agent.id, turn.id, cut.id] if collects else [])
+        recorded = await app.store.events(ChannelKey("default", "room"), EventQuery(context.id))
+        assert [one.event.id for one in recorded] == (
+            [agent.id, turn.id, cut.id] if collects else []
+        )
         uncut = await ask(client, profile="room", reply=None)
         assert list(uncut.raw.events) == []
 

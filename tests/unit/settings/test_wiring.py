@@ -31,7 +31,7 @@ async def test_events_are_recorded_unless_switched_off(collect, recorded):
         await app.history.append(KEY, [said(n, "x" * 5_000) for n in range(3)])
         await app.builder.build(BuildRequest(KEY, "so?", asked_at_ms=100))
         await app.writer.drain(5)
-        types = {event.type for event in await app.store.events(KEY)}
+        types = {one.event.type for one in await app.store.events(KEY)}
     assert recorded <= types
     assert bool(types) == collect
 

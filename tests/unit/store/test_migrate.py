@@ -142,7 +142,10 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
         (3, "m3", "", 0),
     ]
     assert [(m.user_id, m.name) for m in loaded.members] == [("u-alice", "Alice"), ("u-bob", "Bob")]
-    assert [e.type for e in await store.events(ROOM)] == ["message.edited", "message.recalled"]
+    assert [e.event.type for e in await store.events(ROOM)] == [
+        "message.edited",
+        "message.recalled",
+    ]
     results = await put(store, message("m2", "two", author="u-bob"), message("m3"), message("m4"))
     assert [(r.outcome.value, r.seq) for r in results] == [
         ("duplicate", 2), ("gone", 3), ("stored", 4),

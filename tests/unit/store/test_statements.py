@@ -14,6 +14,7 @@ import backscroll_sidecar.store
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.store.sqlite import (
     SqliteStore,
+    event_statements,
     migrate,
     place_statements,
     record_statements,
@@ -43,7 +44,7 @@ KEYED_WITHOUT_CHANNEL = {
 WALKS_A_CHANNEL = {
     "RECALL_TURNS",  # a channel has a handful of turns
     # everything of it is what they return, delete or count
-    "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "EVENTS", "VECTORS", "ERASE_ALL_EVENTS",
+    "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "VECTORS", "ERASE_ALL_EVENTS",
     "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "ERASE_TURNS", "RECORDS_OF_CHANNEL", "LOAD_ALIASES",
     "HAS_ALIASES",  # its first row
 }  # fmt: skip
@@ -57,7 +58,7 @@ NO_TABLE = re.compile(
 )
 ALL = {
     name: text
-    for module in (statements, place_statements, record_statements)
+    for module in (statements, event_statements, place_statements, record_statements)
     for name, text in vars(module).items()
     if name.isupper() and not name.startswith("_") and name not in {"COLUMNS", "WANTED"}
 }

@@ -7,6 +7,7 @@ found as well; a `Stream` is one call with many responses, and a conversation is
 of the bot's own functions between them.
 """
 
+from backscroll._calls.admin import list_events
 from backscroll._calls.batches import AnyMessage, Importer
 from backscroll._calls.chat import chat, stream_chat
 from backscroll._calls.context import build_context
@@ -64,6 +65,7 @@ __all__ = [
     "get_channel",
     "get_thread",
     "health",
+    "list_events",
     "list_members",
     "list_messages",
     "list_pinned_messages",

@@ -117,13 +117,15 @@ def decode_member(row: Row) -> Member:
 def encode_event(event: Event) -> Row:
     """In the order of `statements.EVENT_COLUMNS`; the standard JSON keeps infinities and long integers."""
     payload = json.dumps(event.payload, ensure_ascii=False)
-    return (event.id, event.parent_id, event.type, event.level, event.at_ms, payload)
+    return (
+        event.message_id, event.id, event.parent_id, event.type, event.level, event.at_ms, payload,
+    )  # fmt: skip
 
 
 def decode_event(row: Row) -> Event:
     """The inverse of `encode_event`."""
-    id_, parent_id, type_, level, at_ms, payload = row
-    return Event(id_, type_, level, at_ms, parent_id, json.loads(payload))
+    message_id, id_, parent_id, type_, level, at_ms, payload = row
+    return Event(id_, type_, level, at_ms, parent_id, json.loads(payload), message_id)
 
 
 def wanted(named: Iterable[tuple[str, ...]]) -> str:

@@ -26,6 +26,7 @@ from backscroll_sidecar.store.facts import (
     needs_of,
     runs,
 )
+from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import place_statements as place_sql
 from backscroll_sidecar.store.sqlite import places, records
 from backscroll_sidecar.store.sqlite import statements as sql
@@ -250,11 +251,8 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         many(sql.RECALL_TURNS, recalled)
     if plan.events:
         many(
-            sql.PUT_EVENT,
-            [
-                (*here, context_id, message_id, *encode_event(event))
-                for here, context_id, message_id, event in plan.events
-            ],
+            event_sql.PUT_EVENT,
+            [(*here, context_id, *encode_event(event)) for here, context_id, event in plan.events],
         )
 
 
@@ -354,7 +352,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
     counts["aliases"] = many(place_sql.ERASE_ALIASES, rows).rowcount
     many(sql.ERASE_VECTORS, rows)
-    counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
+    counts["events"] = many(event_sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
     drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     connection.execute(sql.ERASE_INDEXES, here)
@@ -363,7 +361,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts["records"] = records.erase(connection, change, ids)
     counts["members"] = 0
     if is_whole:
-        counts["events"] += connection.execute(sql.ERASE_ALL_EVENTS, here).rowcount
+        counts["events"] += connection.execute(event_sql.ERASE_ALL_EVENTS, here).rowcount
         counts["members"] = connection.execute(sql.ERASE_ALL_MEMBERS, here).rowcount
     elif not change.message_ids:
         erased = connection.execute(sql.ERASE_MEMBER, (*here, change.user_id))

@@ -7,18 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports import (
     ChannelInfo,
     ChannelRows,
+    EventQuery,
     IndexRecord,
     LastMessage,
     ListQuery,
+    RecordedEvent,
     Segment,
     StoredVector,
     Unembedded,
     UnembeddedPage,
 )
+from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import places
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
@@ -177,14 +180,29 @@ def last_messages(connection: sqlite3.Connection, key: ChannelKey) -> Mapping[st
     return {author_id: LastMessage(id_, MessageType(kind)) for author_id, id_, kind in rows}
 
 
-def events(connection: sqlite3.Connection, key: ChannelKey, context_id: str) -> list[Event]:
-    """Oldest first; of equal age in order of arrival."""
-    here = (key.tenant, key.channel)
-    if context_id:
-        rows = connection.execute(sql.EVENTS_OF_CONTEXT, (*here, context_id))
-    else:
-        rows = connection.execute(sql.EVENTS, here)
-    return [decode_event(row) for row in rows]
+def events(
+    connection: sqlite3.Connection, key: ChannelKey, query: EventQuery
+) -> list[RecordedEvent]:
+    """In order of arrival."""
+    of_context = (
+        event_sql.EVENTS_OF_CONTEXT_OLDEST_FIRST,
+        event_sql.EVENTS_OF_CONTEXT_NEWEST_FIRST,
+    )
+    of_channel = (event_sql.EVENTS_OLDEST_FIRST, event_sql.EVENTS_NEWEST_FIRST)
+    values = {
+        "tenant": key.tenant,
+        "channel": key.channel,
+        "context_id": query.context_id,
+        "types": orjson.dumps(query.types).decode(),
+        "after": 0 if query.after is None else query.after,
+        "before": _LAST_SEQ if query.before is None else query.before,
+        "limit": max(query.limit, 0),
+    }
+    statement = (of_context if query.context_id else of_channel)[query.newest_first]
+    return [
+        RecordedEvent(number, context_id, decode_event(tuple(row)))
+        for number, context_id, *row in connection.execute(statement, values)
+    ]
 
 
 def turn(

@@ -32,7 +32,6 @@ _CONTENT_COLUMNS = "state, revision, message_type, token_count, text, keywords, 
 _MEMBER_COLUMNS = """
 user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names, role, earlier_stays
 """
-_EVENT_COLUMNS = "id, parent_id, type, level, at_ms, payload"
 
 # --- what a group must know ----------------------------------------------------------------------
 
@@ -185,11 +184,6 @@ ON CONFLICT (tenant, channel, embedder_id) DO UPDATE
     SET dims = excluded.dims, row_count = excluded.row_count, sha256 = excluded.sha256
 """
 
-PUT_EVENT = f"""
-INSERT INTO events (tenant, channel, context_id, message_id, {_EVENT_COLUMNS}) VALUES ({", ".join("?" * 10)})
-ON CONFLICT (tenant, channel, context_id, id) DO NOTHING
-"""
-
 PUT_TURN = """
 INSERT INTO turns (tenant, turn_id, channel, body, expires_at_ms) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (tenant, turn_id) DO UPDATE SET
@@ -253,10 +247,6 @@ DROP_TOMBSTONE = "DELETE FROM tombstones WHERE tenant = ? AND channel = ? AND me
 
 ERASE_REVISIONS = "DELETE FROM revisions WHERE tenant = ? AND channel = ? AND message_id = ?"
 ERASE_VECTORS = "DELETE FROM vectors WHERE tenant = ? AND channel = ? AND message_id = ?"
-ERASE_EVENTS = (
-    "DELETE FROM events WHERE tenant = ? AND channel = ? AND message_id = ? AND message_id <> ''"
-)
-ERASE_ALL_EVENTS = "DELETE FROM events WHERE tenant = ? AND channel = ?"
 ERASE_MESSAGE = "DELETE FROM messages WHERE tenant = ? AND channel = ? AND seq = ?"
 ERASE_MEMBER = "DELETE FROM members WHERE tenant = ? AND channel = ? AND user_id = ?"
 ERASE_ALL_MEMBERS = "DELETE FROM members WHERE tenant = ? AND channel = ?"
@@ -350,14 +340,6 @@ SELECT author_id, id, message_type FROM (
     SELECT author_id, id, message_type, row_number() OVER (PARTITION BY author_id ORDER BY {_NEWEST}) AS place
     FROM messages WHERE tenant = ? AND channel = ? AND state = 0
 ) WHERE place = 1
-"""
-
-EVENTS = (
-    f"SELECT {_EVENT_COLUMNS} FROM events WHERE tenant = ? AND channel = ? ORDER BY at_ms, number"
-)
-EVENTS_OF_CONTEXT = f"""
-SELECT {_EVENT_COLUMNS} FROM events INDEXED BY events_by_id
-WHERE tenant = ? AND channel = ? AND context_id = ? ORDER BY at_ms, number
 """
 
 VECTORS = """

@@ -13,17 +13,20 @@ from functools import partial
 from pathlib import Path
 
 from backscroll_sidecar.background import make_room
-from backscroll_sidecar.domain import ChannelKey, Event, Member, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.ports import (
+    ANY_EVENT,
     AppendChange,
     Applied,
     Change,
     ChannelInfo,
     ChannelRows,
+    EventQuery,
     IndexRecord,
     LastMessage,
     ListQuery,
+    RecordedEvent,
     StoredRecord,
     StoredVector,
     UnembeddedPage,
@@ -182,8 +185,10 @@ class SqliteStore:
     async def last_messages(self, key: ChannelKey) -> Mapping[str, LastMessage]:
         return await self._reader.run(lambda c: reads.last_messages(c, key))
 
-    async def events(self, key: ChannelKey, context_id: str = "") -> Sequence[Event]:
-        return await self._reader.run(lambda c: reads.events(c, key, context_id))
+    async def events(
+        self, key: ChannelKey, query: EventQuery = ANY_EVENT
+    ) -> Sequence[RecordedEvent]:
+        return await self._reader.run(lambda c: reads.events(c, key, query))
 
     async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
         return await self._reader.run(lambda c: reads.turn(c, tenant, turn_id, now_ms))

@@ -1,0 +1,73 @@
+"""Reading what the server has recorded of its own work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backscroll._calls.plan import Call, Listing
+from backscroll._encode import encode
+from backscroll.v1 import admin_pb2
+
+_PAGE = 100
+
+
+def list_events(
+    channel: str,
+    *,
+    context_id: str = "",
+    types: Sequence[str] = (),
+    newest_first: bool = False,
+    limit: int | None = None,
+    page_size: int | None = None,
+    timeout_s: float | None = None,
+) -> Listing[admin_pb2.RecordedEvent]:
+    """Iterate over the recorded events of a channel, oldest first, page by page as needed.
+
+    Of every turn there are "agent.started", "turn.started", "context.compressed" where something was
+    cut, "model.called" and "turn.ended". They are recorded a moment after the answer they belong to.
+
+    Parameters
+    ----------
+    channel
+        Which to read.
+    context_id
+        Only what belongs to this build and what followed it.
+    types
+        Only events of these types.
+    newest_first
+        Begin at the end.
+    limit
+        Stop after this many. None: all.
+    page_size
+        Events a call, 1 to 1,000. None: the server's 100, or `limit` where that is less.
+    timeout_s
+        Deadline of each page. None: the client's.
+
+    Raises
+    ------
+    NotFound
+        If the channel was never heard of.
+
+    Examples
+    --------
+    >>> [recorded.event.type for recorded in client.list_events("room", limit=2)]
+    ['agent.started', 'turn.started']
+    """
+    request = encode(
+        admin_pb2.ListEventsRequest,
+        channel=channel,
+        context_id=context_id,
+        types=types,
+        limit=page_size,
+        newest_first=newest_first,
+    )
+    left = limit
+    while left is None or left > 0:
+        if left is not None:
+            request.limit = min(left, page_size or _PAGE)
+        page: admin_pb2.ListEventsResponse = yield Call("ListEvents", request, timeout_s)
+        yield page.events[:left]
+        if not page.next_page_token:
+            return
+        left = None if left is None else left - len(page.events)
+        request.page_token = page.next_page_token
