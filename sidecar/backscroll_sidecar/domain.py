@@ -5,6 +5,7 @@ Times are milliseconds since the epoch (``_ms``), durations name their unit, tex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -198,6 +199,20 @@ class Message:
         return "\n".join(filter(None, map(render_part, self.parts)))
 
 
+KNOWN_KINDS = frozenset((
+    "animation", "audio", "contact", "document", "embed", "emoji", "file", "gif", "image", "link", "location", "media",
+    "music", "photo", "picture", "poll", "reaction", "sticker", "story", "video", "video_note", "voice",
+))  # fmt: skip
+"""Kinds of media whose marks begin with the kind; others are ``[media kind: …]``."""
+MAX_WORD_CHARS = 64
+_NO_WORD = re.compile(r"[\s\[\]:\\]+")
+
+
+def mark_word(name: str) -> str:
+    """The name of a tool or a kind as it may stand in a mark: one word, at most 64 characters."""
+    return _NO_WORD.sub("_", name)[:MAX_WORD_CHARS]
+
+
 def render_part(part: Part) -> str:
     """One part as text. Media become ``[image: alt text]``, calls ``[call name {…}]``, results ``[result name: …]``."""
     match part:
@@ -205,12 +220,14 @@ def render_part(part: Part) -> str:
             return part.text
         case MediaPart():
             kind = part.kind or "media"
+            if kind.lower() not in KNOWN_KINDS:
+                kind = f"media {mark_word(kind)}"
             return f"[{kind}: {part.alt_text}]" if part.alt_text else f"[{kind}]"
         case ToolCallPart():
-            return f"[call {part.name} {part.arguments_json}]"
+            return f"[call {mark_word(part.name)} {part.arguments_json}]"
         case ToolResultPart():
             word = "error" if part.is_error else "result"
-            return f"[{word} {part.name}: {part.text}]"
+            return f"[{word} {mark_word(part.name)}: {part.text}]"
 
 
 @quick

@@ -221,6 +221,11 @@ class Settings(_Section):
         description="When a reply of the bot's that broke off is shown to the model: when_asked where it was the last "
         "thing said and the question asks to go on (continue, 接着说), never, or always, as a line like others.",
     )
+    keep_control_tokens: bool = Field(
+        default=False,
+        description="Show models control tokens of chat templates (<|im_start|>, [INST]) in people's texts as they "
+        "were typed. Off: they are broken by a backslash. What is stored, found and exported is as sent in any case.",
+    )
     length_notice: str = Field(
         default=LENGTH_NOTICE,
         description="Shown behind a reply that the model's limit cut. Empty: nothing.",
@@ -390,6 +395,7 @@ class Settings(_Section):
             timeout_s=memory.context_build_timeout_seconds,
             orphan_calls=OrphanCalls(self.orphan_calls),
             partial_replies=PartialReplies(self.partial_replies),
+            keep_control_tokens=self.keep_control_tokens,
             system_text=self.system_text,
             bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
             channel_profiles=dict(self.channel_profiles),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import pickle
 from dataclasses import dataclass
 
 from backscroll_sidecar.analyze import Analyzer, StaticRoster
@@ -12,6 +14,7 @@ from backscroll_sidecar.domain import (
     Mention,
     Message,
     MessageState,
+    Part,
     Reply,
     Role,
     StoredMessage,
@@ -75,7 +78,15 @@ class PlainCodec:
     version = "plain"
 
     def encode(self, stored: StoredMessage) -> bytes:
-        return f"{stored.message.id}|{stored.revision}|{stored.analysis.text}".encode()
+        head = f"{stored.message.id}|{stored.revision}|".encode()
+        match stored.message.parts:
+            case (TextPart(),):
+                return head + stored.analysis.text.encode(errors="surrogatepass")
+            case parts:
+                return head + base64.b64encode(pickle.dumps(parts))
+
+    def parts(self, fragment: bytes) -> tuple[Part, ...]:
+        return pickle.loads(base64.b64decode(fragment.rsplit(b"|", 1)[1]))
 
 
 @dataclass

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backscroll_sidecar.context import marks
 from backscroll_sidecar.context.lines import (
     LineStyle,
     Said,
@@ -45,6 +46,24 @@ def test_indenting_is_reversible(text):
     """S1-04, S1-21: line breaks inside content are kept reversibly, whatever breaks a line."""
     assert unindent(indent(text)) == text
     assert not any(line and not line.startswith("  ") for line in indent(text).splitlines()[1:])
+
+
+_ATOMS = st.sampled_from([
+    "[", "]", "<", ">", "\\", ":", " ", "\n", "\r", "Assistant", "User", "image", "media k", "result a", "call f",
+    "bot", "(", "u2", "Bob", "|", "im_start", "2026-10-17", "just now", "3 days ago", "s", "/", "SYS", "INST",
+    "x", "\u200b", "Conversation (recent)", "[bot]",
+])  # fmt: skip
+
+
+@given(st.one_of(st.lists(_ATOMS, max_size=16).map("".join), plain_texts, texts), st.booleans())
+def test_typed_marks_are_escaped_reversibly(text, keep):
+    """P-35: nothing that is left equals a mark, and all of it can be read back."""
+    shown = marks.escape(text, keep_control=keep)
+    assert marks.unescape(shown, keep_control=keep) == text
+    assert (shown == text) or "\\" in shown
+    looked_for = marks.LINE_PATTERNS if keep else (*marks.LINE_PATTERNS, marks.ANYWHERE)
+    for pattern in looked_for:
+        assert all(match["slashes"] for match in pattern.finditer(shown))
 
 
 @given(names)

@@ -256,6 +256,7 @@ class HotChannel:
             names=self._names,
             replies=self._replies,
             written=self._written,
+            codec=self._codec,
             pinned=self._pinned,
             all_live=not (column["state"] != MessageState.LIVE).any(),
         )

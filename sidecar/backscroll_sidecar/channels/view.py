@@ -17,7 +17,8 @@ from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.written import Written
-from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.domain import ChannelKey, MessageState, Part
+from backscroll_sidecar.ports import FragmentCodec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +71,8 @@ class ChannelView:
         What the reply model keeps of these rows: a cache, not a part of the value.
     written : Written
         What builds wrote of these rows: another one.
+    codec : FragmentCodec
+        Reads fragments.
     pinned : tuple of str
         Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     all_live : bool
@@ -106,6 +109,7 @@ class ChannelView:
     names: Sequence[str]
     replies: ReplyMemo
     written: Written
+    codec: FragmentCodec
     pinned: tuple[str, ...]
     all_live: bool
     origins: Sequence[tuple[str, int]] = ()
@@ -151,6 +155,15 @@ class ChannelView:
     def is_tool_message(self, row: int) -> bool:
         """Whether a row holds calls of tools or their results."""
         return self.tool_rounds.ids(self.message_ids[row]) is not None
+
+    def is_text(self, row: int) -> bool:
+        """Whether a row is one run of text; else its text was put together of its parts."""
+        bodies = self.texts.bodies
+        return bodies.text_at.item(row) < bodies.size.item(row)
+
+    def parts(self, row: int) -> Sequence[Part]:
+        """The parts of a row, read of its fragment."""
+        return self.codec.parts(self.fragments[row])
 
     def author_id(self, row: int) -> str:
         """The user id of a row's author."""

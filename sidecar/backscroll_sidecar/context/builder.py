@@ -29,7 +29,13 @@ from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedC
 from backscroll_sidecar.context.opening import Opening, Provider
 from backscroll_sidecar.context.pages import AnswerCodec
 from backscroll_sidecar.context.partials import PartialReplies, with_partials
-from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
+from backscroll_sidecar.context.parts import (
+    in_time_order,
+    lines_of,
+    question_text,
+    shown_preferences,
+    speaker_style,
+)
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.querying import strategy_query
 from backscroll_sidecar.context.question import INLINE_US, Question, resolve_question, resolve_us
@@ -316,16 +322,18 @@ class ContextBuilder:
         if len(own_rows) < len(chosen.rows) and request.speaker_style is None:
             speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
-        pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
+        pen = Pen(
+            speaker, request.tokenizer, request.include_names, request.self_ids, route.keep_control
+        )
         drafts = drafted(view, there, chosen.rows, style, pen)
         is_long = drafts.left_us() > INLINE_US
         shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label
         return Parts(
-            question=question_text(question, speaker, request.layout),
+            question=question_text(question, view, pen, request.layout),
             lines=lines_of(request.layout, picked, chosen, shown, question),
             system=system_text(request, self._settings, route.profile, question, route.zone),
-            preferences=picked.gathered.preferences,
+            preferences=shown_preferences(picked.gathered.preferences, pen),
             question_label=QUESTION_LABEL if label is None else label,
             question_name=question.asker.name or question.asker.id if question.asker else "",
             speaker=speaker,

@@ -105,12 +105,16 @@ async def join_content(
     if not count or not choice.is_plain:
         return None
     speaker = speaker_style(request, question, view, map(choice.rows.item, choice.chosen))
-    wanted = Wanted(Pen(speaker, _O200K, False, request.self_ids), route.zone, request.time_style)
+    wanted = Wanted(
+        Pen(speaker, _O200K, False, request.self_ids, route.keep_control),
+        route.zone,
+        request.time_style,
+    )
     page, laid = await laid_out(view, choice, wanted, question.asked_at_ms, codec, deadline)
     if laid.totals[MISSING]:
         return None
     envelope = _envelope(route.model, request.tools_json, system, codec)
-    asked = question_text(question, speaker, _TURNS)
+    asked = question_text(question, view, wanted.pen, _TURNS)
     tokens = _fitting(request, choice.profile, envelope, asked, count, laid.totals)
     if tokens is None:
         return None

@@ -188,8 +188,13 @@ def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
 
 def preferences_line(preferences: Sequence[str]) -> str:
     """``User Preferences: …``, the prefix never doubled (S1-08)."""
-    lines = [_LABELS.sub("", line).strip() for line in preferences]
+    lines = map(bare_preference, preferences)
     return PREFERENCES_LABEL + indent("\n".join(filter(None, lines)))
+
+
+def bare_preference(line: str) -> str:
+    """What a line of preferences says, without the label that some bring along."""
+    return _LABELS.sub("", line).strip()
 
 
 def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:

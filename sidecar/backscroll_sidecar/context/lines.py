@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 
+from backscroll_sidecar.context.marks import unescape
 from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.values import quick
 
@@ -188,8 +189,8 @@ def render_line(said: Said, style: SpeakerStyle, mark: str = "") -> str:
     return line_prefix(said, style, mark) + indent(said.whole)
 
 
-def parse_lines(block: str) -> list[ParsedLine]:
-    """The messages of a block of lines, as `render_line` wrote them (S1-21)."""
+def parse_lines(block: str, *, keep_control: bool = False) -> list[ParsedLine]:
+    """The messages of a block of lines, as `render_line` wrote them, marks that were typed as they were (S1-21)."""
     out = []
     for raw in re.split(r"\n(?!  )", block):
         match = _LINE.fullmatch(raw)
@@ -202,7 +203,7 @@ def parse_lines(block: str) -> list[ParsedLine]:
         out.append(
             ParsedLine(
                 role=Role.USER if tagged else LABEL_ROLE[name],
-                text=unindent(match["text"]),
+                text=unescape(unindent(match["text"]), keep_control=keep_control),
                 author_name=unescape_name(name) if tagged else "",
                 author_id=unescape_name(author_id) if tagged else "",
                 time_mark=(match["time"] or "")[1:-2],

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.layouts import QUESTION_APART
+from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
 from backscroll_sidecar.context.lines import escape_name, indent
+from backscroll_sidecar.context.marks import escape
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rounds import synthetic_results
 from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.context.writing import Shown
+from backscroll_sidecar.context.writing import Pen, Shown, row_text
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
 
 _ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
@@ -123,15 +124,25 @@ def speaker_style(
     return _ROLE
 
 
-def question_text(question: Question, speaker: SpeakerStyle, layout: Layout) -> str:
+def shown_preferences(preferences: tuple[str, ...], pen: Pen) -> tuple[str, ...]:
+    """What is known of the asker, as it may be shown."""
+    bare = map(bare_preference, preferences)
+    return tuple([escape(one, keep_control=pen.keep_control) for one in bare])
+
+
+def question_text(question: Question, view: ChannelView, pen: Pen, layout: Layout) -> str:
     """The question as it is written: in tagged style with its speaker, like every other line.
 
     In one message with the context it cannot begin a line of its own, which would pass for somebody else's (law 4).
     """
-    if speaker is _ROLE or question.asker is None:
-        is_apart = layout in QUESTION_APART
-        return question.text if is_apart else indent(question.text)
-    return f"{_who(question.asker.name, question.asker.id)}: {indent(question.text)}"
+    text = (
+        row_text(view, question.trigger_row, keep_control=pen.keep_control).strip()
+        if question.is_trigger_text
+        else escape(question.text, keep_control=pen.keep_control)
+    )
+    if pen.speaker is _ROLE or question.asker is None:
+        return text if layout in QUESTION_APART else indent(text)
+    return f"{_who(question.asker.name, question.asker.id)}: {indent(text)}"
 
 
 @lru_cache(maxsize=1_024)

@@ -60,6 +60,8 @@ class Question:
         The bot's reply that broke off and that it asks to go on with, its parent then; -1 none.
     is_narrow : bool
         Only messages of its thread are candidates, and what it replies to wherever that stands.
+    is_trigger_text : bool
+        The request brought no text: it is the trigger's.
     keywords, token_count
         Read off the ends of a text longer than `QUESTION_CHARS`; its tokens are reckoned from those of the ends.
     """
@@ -80,6 +82,7 @@ class Question:
     self_ids: tuple[str, ...] = ()
     thread_id: str = ""
     is_narrow: bool = False
+    is_trigger_text: bool = False
     later: tuple[int, ...] = ()
     continued_row: int = NO_ROW
     lost_parent: int = NO_ROW
@@ -193,8 +196,9 @@ def resolve_question(
     moment = moment_of(request, view, now_ms)
     trigger_row, end = moment.trigger_row, moment.end
     text = request.question.strip()
-    if trigger_row >= 0:
-        text = text or view.texts[trigger_row].strip()
+    is_trigger_text = trigger_row >= 0 and not text
+    if is_trigger_text:
+        text = view.texts[trigger_row].strip()
     asker = _asker(request, view, trigger_row)
     mentioned = _mentioned(request, view, trigger_row, text)
     parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
@@ -235,6 +239,7 @@ def resolve_question(
         thread_id=thread_id,
         later=moment.later,
         continued_row=continued,
+        is_trigger_text=is_trigger_text,
         lost_parent=lost_parent(request, view, trigger_row),
         is_narrow=bool(
             thread_id and (keep_thread if request.thread_id is None else request.thread_id)

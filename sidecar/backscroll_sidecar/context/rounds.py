@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.domain import mark_word
 
 NO_RESULT = "[result {name}: none]"
 """The synthetic result of a call that was never answered, one a tool."""
@@ -98,7 +99,7 @@ def find_rounds(
 
 def synthetic_results(names: tuple[str, ...]) -> str:
     """What is written behind a call: for each of the unanswered tools a line that says there is no result."""
-    return "".join("\n" + NO_RESULT.format(name=name) for name in names)
+    return "".join("\n" + NO_RESULT.format(name=mark_word(name)) for name in names)
 
 
 def _rounds_of(

@@ -22,12 +22,16 @@ KEPT_ROUTES = 256
 @quick
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a request resolves to before anything is read. `picks_directly`: see `direct.suits`."""
+    """What a request resolves to before anything is read. `picks_directly`: see `direct.suits`.
+
+    `keep_control`: control tokens in texts stay.
+    """
 
     profile: Profile
     zone: tzinfo
     model: str
     picks_directly: bool
+    keep_control: bool = False
 
 
 class Routes:
@@ -77,6 +81,7 @@ class Routes:
             ZoneInfo(time_zone),
             model or settings.default_model,
             self._suits_directly(profile),
+            settings.keep_control_tokens,
         )
 
     def _check_embedding(self, given: Embedding) -> None:

@@ -31,6 +31,7 @@ class ContextSettings:
     fallback_messages : how many the second rung takes (S5-24).
     orphan_calls : what becomes of a tool call whose result is gone (P-10).
     partial_replies : when a reply of the bot's that broke off is shown.
+    keep_control_tokens : control tokens of chat templates in stored texts are shown as they are.
     system_text : the server's system text; None leaves it to the profile (S1-11).
     channel_profiles : profile by channel.
     """
@@ -46,6 +47,7 @@ class ContextSettings:
     fallback_messages: int = 20
     orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC
     partial_replies: PartialReplies = PartialReplies.WHEN_ASKED
+    keep_control_tokens: bool = False
     system_text: str | None = None
     bots: Mapping[str, BotSettings] = field(default_factory=dict)
     channel_profiles: Mapping[str, str] = field(default_factory=dict)

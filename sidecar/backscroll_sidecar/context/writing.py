@@ -22,6 +22,7 @@ from backscroll_sidecar.context.lines import (
     outside,
     time_mark,
 )
+from backscroll_sidecar.context.marks import escape, shown_parts
 from backscroll_sidecar.domain import (
     AuthorKind,
     NeutralMessage,
@@ -50,13 +51,14 @@ _RELATIVE, _ISO_DATE = TimeStyle.RELATIVE, TimeStyle.ISO_DATE
 class Pen(NamedTuple):
     """All that the written form of a message depends on, besides the message and the time mark before it.
 
-    `self_ids` are the bot's own ids: whose lines are the model's own.
+    `self_ids` are the bot's own ids: whose lines are the model's own. `keep_control`: control tokens in texts stay.
     """
 
     speaker: SpeakerStyle
     tokenizer: TokenizerName = TokenizerName.O200K
     with_names: bool = False
     self_ids: tuple[str, ...] = ()
+    keep_control: bool = False
 
     def write(self, said: Said, mark: str = "", fragment: bytes = b"") -> Written:
         """The message in both forms, counted."""
@@ -232,6 +234,7 @@ class Drafts:
     def _write(self, at: int, *, kept: bool) -> Written:
         view, own, row = self.view, self.pen.self_ids, self.rows.item(at)
         role, author_id = _ROLES[view.role.item(row)], view.author_id(row)
+        text = row_text(view, row, keep_control=self.pen.keep_control)
         said = Said(
             view.message_ids[row],
             role,
@@ -239,9 +242,9 @@ class Drafts:
             author_id,
             view.author_name(row),
             _KINDS[view.kind.item(row)],
-            view.texts[row],
+            text,
             view.columns.time_ms.item(row),
-            token_count=view.token_count.item(row),
+            token_count=view.token_count.item(row) if text is view.texts[row] else 0,
         )
         mark = time_mark(said.sent_at_ms, self.style)
         made = self.pen.write(said, mark, view.fragments[row])
@@ -249,6 +252,15 @@ class Drafts:
             sheet = _sheet(self.pen, self.style, mark)
             view.written.keep(sheet, view.seq.item(row), made, made.nbytes)
         return made
+
+
+def row_text(view: ChannelView, row: int, *, keep_control: bool) -> str:
+    """The text of a row as it may be shown: its own marks, and none that was typed."""
+    text = view.texts[row]
+    if view.is_text(row):
+        return escape(text, keep_control=keep_control)
+    shown = shown_parts(view.parts(row), keep_control=keep_control)
+    return text if shown == text else shown
 
 
 def draft(view: ChannelView, rows: NDArray[np.int32], style: LineStyle, pen: Pen) -> Drafts:

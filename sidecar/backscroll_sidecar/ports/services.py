@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from backscroll_sidecar.domain import ChannelKey, Event, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Event, Part, StoredMessage
 from backscroll_sidecar.ports.changes import TurnMark
 
 
@@ -32,6 +32,9 @@ class FragmentCodec(Protocol):
 
     def encode(self, stored: StoredMessage) -> bytes:
         """The wire form of one message: the serialised `backscroll.v1.Message`."""
+
+    def parts(self, fragment: bytes) -> Sequence[Part]:
+        """The parts of the message whose wire form this is."""
 
 
 class EventSink(Protocol):

@@ -12,6 +12,7 @@ from backscroll_sidecar.domain import (
     AuthorKind,
     Message,
     MessageState,
+    Part,
     Reply,
     ReplyKind,
     Role,
@@ -19,7 +20,11 @@ from backscroll_sidecar.domain import (
     TextPart,
 )
 from backscroll_sidecar.rpc.enums import MESSAGE_TYPE_NUMBERS
-from backscroll_sidecar.rpc.translate_messages import message_to_proto, reply_to_proto
+from backscroll_sidecar.rpc.translate_messages import (
+    message_to_proto,
+    parts_from_proto,
+    reply_to_proto,
+)
 from backscroll_sidecar.rpc.wire import LENGTH, VARINT, lengthed, tag, varint
 
 KEPT_SPEAKERS = 1_024
@@ -51,6 +56,10 @@ class WireCodec:
         if message.embeddings:
             message = replace(message, embeddings=())
         return message_to_proto(message).SerializeToString()
+
+    def parts(self, fragment: bytes) -> tuple[Part, ...]:
+        """The parts of the message whose wire form this is."""
+        return parts_from_proto(message_pb2.Message.FromString(fragment).parts)
 
 
 def _only_text(message: Message) -> str:

@@ -1,0 +1,106 @@
+r"""What a typed text may not look like: marks that the server writes itself, and control tokens of models. Pure.
+
+A mark is ``[image: …]``, ``[call …]``, ``[result …]`` for what is no text, ``[2026-11-20]`` for the time, ``[bot]``;
+at the start of a line, a speaker or a title. A typed one gets a backslash behind its bracket or before its colon:
+``[\image: …]``, ``Assistant\: …``, ``Bob <u2>\: …``. A control token of a chat template is broken in the same way:
+``<\|im_start|>``. Where backslashes stand there already it is one more, so that all can be read back (`unescape`).
+Nothing else changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from backscroll_sidecar.domain import KNOWN_KINDS, Part, TextPart, render_part
+
+TITLES = ("Conversation (recent)", "Relevant reference (semantic)", "User Preferences")
+"""What the sections of a context begin with, without the colon."""
+BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+"""What ends a line to somebody."""
+_UNSEEN = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+_KINDS = "|".join(sorted(KNOWN_KINDS))
+_IN_BRACKETS = rf"""(?i:{_KINDS})(?:\](?!\()|:[ ])
+    | media[ ][^\s\[\]:]{{0,64}}(?:\]|:[ ])
+    | call[ ][^\s\[\]:]{{0,64}}[ ]
+    | (?:result|error)[ ][^\s\[\]:]{{0,64}}:[ ]
+    | bot\] | \d{{4}}-\d\d-\d\d\] | \d+[ ](?:day|hour|minute)s?[ ]ago\] | just[ ]now\]"""
+_CONTROL_IN_BRACKETS = r""" | /?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|SYSTEM_PROMPT|THINK
+        |ARGS|CALL_ID|BOS|EOS|PAD|UNK|CLS|SEP|MASK|gMASK|sMASK)\]"""
+_CONTROL_IN_ANGLES = r"""(?:[|｜][^<>\[\s]{1,64}[|｜]> | </?SYS>>
+    | /?(?:s|bos|eos|pad|unk|sop|eop|eod|start_of_turn|end_of_turn|start_of_image|end_of_image|start_of_role
+        |end_of_role|end_of_text|tool_calls?|tool_response|function_calls|unused\d{1,4}|extra_id_\d{1,3})>)"""
+_LINE_START = (
+    rf"""(?:\A|(?<=[{BREAKS}]))(?:[^\S{BREAKS}]|[{_UNSEEN}])*+(?:\[[^\[\]{BREAKS}]*\][ ]*)?+"""
+)
+_LABEL = re.compile(
+    rf"""(?P<head>{_LINE_START}(?:User|Assistant|System|{"|".join(re.escape(one) for one in TITLES)}))
+    (?P<slashes>\\*)(?P<colon>:)(?!\S)""",
+    re.VERBOSE,
+)
+_SPEAKER = re.compile(
+    rf"""(?P<head>{_LINE_START}(?:[^\\<>:\[\]{BREAKS}]|\\.)*?
+        <(?:[^\\<>:\[\]{BREAKS}]|\\.)*>(?:[ ]\[\\*bot\])?)(?P<slashes>\\*)(?P<colon>:)(?!\S)""",
+    re.VERBOSE,
+)
+
+
+def _anywhere(control_in_brackets: str, control_in_angles: str) -> re.Pattern[str]:
+    heads = rf"\[(?=\\*+(?:{_IN_BRACKETS}{control_in_brackets}))"
+    if control_in_angles:
+        heads += rf"|<(?=\\*+(?:{control_in_angles}))"
+    return re.compile(rf"(?P<head>{heads})(?P<slashes>\\*)(?P<colon>)", re.VERBOSE)
+
+
+_MARK = _anywhere("", "")
+ANYWHERE = _anywhere(_CONTROL_IN_BRACKETS, _CONTROL_IN_ANGLES)
+LINE_PATTERNS = _LABEL, _SPEAKER
+_LABELS = ("User", "Assistant", "System", *(one[:8] for one in TITLES))
+
+
+def escape(text: str, *, keep_control: bool = False) -> str:
+    """The text without anything that equals a mark or, unless they are kept, a control token; mostly itself."""
+    return _passed(text, keep_control, r"\g<head>\g<slashes>\\\g<colon>")
+
+
+def unescape(text: str, *, keep_control: bool = False) -> str:
+    """The text `escape` was given."""
+    return _passed(text, keep_control, _one_less, backwards=True)
+
+
+def shown_parts(parts: Iterable[Part], *, keep_control: bool = False) -> str:
+    """A message of several parts, or of one that is no text: what is no text as a mark, nothing in it escapes."""
+    shown = (_shown_part(part, keep_control) for part in parts)
+    return "\n".join(filter(None, shown))
+
+
+def _shown_part(part: Part, keep_control: bool) -> str:
+    escaped = escape(render_part(part), keep_control=keep_control)
+    is_real = not isinstance(part, TextPart) and escaped.startswith("[\\")
+    return "[" + escaped[2:] if is_real else escaped
+
+
+def _one_less(match: re.Match[str]) -> str:
+    return match["head"] + match["slashes"][1:] + match["colon"]
+
+
+def _passed(
+    text: str,
+    keep_control: bool,
+    new: str | Callable[[re.Match[str]], str],
+    *,
+    backwards: bool = False,
+) -> str:
+    """The text through all patterns. Each finds the same places in what it made, so that going backwards undoes it."""
+    is_tagged = "<" in text
+    passes = []
+    if is_tagged or "[" in text:
+        passes.append(_MARK if keep_control else ANYWHERE)
+    if ":" in text:
+        if any(one in text for one in _LABELS):
+            passes.append(_LABEL)
+        if is_tagged:
+            passes.append(_SPEAKER)
+    for pattern in reversed(passes) if backwards else passes:
+        text = pattern.sub(new, text)
+    return text
