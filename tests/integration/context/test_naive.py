@@ -5,7 +5,6 @@ Also that nothing but the builder trims what is shown.
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
@@ -127,26 +126,6 @@ async def test_system_history_question(client, include_system):
     assert context.messages == ([system, *history] if include_system else history)
     ids = [list(m.message_ids) for m in context.raw.messages]
     assert ids == [[]] * include_system + [["m1"], ["m2"], ["m3"], []]
-
-
-@pytest.mark.row("S3-14")
-async def test_provider_compressor_assembler_adapter(client):
-    """The stages in the order in which a build goes through them."""
-    await client.append("room", lines(["x" * 5_000]))
-    stages = list((await ask(client)).raw.diagnostics.stage_microseconds)
-    assert set(stages) >= {"open", "pick", "write", "fit", "adapt"}
-    told = json.loads(await _as_sent(client))
-    assert [s for s in told if s in ("open", "pick", "write", "fit", "adapt")] == [
-        "open", "pick", "write", "fit", "adapt",
-    ]  # fmt: skip
-
-
-async def _as_sent(client) -> str:
-    """The names of the stages in the order of the wire: a protobuf map keeps none once it is read."""
-    context = await ask(client)
-    data = context.raw.diagnostics.SerializeToString(deterministic=False)
-    names = context.raw.diagnostics.stage_microseconds
-    return json.dumps(sorted(names, key=lambda name: data.find(name.encode())))
 
 
 @pytest.mark.row("S3-29")

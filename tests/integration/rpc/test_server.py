@@ -19,6 +19,7 @@ from tests.integration.rpc.conftest import EdgeApp, Served, refusal, refused, se
 
 SERVICES = [
     "",
+    "backscroll.v1.AdminService",
     "backscroll.v1.ContextService",
     "backscroll.v1.HistoryService",
     "backscroll.v1.PreferenceService",
@@ -137,6 +138,7 @@ async def test_reflection_lists_every_service() -> None:
     async with serving() as served:
         found = (await reflect(served, list_services="")).list_services_response.service
         assert [one.name for one in found] == [
+            "backscroll.v1.AdminService",
             "backscroll.v1.ContextService",
             "backscroll.v1.HistoryService",
             "backscroll.v1.PreferenceService",

@@ -128,6 +128,8 @@ async def test_text_and_usage(aimock: mock.Aimock) -> None:
         )
         heard = await bot.ask(asked)
         stored = await bot.stored()
+        # A question is answered once: without its answer it is asked anew.
+        await bot.client.recall_message(ROOM, heard.end.reply_message_id)
         once = await bot.stub.Chat(pb.ChatRequest(turn=asked))
     assert (heard.text, heard.reason) == (ANSWER, "COMPLETE")
     assert heard.kinds.count("delta") > len(ANSWER) / 2

@@ -129,6 +129,7 @@ async def test_reflection_lists_and_gives_files(client: Client) -> None:
     assert found.code is Status.OK
     listed, file, none = found.answers
     assert [one.name for one in listed.list_services_response.service] == [
+        "backscroll.v1.AdminService",
         "backscroll.v1.ContextService",
         "backscroll.v1.HistoryService",
         "backscroll.v1.PreferenceService",
