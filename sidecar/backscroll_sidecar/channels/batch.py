@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import Packed
 from backscroll_sidecar.channels.tool_rounds import ToolIds, tool_ids
-from backscroll_sidecar.domain import StoredMessage
+from backscroll_sidecar.domain import MessageState, StoredMessage
 from backscroll_sidecar.ports import FragmentCodec
 from backscroll_sidecar.scripts import grams, is_gram
 
 NONE = -1
+BLANK = 3
+"""In the column `state`, beside the values of `MessageState`: a live message that shows nothing, no candidate ever."""
+_LIVE = MessageState.LIVE
 AuthorAs = tuple[str, str]
 """A user id, and the name a message of that user was written under."""
 
@@ -204,6 +207,10 @@ def terms_of(text: str, keywords: Sequence[str]) -> Sequence[str]:
     return [*grams(text), *(word for word in keywords if not is_gram(word))]
 
 
+def _state(item: StoredMessage) -> int:
+    return BLANK if item.state is _LIVE and not item.analysis.text.strip() else item.state
+
+
 def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
     """Rows of a store, in order of arrival. Some 20 µs a row."""
     sent: list[tuple[int, ...]] = []
@@ -224,7 +231,7 @@ def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
         body_ends.append(len(bodies))
         reply = analysis.reply
         sent.append((
-            item.rank_time_ms, item.seq, item.state, message.role, message.author.kind,
+            item.rank_time_ms, item.seq, _state(item), message.role, message.author.kind,
             analysis.message_type, analysis.token_count, reply is not None and reply.inferred,
             len(fragment), text_at, len(text),
         ))  # fmt: skip

@@ -22,7 +22,7 @@ from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 5
+FORMAT = 6
 """Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {

@@ -56,7 +56,7 @@ class ChannelView:
     seq : int64[n]
         Arrival number of each row within its channel.
     state, role, kind, message_type : uint8[n]
-        `MessageState`, `Role`, `AuthorKind`, `MessageType` of each row.
+        `MessageState` or `BLANK`, `Role`, `AuthorKind`, `MessageType` of each row.
     token_count : int32[n]
         o200k_base tokens of the row's text and a newline.
     name : int32[n]
@@ -76,7 +76,7 @@ class ChannelView:
     pinned : tuple of str
         Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     all_live : bool
-        Whether no row is recalled or partial, so that `state` need not be looked at.
+        Whether no row is recalled, partial or blank, so that `state` need not be looked at.
     origins : sequence
         Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """

@@ -19,6 +19,8 @@ SEMANTIC_TITLE = "Relevant reference (semantic):"
 PREFERENCES_LABEL = "User Preferences: "
 SYSTEM_LABEL = "System: "
 QUESTION_LABEL = "用户提问: "
+NO_TEXT = "(no text)"
+"""Stands for a question without a text, such as a bare mention: no vendor takes a blank message."""
 DEFAULT_LAYOUT = Layout.TURNS
 QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
 """In these the question is a message of its own."""

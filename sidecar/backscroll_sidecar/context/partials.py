@@ -60,6 +60,7 @@ def with_partials(
         shown = [row for row in rows if _is_own(request, view, row)]
     else:
         shown = [continued] if continued >= 0 else []
+    shown = [row for row in shown if view.texts[row].strip()]
     return view.counting(shown) if shown else view
 
 

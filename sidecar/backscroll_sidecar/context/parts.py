@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
+from backscroll_sidecar.context.layouts import NO_TEXT, QUESTION_APART, bare_preference
 from backscroll_sidecar.context.lines import escape_name, indent
 from backscroll_sidecar.context.marks import escape
 from backscroll_sidecar.context.model import BuildRequest
@@ -126,7 +126,7 @@ def speaker_style(
 
 def shown_preferences(preferences: tuple[str, ...], pen: Pen) -> tuple[str, ...]:
     """What is known of the asker, as it may be shown."""
-    bare = map(bare_preference, preferences)
+    bare = filter(None, map(bare_preference, preferences))
     return tuple([escape(one, keep_control=pen.keep_control) for one in bare])
 
 
@@ -140,6 +140,7 @@ def question_text(question: Question, view: ChannelView, pen: Pen, layout: Layou
         if question.is_trigger_text
         else escape(question.text, keep_control=pen.keep_control)
     )
+    text = text or NO_TEXT
     if pen.speaker is _ROLE or question.asker is None:
         return text if layout in QUESTION_APART else indent(text)
     return f"{_who(question.asker.name, question.asker.id)}: {indent(text)}"

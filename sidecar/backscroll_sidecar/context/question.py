@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import QueryFeatures, newest_by
 from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import BLANK, ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.partials import continued_row
 from backscroll_sidecar.context.trigger import NO_ROW, chain, lost_parent, moment_of
@@ -155,6 +155,7 @@ class Question:
             answered = chain(view, view.columns.parent, self.parent_row)
             partial[[row for row in answered if row < self.end]] = False
             out &= ~partial
+            out &= view.state[: self.end] != BLANK
         return out
 
     def _own_rows(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, tzinfo
 
+from backscroll_sidecar.context.marks import escape
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
@@ -25,7 +26,18 @@ def system_text(
     question: Question,
     zone: tzinfo,
 ) -> str:
-    """The request's text, else the bot's, else the server's, else the profile's."""
+    """The request's text, else the bot's, else the server's, else the profile's; a blank one is none."""
+    text = _chosen(request, settings, profile, question, zone)
+    return text if text.strip() else ""
+
+
+def _chosen(
+    request: BuildRequest,
+    settings: ContextSettings,
+    profile: Profile,
+    question: Question,
+    zone: tzinfo,
+) -> str:
     if request.system is not None:
         return fill(request.system, _parameters(request, question, zone))
     bot = settings.bots.get(request.self_ids[0]) if request.self_ids else None
@@ -70,9 +82,9 @@ def fill(prompt: SystemPrompt, parameters: dict[str, str]) -> str:
 
 
 def one_line(name: str) -> str:
-    """A name or id as it may stand in an instruction: nothing breaks the line, nothing unseen but joiners is left."""
+    """A parameter as it may stand in an instruction: no line break, nothing unseen but joiners, no mark."""
     shown = (c for c in name if c.isprintable() or c.isspace() or c in _JOINERS)
-    return " ".join("".join(shown).split())
+    return escape(" ".join("".join(shown).split()))
 
 
 def _parameters(request: BuildRequest, question: Question, zone: tzinfo) -> dict[str, str]:
@@ -89,6 +101,6 @@ def _parameters(request: BuildRequest, question: Question, zone: tzinfo) -> dict
         "channel": one_line(request.key.channel),
         "thread_id": one_line(question.thread_id),
         "session_id": one_line(request.session_id),
-        "question": question.text,
+        "question": one_line(question.text),
         "asked_at": asked_at,
     }

@@ -138,3 +138,38 @@ async def test_ordinary_text_stays_as_it_is():
         )
     contents = [one["content"] for one in context.payload["messages"]]
     assert contents == [*ORDINARY, ORDINARY[0] + "?"]
+
+
+BLANK_TEXTS = ("", " ", "\n", "\t\r\n ", "\u3000", "\xa0")
+
+
+@pytest.mark.row("S1-12", "P-23")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("style", ["role", "tagged"])
+async def test_no_blank_message_reaches_a_payload(layout, style):
+    """Whoever wrote nothing, or white space, with parts or without: vendors refuse it."""
+    lines = [Message("a", ANN, "hi", NOON)]
+    for n, text in enumerate(BLANK_TEXTS):
+        for who, role in ((ANN, "user"), (BOT, "assistant"), (BEN, "system")):
+            lines.append(Message(f"{who.id}{n}", who, text, NOON + len(lines), role=role))
+    lines += [
+        Message("none", BOT, None, NOON + 100, role="assistant"),
+        Message("z", BEN, "ho", NOON + 101),
+    ]
+    async with served() as (client, _):
+        await client.append("room", lines)
+        for asked in (
+            {"question": "and?", "system": " \n"}, {"question": "", "trigger_message_id": "u10"},
+            {"question": "and?", "reply": "bot0"}, {"question": "and?", "preferences": ["", " "]},
+        ):  # fmt: skip
+            for profile in ("balanced", "classic", "room", "hybrid", "memory"):
+                context = await client.build_context(
+                    "room", asker=ANN, self_ids=["bot"], layout=layout, speaker_style=style,
+                    time_style="none", profile=profile, **asked,
+                )  # fmt: skip
+                contents = shown(context)
+                assert all(one.strip() for one in contents)
+                assert {one.message.id for one in context.items} <= {"a", "z"}
+                lines_shown = [line for one in contents for line in one.split("\n") if line]
+                assert not any(line.endswith((": ", ":  ")) for line in lines_shown)
+                assert all(one.reason != "ERROR" for one in context.degradations)

@@ -237,4 +237,4 @@ def test_a_bare_mention_is_a_valid_trigger():
         "", None, trigger_message_id="t", profile="classic", self_ids=("bot",)
     )
     assert (ids(built), built.addressed) == (["a"], True)
-    assert payload(built)["messages"][-1] == {"role": "user", "content": ""}
+    assert payload(built)["messages"][-1] == {"role": "user", "content": "(no text)"}
