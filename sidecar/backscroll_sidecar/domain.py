@@ -398,6 +398,14 @@ class TimeStyle(StrEnum):
     RELATIVE = "relative"
 
 
+class StoredSystemRows(StrEnum):
+    """How stored rows of ROLE_SYSTEM are shown: as lines of the chat, as system messages, not at all."""
+
+    USER = "user"
+    SYSTEM = "system"
+    SKIP = "skip"
+
+
 class Rung(IntEnum):
     """The rung of the ladder a build stands on (S5-24)."""
 

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, ERROR_PREFIX, LENGTH_NOTICE
+from backscroll_sidecar.domain import (
+    CONTENT_FILTER_NOTICE,
+    ERROR_PREFIX,
+    LENGTH_NOTICE,
+    StoredSystemRows,
+)
 from backscroll_sidecar.settings_types import (
     Address,
     BodyFields,
@@ -221,6 +226,11 @@ class Settings(_Section):
         description="When a reply of the bot's that broke off is shown to the model: when_asked where it was the last "
         "thing said and the question asks to go on (continue, 接着说), never, or always, as a line like others.",
     )
+    stored_system_rows: Literal["user", "system", "skip"] = Field(
+        default="user",
+        description="How stored messages with ROLE_SYSTEM (joins, topics) are shown unless a request says. user: as "
+        "lines of the chat. system: as system messages at their place, which some vendors refuse. skip: not at all.",
+    )
     keep_control_tokens: bool = Field(
         default=False,
         description="Show models control tokens of chat templates (<|im_start|>, [INST]) in people's texts as they "
@@ -395,6 +405,7 @@ class Settings(_Section):
             timeout_s=memory.context_build_timeout_seconds,
             orphan_calls=OrphanCalls(self.orphan_calls),
             partial_replies=PartialReplies(self.partial_replies),
+            stored_system_rows=StoredSystemRows(self.stored_system_rows),
             keep_control_tokens=self.keep_control_tokens,
             system_text=self.system_text,
             bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},

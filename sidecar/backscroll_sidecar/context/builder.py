@@ -51,7 +51,7 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
 from backscroll_sidecar.context.writing import Pen
-from backscroll_sidecar.domain import Degradation, Event, SpeakerStyle
+from backscroll_sidecar.domain import Degradation, Event, SpeakerStyle, StoredSystemRows
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
@@ -277,6 +277,7 @@ class ContextBuilder:
             *asked,
             keep_thread=route.profile.keep_thread,
             keep_partial=self._settings.partial_replies is not PartialReplies.NEVER,
+            skips_system=route.system_rows is StoredSystemRows.SKIP,
         )
         if resolve_us(request, view) > INLINE_US:
             return await asyncio.to_thread(resolve)
@@ -304,8 +305,9 @@ class ContextBuilder:
             found=found,
         )
         return await with_elsewhere(
-            picked, request, profile, query, self._semantic, self.opening.provider, deadline
-        )
+            picked, request, profile, query, self._semantic, self.opening.provider, deadline,
+            skips_system=question.skips_system,
+        )  # fmt: skip
 
     async def _parts(
         self,
@@ -318,12 +320,17 @@ class ContextBuilder:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
         chosen, there = in_time_order(picked, view), picked.elsewhere
         own_rows = chosen.rows if there is None else chosen.rows[chosen.rows < view.count]
-        speaker = speaker_style(request, question, view, own_rows.tolist())
+        speaker = speaker_style(request, route, question, view, own_rows.tolist())
         if len(own_rows) < len(chosen.rows) and request.speaker_style is None:
             speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
         pen = Pen(
-            speaker, request.tokenizer, request.include_names, request.self_ids, route.keep_control
+            speaker,
+            request.tokenizer,
+            request.include_names,
+            request.self_ids,
+            route.keep_control,
+            route.system_rows,
         )
         drafts = drafted(view, there, chosen.rows, style, pen)
         is_long = drafts.left_us() > INLINE_US

@@ -26,7 +26,14 @@ from backscroll_sidecar.context.rank import MEANING, Contributions, Ranked
 from backscroll_sidecar.context.rounds import whole_rounds
 from backscroll_sidecar.context.select import HEAD, Selection
 from backscroll_sidecar.context.writing import Drafts, Pen, Shown, draft
-from backscroll_sidecar.domain import ChannelKey, Degradation, Rung, SearchScope, StoredMessage
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Degradation,
+    Role,
+    Rung,
+    SearchScope,
+    StoredMessage,
+)
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import WideHits
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
@@ -109,6 +116,8 @@ async def with_elsewhere(
     source: object,
     rows: Rows,
     deadline: Deadline,
+    *,
+    skips_system: bool,
 ) -> Picked:
     """What was picked and, as far as the request's scope is wider, lines of other channels. Raises nothing (law 5).
 
@@ -125,6 +134,9 @@ async def with_elsewhere(
             query, request.semantic_scope, in_stays=request.visible_since_membership
         )
         hits = await deadline.bound(looking, SOURCE_SHARE)
+        if skips_system:
+            shown = [one for one in hits.hits if one.stored.message.role is not Role.SYSTEM]
+            hits = hits._replace(hits=shown)
         return _beside(picked, query.view, _lines(hits, request.key, rows), hits.exhaustive)
     except TimeoutError:
         reason = "TIMEOUT"

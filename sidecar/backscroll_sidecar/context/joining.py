@@ -104,9 +104,9 @@ async def join_content(
     count = len(choice.chosen)
     if not count or not choice.is_plain:
         return None
-    speaker = speaker_style(request, question, view, map(choice.rows.item, choice.chosen))
+    speaker = speaker_style(request, route, question, view, map(choice.rows.item, choice.chosen))
     wanted = Wanted(
-        Pen(speaker, _O200K, False, request.self_ids, route.keep_control),
+        Pen(speaker, _O200K, False, request.self_ids, route.keep_control, route.system_rows),
         route.zone,
         request.time_style,
     )

@@ -27,6 +27,7 @@ from backscroll_sidecar.domain import (
     Rung,
     SearchScope,
     SpeakerStyle,
+    StoredSystemRows,
     TimeStyle,
     TokenizerName,
 )
@@ -100,6 +101,7 @@ class BuildRequest:
     question_label: str | None = None
     include_names: bool = False
     visible_since_membership: bool = False
+    stored_system_rows: StoredSystemRows | None = None
     semantic_scope: SearchScope = SearchScope.CHANNEL
     time_left_s: float | None = None
 

@@ -18,9 +18,10 @@ from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.picking import Picked
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rounds import synthetic_results
+from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.writing import Pen, Shown, row_text
-from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle
+from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle, StoredSystemRows
 
 _ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
 _TURNS, _RECENT = Layout.TURNS, Category.RECENT
@@ -103,17 +104,24 @@ def _answered(shown: Shown, places: list[int], unanswered: Mapping[int, tuple[st
 
 
 def speaker_style(
-    request: BuildRequest, question: Question, view: ChannelView, rows: Iterable[int]
+    request: BuildRequest,
+    route: Route,
+    question: Question,
+    view: ChannelView,
+    rows: Iterable[int],
 ) -> SpeakerStyle:
-    """As asked; else tagged with two or more people, the asker included (N-07); the bot's own tools are nobody."""
+    """As asked; else tagged with two or more people, the asker included (N-07); the bot's own tools are nobody, and
+    where their rows are system messages, platforms.
+    """
     if request.speaker_style is not None:
         return request.speaker_style
     own, ids = request.self_ids, view.people.ids
     somebody = question.asker.id if question.asker else None
+    has_system = route.system_rows is StoredSystemRows.SYSTEM
     author_of, role_of = view.columns.author.item, view.role.item
     for row in rows:
         speaker, role = ids[author_of(row)], role_of(row)
-        if speaker == somebody or role == _SYSTEM:
+        if speaker == somebody or (role == _SYSTEM and has_system):
             continue
         is_bot = speaker in own
         if (role == _ASSISTANT and (is_bot or not own)) or (role == _TOOL and is_bot):

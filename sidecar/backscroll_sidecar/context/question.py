@@ -17,7 +17,7 @@ from backscroll_sidecar.channels import BLANK, ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.partials import continued_row
 from backscroll_sidecar.context.trigger import NO_ROW, chain, lost_parent, moment_of
-from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType
+from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType, Role
 from backscroll_sidecar.values import quick
 
 _NONE = np.empty(0, np.int32)
@@ -62,6 +62,8 @@ class Question:
         Only messages of its thread are candidates, and what it replies to wherever that stands.
     is_trigger_text : bool
         The request brought no text: it is the trigger's.
+    skips_system : bool
+        Rows of ROLE_SYSTEM are no candidates.
     keywords, token_count
         Read off the ends of a text longer than `QUESTION_CHARS`; its tokens are reckoned from those of the ends.
     """
@@ -83,6 +85,7 @@ class Question:
     thread_id: str = ""
     is_narrow: bool = False
     is_trigger_text: bool = False
+    skips_system: bool = False
     later: tuple[int, ...] = ()
     continued_row: int = NO_ROW
     lost_parent: int = NO_ROW
@@ -121,7 +124,7 @@ class Question:
 
     def excluded(self, view: ChannelView) -> tuple[int, ...] | None:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
-        if self.is_narrow or self.later or not view.all_live:
+        if self.is_narrow or self.later or self.skips_system or not view.all_live:
             return None
         return self._own_rows()
 
@@ -137,7 +140,7 @@ class Question:
         own_rows = self._own_rows()
         if not self.is_narrow:
             every = _all_of(self.end.bit_length())[: self.end]
-            if view.all_live and not own_rows:
+            if view.all_live and not own_rows and not self.skips_system:
                 return every
             out = every.copy()
         else:
@@ -150,6 +153,8 @@ class Question:
             out[self.trigger_row :] = False
             out[behind] = may_be
         out[list(own_rows)] = False
+        if self.skips_system:
+            out &= view.role[: self.end] != Role.SYSTEM
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
             answered = chain(view, view.columns.parent, self.parent_row)
@@ -181,11 +186,13 @@ def resolve_question(
     *,
     keep_thread: bool = True,
     keep_partial: bool = False,
+    skips_system: bool = False,
 ) -> Question:
     """Find the trigger, the time, the asker, the edges and the thread of a request's question.
 
     `keep_thread`: a trigger inside a thread narrows the question to that thread where the request leaves it open.
     `keep_partial`: who asks to go on answers the bot's reply that broke off.
+    `skips_system`: stored system rows are no candidates.
 
     Raises
     ------
@@ -241,6 +248,7 @@ def resolve_question(
         later=moment.later,
         continued_row=continued,
         is_trigger_text=is_trigger_text,
+        skips_system=skips_system,
         lost_parent=lost_parent(request, view, trigger_row),
         is_narrow=bool(
             thread_id and (keep_thread if request.thread_id is None else request.thread_id)

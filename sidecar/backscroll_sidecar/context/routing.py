@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from backscroll_sidecar.context.model import BuildRequest, Overrides
 from backscroll_sidecar.context.profiles import Profile, find_profile, plain, with_overrides
 from backscroll_sidecar.context.settings import ContextSettings
-from backscroll_sidecar.domain import Embedding
+from backscroll_sidecar.domain import Embedding, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.values import quick
 
@@ -24,7 +24,7 @@ KEPT_ROUTES = 256
 class Route:
     """What a request resolves to before anything is read. `picks_directly`: see `direct.suits`.
 
-    `keep_control`: control tokens in texts stay.
+    `keep_control`: control tokens in texts stay; `system_rows`: how stored system rows are shown.
     """
 
     profile: Profile
@@ -32,6 +32,7 @@ class Route:
     model: str
     picks_directly: bool
     keep_control: bool = False
+    system_rows: StoredSystemRows = StoredSystemRows.USER
 
 
 class Routes:
@@ -62,9 +63,18 @@ class Routes:
             or settings.channel_profiles.get(request.key.channel, "")
             or settings.default_profile
         )
-        return self._known(name, request.overrides, request.time_zone, request.model)
+        return self._known(
+            name, request.overrides, request.time_zone, request.model, request.stored_system_rows
+        )
 
-    def _resolved(self, name: str, overrides: Overrides, time_zone: str, model: str) -> Route:
+    def _resolved(
+        self,
+        name: str,
+        overrides: Overrides,
+        time_zone: str,
+        model: str,
+        system_rows: StoredSystemRows | None,
+    ) -> Route:
         """What a request asks for by settings alone; the same for every request that has them."""
         settings = self._settings
         profile = find_profile(settings.profiles, name)
@@ -82,6 +92,7 @@ class Routes:
             model or settings.default_model,
             self._suits_directly(profile),
             settings.keep_control_tokens,
+            system_rows or settings.stored_system_rows,
         )
 
     def _check_embedding(self, given: Embedding) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from backscroll_sidecar.context.partials import PartialReplies
 from backscroll_sidecar.context.profiles import PROFILES, Profile
 from backscroll_sidecar.context.rounds import OrphanCalls
+from backscroll_sidecar.domain import StoredSystemRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class ContextSettings:
     orphan_calls : what becomes of a tool call whose result is gone (P-10).
     partial_replies : when a reply of the bot's that broke off is shown.
     keep_control_tokens : control tokens of chat templates in stored texts are shown as they are.
+    stored_system_rows : how stored system rows are shown where a request leaves it open (S1-24).
     system_text : the server's system text; None leaves it to the profile (S1-11).
     channel_profiles : profile by channel.
     """
@@ -48,6 +50,7 @@ class ContextSettings:
     orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC
     partial_replies: PartialReplies = PartialReplies.WHEN_ASKED
     keep_control_tokens: bool = False
+    stored_system_rows: StoredSystemRows = StoredSystemRows.USER
     system_text: str | None = None
     bots: Mapping[str, BotSettings] = field(default_factory=dict)
     channel_profiles: Mapping[str, str] = field(default_factory=dict)

@@ -28,6 +28,7 @@ from backscroll_sidecar.domain import (
     NeutralMessage,
     Role,
     SpeakerStyle,
+    StoredSystemRows,
     TimeStyle,
     TokenizerName,
 )
@@ -44,7 +45,8 @@ WRITE_US, WRITE_US_PER_CHAR = 15.0, 0.15
 
 _ROLES = {int(one): one for one in Role}
 _KINDS = {int(one): one for one in AuthorKind}
-_ASSISTANT, _SYSTEM, _O200K = Role.ASSISTANT, Role.SYSTEM, TokenizerName.O200K
+_USER, _ASSISTANT, _SYSTEM = Role.USER, Role.ASSISTANT, Role.SYSTEM
+_AS_SYSTEM, _O200K = StoredSystemRows.SYSTEM, TokenizerName.O200K
 _RELATIVE, _ISO_DATE = TimeStyle.RELATIVE, TimeStyle.ISO_DATE
 
 
@@ -52,6 +54,7 @@ class Pen(NamedTuple):
     """All that the written form of a message depends on, besides the message and the time mark before it.
 
     `self_ids` are the bot's own ids: whose lines are the model's own. `keep_control`: control tokens in texts stay.
+    `system_rows`: those of ROLE_SYSTEM are lines of the chat unless it is SYSTEM.
     """
 
     speaker: SpeakerStyle
@@ -59,6 +62,7 @@ class Pen(NamedTuple):
     with_names: bool = False
     self_ids: tuple[str, ...] = ()
     keep_control: bool = False
+    system_rows: StoredSystemRows = StoredSystemRows.USER
 
     def write(self, said: Said, mark: str = "", fragment: bytes = b"") -> Written:
         """The message in both forms, counted."""
@@ -234,6 +238,8 @@ class Drafts:
     def _write(self, at: int, *, kept: bool) -> Written:
         view, own, row = self.view, self.pen.self_ids, self.rows.item(at)
         role, author_id = _ROLES[view.role.item(row)], view.author_id(row)
+        if role is _SYSTEM and self.pen.system_rows is not _AS_SYSTEM:
+            role = _USER
         text = row_text(view, row, keep_control=self.pen.keep_control)
         said = Said(
             view.message_ids[row],

@@ -25,6 +25,7 @@ from backscroll_sidecar.domain import (
     Rung,
     SearchScope,
     SpeakerStyle,
+    StoredSystemRows,
     TimeStyle,
     TokenizerName,
     WarningCode,
@@ -67,6 +68,9 @@ LAYOUT_WORDS = _words(LAYOUT_NUMBERS, Layout.TURNS)
 SPEAKER_STYLE_NUMBERS = _numbers(SpeakerStyle, context_pb2.SpeakerStyle, "SPEAKER_STYLE")
 SPEAKER_STYLE_WORDS = _words(SPEAKER_STYLE_NUMBERS, None)
 TIME_STYLE_WORDS = _words(_numbers(TimeStyle, context_pb2.TimeStyle, "TIME_STYLE"), None)
+STORED_SYSTEM_ROWS_WORDS = _words(
+    _numbers(StoredSystemRows, context_pb2.StoredSystemRows, "STORED_SYSTEM_ROWS"), None
+)
 TOKENIZER_NUMBERS: Mapping[TokenizerName, Any] = {
     TokenizerName.O200K: context_pb2.TOKENIZER_O200K_BASE,
     TokenizerName.CHARS_4: context_pb2.TOKENIZER_CHARS_4,

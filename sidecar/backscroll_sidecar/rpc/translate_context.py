@@ -33,6 +33,7 @@ from backscroll_sidecar.rpc.enums import (
     PAYLOAD_FORMAT_WORDS,
     SEARCH_SCOPE_WORDS,
     SPEAKER_STYLE_WORDS,
+    STORED_SYSTEM_ROWS_WORDS,
     TIME_STYLE_WORDS,
     TOKENIZER_WORDS,
 )
@@ -292,6 +293,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "question_label": _text(limits.MAX_LABEL_BYTES),
     "visible_since_membership": _as_sent,
     "include_names": _as_sent,
+    "stored_system_rows": _word(STORED_SYSTEM_ROWS_WORDS),
     "semantic_scope": _word(SEARCH_SCOPE_WORDS),
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

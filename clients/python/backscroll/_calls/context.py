@@ -19,6 +19,7 @@ from backscroll.values import (
     Reply,
     SearchScopeName,
     SpeakerStyleName,
+    StoredSystemRowsName,
     SystemPrompt,
     TimeStyleName,
     TokenizerName,
@@ -61,6 +62,7 @@ class ContextOptions(TypedDict, total=False):
     question_label: str | None
     visible_since_membership: bool
     semantic_scope: SearchScopeName | int | None
+    stored_system_rows: StoredSystemRowsName | int | None
 
 
 def build_context(
@@ -96,6 +98,7 @@ def build_context(
     question_label: str | None = None,
     visible_since_membership: bool = False,
     semantic_scope: SearchScopeName | int | None = None,
+    stored_system_rows: StoredSystemRowsName | int | None = None,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -156,6 +159,9 @@ def build_context(
     semantic_scope
         Where the semantic source looks: "channel", "user" (the asker's channels) or "tenant", as
         far as the server's configuration permits.
+    stored_system_rows
+        How stored system messages are shown: "user" (lines of the chat), "system" or "skip". None:
+        as the server is set.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -215,6 +221,7 @@ def build_context(
             question_label=question_label,
             visible_since_membership=visible_since_membership,
             semantic_scope=semantic_scope,
+            stored_system_rows=stored_system_rows,
         ),
         timeout_s,
     )
