@@ -26,7 +26,7 @@ KEY, HEADER = "sk-planted-0c9d8e7f6a", "planted-header-4d3c2b1a"
 SAID, ASKED = "the safe opens with 4929-1187", "which number opens 墙上的保险柜?"
 ANSWERED, REFUSED = "it was quoted above, friend", "you sent a planted vendor sentence"
 NAME = "Bartholomew Planted"
-SECRETS = (TOKEN, WRONG, KEY, HEADER, SAID, ASKED, "保险柜", ANSWERED, REFUSED, NAME, "4929")
+SECRETS = (TOKEN, WRONG, KEY, HEADER, SAID, ASKED, "保险柜", ANSWERED, REFUSED, NAME, "4929-1187")
 
 MINE = """
 import asyncio, logging
