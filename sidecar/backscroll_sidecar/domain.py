@@ -458,7 +458,7 @@ class NeutralMessage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened during a turn (S3-16, S3-17). `level` is ``agent`` or ``turn``.
+    """Something that happened during a turn. `level` is ``agent`` or ``turn``.
 
     `message_id` is the message it is about, if it is about one: an erasure of that takes the event along.
     """

@@ -11,7 +11,7 @@ from backscroll_sidecar.domain import NeutralMessage, Part
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's answer in neutral form (S3-04). Tokens are None where the vendor counted none."""
+    """A model's answer in neutral form. Tokens are None where the vendor counted none."""
 
     parts: tuple[Part, ...]
     finish_reason: str = ""

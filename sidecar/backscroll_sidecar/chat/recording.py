@@ -1,4 +1,4 @@
-"""What is recorded of every turn: that it began, each call of the model, how it ended (S3-25). Never waited for."""
+"""What is recorded of every turn: that it began, each call of the model, how it ended. Never waited for."""
 
 from __future__ import annotations
 

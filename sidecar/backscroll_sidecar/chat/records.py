@@ -161,7 +161,7 @@ class ChatHistory:
         """The stored message that holds a question, by any of its ids; None where it cannot be had."""
         try:
             return (await self._reader.get_messages(key, [message_id])).get(message_id)
-        except Exception as error:  # noqa: BLE001 - it costs the reply its thread, not the answer (law 5)
+        except Exception as error:  # noqa: BLE001 - it costs the reply its thread, not the answer
             log.warning("the question cannot be read", error=type(error).__name__)
             return None
 

@@ -45,7 +45,7 @@ async def with_preferences(
     if lines is None:
         try:
             lines = await deadline.bound(stored.read(request.key, asker.id), SOURCE_SHARE)
-        except Exception as error:  # it costs only itself (law 5)
+        except Exception as error:  # it costs only itself
             reason = reason_of(error)
             log.warning("preferences unavailable", reason=reason, exc_info=reason == "ERROR")
             return request, (Degradation("gather", reason, SOURCE),)

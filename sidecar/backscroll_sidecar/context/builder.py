@@ -188,18 +188,8 @@ class ContextBuilder:
         watch.lap("pick")
         context_id = self._ids.next()
         return _Begun(
-            request,
-            lost,
-            route,
-            opened,
-            question,
-            found,
-            picked,
-            choice,
-            deadline,
-            context_id,
-            watch,
-        )
+            request, lost, route, opened, question, found, picked, choice, deadline, context_id, watch
+        )  # fmt: skip
 
     async def _join(self, begun: _Begun, codec: AnswerCodec) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""

@@ -85,7 +85,7 @@ class SimpleCompressor:
 
 def _newest(lines: Sequence[Line], most: int) -> tuple[list[Line], list[Line]]:
     """The newest lines and, as one of them, what the question replies to; a tool round that does not fit whole is
-    passed over (P-10).
+    passed over.
     """
     taken: set[int] = set()
     for block in _answered_first(_blocks(reversed(lines))):
@@ -116,7 +116,7 @@ def _fitting(lines: Sequence[Line], max_tokens: int) -> tuple[list[Line], list[L
     """Walk from the best rank down; what does not fit is left out and the walk goes on with the next.
 
     What the question replies to comes first; it and the newest line are cut to what fits. The lines of a tool round
-    fit together or not at all (P-10): of one that must be cut, the longest is.
+    fit together or not at all: of one that must be cut, the longest is.
     """
     newest = newest_of(lines)
     last = None if newest is None else block_of(newest)

@@ -119,7 +119,7 @@ async def with_elsewhere(
     *,
     skips_system: bool,
 ) -> Picked:
-    """What was picked and, as far as the request's scope is wider, lines of other channels. Raises nothing (law 5).
+    """What was picked and, as far as the request's scope is wider, lines of other channels. Raises nothing.
 
     `source`: the semantic strategy, if there is one.
     """

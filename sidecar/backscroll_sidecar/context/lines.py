@@ -190,7 +190,7 @@ def render_line(said: Said, style: SpeakerStyle, mark: str = "") -> str:
 
 
 def parse_lines(block: str, *, keep_control: bool = False) -> list[ParsedLine]:
-    """The messages of a block of lines, as `render_line` wrote them, marks that were typed as they were (S1-21)."""
+    """The messages of a block of lines, as `render_line` wrote them, marks that were typed as they were."""
     out = []
     for raw in re.split(r"\n(?!  )", block):
         match = _LINE.fullmatch(raw)

@@ -110,7 +110,7 @@ def speaker_style(
     view: ChannelView,
     rows: Iterable[int],
 ) -> SpeakerStyle:
-    """As asked; else tagged with two or more people, the asker included (N-07); the bot's own tools are nobody, and
+    """As asked; else tagged with two or more people, the asker included; the bot's own tools are nobody, and
     where their rows are system messages, platforms.
     """
     if request.speaker_style is not None:

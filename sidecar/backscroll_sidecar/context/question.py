@@ -215,9 +215,7 @@ def resolve_question(
         parent_row = explicit_row = continued
     else:
         continued = NO_ROW
-    thread_id = request.thread_id or ""
-    if not thread_id and trigger_row >= 0:
-        thread_id = _thread_of(view, trigger_row)
+    thread_id, is_narrow = _thread(request, view, trigger_row, keep_thread=keep_thread)
     read = ends_of(text, QUESTION_CHARS)
     words, token_count = analyzer.features(read)
     return Question(
@@ -231,12 +229,7 @@ def resolve_question(
         explicit_parent_row=explicit_row,
         mentioned=mentioned,
         keywords=words,
-        message_type=classify(
-            text,
-            is_reply=explicit_row >= 0,
-            parent_is_question=_is_question(view, explicit_row),
-            author_kind=asker.kind if asker else _HUMAN,
-        ),
+        message_type=_type_of(text, view, explicit_row, asker),
         addressed=is_addressed(
             mentioned,
             view.author_id(explicit_row) if explicit_row >= 0 else None,
@@ -250,9 +243,7 @@ def resolve_question(
         is_trigger_text=is_trigger_text,
         skips_system=skips_system,
         lost_parent=lost_parent(request, view, trigger_row),
-        is_narrow=bool(
-            thread_id and (keep_thread if request.thread_id is None else request.thread_id)
-        ),
+        is_narrow=is_narrow,
     )
 
 
@@ -279,6 +270,29 @@ def _asker(request: BuildRequest, view: ChannelView, trigger_row: int) -> Author
     if request.asker.name or index is None:
         return request.asker
     return replace(request.asker, name=view.people.names[index])
+
+
+def _type_of(text: str, view: ChannelView, answered: int, asker: Author | None) -> MessageType:
+    """The type of a question that answers this row, -1 none."""
+    return classify(
+        text,
+        is_reply=answered >= 0,
+        parent_is_question=_is_question(view, answered),
+        author_kind=asker.kind if asker else _HUMAN,
+    )
+
+
+def _thread(
+    request: BuildRequest, view: ChannelView, trigger_row: int, *, keep_thread: bool
+) -> tuple[str, bool]:
+    """The thread a question stands in, empty outside of threads, and whether it is narrowed to that.
+
+    A thread that the request names narrows it, one that it says is none does not; else `keep_thread` decides.
+    """
+    if request.thread_id:
+        return request.thread_id, True
+    thread_id = _thread_of(view, trigger_row) if trigger_row >= 0 else ""
+    return thread_id, bool(thread_id) and request.thread_id is None and keep_thread
 
 
 def _thread_of(view: ChannelView, row: int) -> str:

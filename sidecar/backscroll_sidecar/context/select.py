@@ -387,7 +387,7 @@ def _chain(
 
 
 def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Marks | None:
-    """bool[m]: said while the asker was no member (P-04, P-34): all of it for who never was one; None where a member's
+    """bool[m]: said while the asker was no member: all of it for who never was one; None where a member's
     stays are not known.
     """
     people = view.people

@@ -33,7 +33,7 @@ class ContextSettings:
     orphan_calls : what becomes of a tool call whose result is gone (P-10).
     partial_replies : when a reply of the bot's that broke off is shown.
     keep_control_tokens : control tokens of chat templates in stored texts are shown as they are.
-    stored_system_rows : how stored system rows are shown where a request leaves it open (S1-24).
+    stored_system_rows : how stored system rows are shown where a request leaves it open.
     system_text : the server's system text; None leaves it to the profile (S1-11).
     channel_profiles : profile by channel.
     """

@@ -111,7 +111,7 @@ def _named_trigger(request: BuildRequest, view: ChannelView) -> int:
 def _line_with_same_text(
     view: ChannelView, request: BuildRequest, text: str, asked_at_ms: int, end: int
 ) -> int:
-    """The newest line of the asker that asks the same within 60 s: the question itself (law 3).
+    """The newest line of the asker that asks the same within 60 s: the question itself.
 
     A chat stores its question by itself. Where its caller brought the line as well, that is the question; what an
     earlier turn stored or answered is not: the words were said again.

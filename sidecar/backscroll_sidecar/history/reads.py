@@ -143,7 +143,7 @@ class HistoryReads:
         return [row for row in rows if row.state is not MessageState.RECALLED]
 
     async def events(self, key: ChannelKey, query: EventQuery) -> Sequence[RecordedEvent]:
-        """A page of what was recorded of a channel (S3-25)."""
+        """A page of what was recorded of a channel."""
         check_key(key)
         _check_limit(query.limit, MAX_PAGE + 1)  # one more tells whether there are more
         if query.context_id:

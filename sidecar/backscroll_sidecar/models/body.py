@@ -27,7 +27,7 @@ def request_body(
     max_tokens_field: str = "max_tokens",
     extra_body: Mapping[str, object] | None = None,
 ) -> bytes:
-    """The adapter's payload byte by byte (S1-19), then stream, temperature and limit where they are asked for.
+    """The adapter's payload byte by byte, then stream, temperature and limit where they are asked for.
 
     Fields of `extra_body`, and over them those of the request, take the place of what is made here; `stream`
     and what the adapter makes stay.

@@ -1,4 +1,4 @@
-"""What appends do in a run of changes (laws 1 and 5). Pure: `decide` has the rest."""
+"""What appends do in a run of changes. Pure: `decide` has the rest."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Where the rows of a channel stand, and under which ids they are known. Pure.
 
-A row is ranked behind the row it answers, by however little (law 2: from the rows alone, so in the same place after a
+A row is ranked behind the row it answers, by however little (from the rows alone, so in the same place after a
 load). Where the parent comes late, what answers it moves, and what answers that. An alias resolves when it is read: no
 stored edge names one, so an alias that comes late changes the edges that were waiting for it.
 """

@@ -67,7 +67,7 @@ class Chain:
 
 
 class Thread:
-    """The thread the question belongs to (S5-13): its chain first, then the newest others.
+    """The thread the question belongs to: its chain first, then the newest others.
 
     That is its reply tree, whether the root of it is stored or not, and what stands in the platform's thread of the
     question, or in the one that is named after the root.

@@ -1,6 +1,6 @@
 """One form for everything that is logged, ours and the libraries': lines for people or JSON, to standard error.
 
-A log names channels, counts, times and reasons. It never holds a token, a key or the text of a message (S5-52), whoever
+A log names channels, counts, times and reasons. It never holds a token, a key or the text of a message, whoever
 writes the line: a library is heard from WARNING on, without the values it puts into its words, and an error is shown by
 its kinds and places (`tracebacks`), because its words may quote anything.
 """

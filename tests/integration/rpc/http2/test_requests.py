@@ -127,7 +127,11 @@ async def test_what_is_no_call_is_answered_by_http(peer: Peer) -> None:
         assert answer.fields[":status"] == status
         assert answer.fields["content-type"] == "text/plain; charset=utf-8"
         assert b"gRPC" in answer.body
-    assert await peer.is_well(5)
+    head = tuple((n, "HEAD" if n == ":method" else v) for n, v in CALL)
+    peer.send(frame(HEADERS, END_HEADERS | END_STREAM, 5, peer.block("/x", call=head)))
+    answer = await peer.over(5)
+    assert (answer.fields[":status"], answer.body) == ("405", b"")  # of HEAD there is none to be
+    assert await peer.is_well(7)
 
 
 @pytest.mark.parametrize("path", ["/t/Nothing", "/no/Echo", "/", "", "*", "/t/Echo/", "t/Echo"])
