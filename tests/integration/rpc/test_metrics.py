@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from contextlib import contextmanager
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,24 +16,35 @@ from prometheus_client.parser import text_string_to_metric_families
 from backscroll import Author, Client, Message
 
 
-@pytest.fixture
-def served(tmp_path, pytestconfig):
+@contextmanager
+def running(state_dir, kernels):
     """Addresses of a server and of its metrics."""
     command = [
         sys.executable, "-m", "backscroll_sidecar.cli", "serve", "--json", "--listen", "127.0.0.1:0",
-        "--state-dir", str(tmp_path),
+        "--state-dir", str(state_dir),
     ]  # fmt: skip
     environment = {
         **os.environ,
         "BACKSCROLL_METRICS_LISTEN": "127.0.0.1:0",
         "BACKSCROLL_EMBEDDER": "none",
-        "NUMBA_CACHE_DIR": str(pytestconfig.cache.mkdir("kernels")),
+        "NUMBA_CACHE_DIR": str(kernels),
     }
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         ready = json.loads(process.stdout.readline())
         yield ready["listen"][0], ready["metrics"]
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
+
+
+@pytest.fixture
+def kernels(pytestconfig):
+    return pytestconfig.cache.mkdir("kernels")
+
+
+@pytest.fixture
+def served(tmp_path, kernels):
+    with running(tmp_path, kernels) as addresses:
+        yield addresses
 
 
 def scrape(address):
@@ -94,6 +106,35 @@ def test_a_text_is_analysed_once(served):
     assert other[requests, "miss"] == 3
     rate = other[requests, "hit"] / (other[requests, "hit"] + 3)
     assert other["backscroll_feature_cache_hit_rate",] == pytest.approx(rate)
+
+
+@pytest.mark.row("S5-20")
+def test_stored_features_are_not_worked_out_again(tmp_path, kernels):
+    """S5-20: a start reads the features of what is stored; builds then analyse their questions and nothing else."""
+    asked = {"asker": Author("u2", "Ben"), "asked_at": 1_700_000_060_000}
+    asked |= {"profile": "classic", "explain": True}
+    questions = ["猫在哪里？", "which disk?"]
+
+    def overlaps(client):
+        found = [client.build_context("room", one, **asked).explanation for one in questions]
+        place = list(found[0].factors).index("keyword_overlap")
+        return [{c.message_id: c.shares[place] for c in one.candidates} for one in found]
+
+    with running(tmp_path, kernels) as (address, _), Client(address) as client:
+        client.append("room", [line(n, f"line {n}: 猫 and disk {n}") for n in range(40)])
+        before = overlaps(client)
+        stored = list(client.list_messages("room"))
+    assert all(share > 0 for one in before for share in one.values())
+    requests = "backscroll_feature_cache_requests_total"
+    with running(tmp_path, kernels) as (address, metrics), Client(address) as client:
+        assert overlaps(client) == before
+        assert list(client.list_messages("room")) == stored
+        told = scrape(metrics)
+        assert (told[requests, "miss"], told[requests, "hit"]) == (2, 0)
+        assert overlaps(client) == before
+        told = scrape(metrics)
+    assert (told[requests, "miss"], told[requests, "hit"]) == (2, 2)
+    assert told["backscroll_feature_cache_hit_rate",] == 0.5
 
 
 @pytest.mark.row("P-28")

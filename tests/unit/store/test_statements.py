@@ -146,6 +146,16 @@ def test_every_statement_has_its_index(empty: sqlite3.Connection, name: str) -> 
     assert bool(walks) == (name in WALKS_A_CHANNEL), plan
 
 
+def test_features_of_a_channel_by_time_have_their_index(empty: sqlite3.Connection) -> None:
+    """S5-19: the index over group and time that the design wants for cached features is that of the messages."""
+    plan = empty.execute(
+        "EXPLAIN QUERY PLAN SELECT message_type, token_count, keywords, details FROM messages"
+        " WHERE tenant = 't' AND channel = 'c' AND state = 0 AND rank_time_ms BETWEEN 1 AND 2"
+    ).fetchall()
+    [(*_, step)] = plan
+    assert step.startswith("SEARCH messages USING INDEX messages_by_time (tenant=? AND channel=?")
+
+
 async def test_what_really_runs_names_tenant_and_channel(tmp_path: Path) -> None:
     """Law 6, seen from SQLite: every statement of a day's work, as executed."""
     ran: set[str] = set()
