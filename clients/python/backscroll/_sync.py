@@ -77,6 +77,9 @@ class Client:
     Every call has a deadline. What is safe to repeat is retried for about a second while the
     server is away. Failures raise a `BackscrollError`.
 
+    A program that goes on after Ctrl-C makes a new client: a KeyboardInterrupt inside gRPC can leave a lock held, and
+    the next call would wait for ever. `AsyncClient` has no such trouble.
+
     Parameters
     ----------
     target

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -15,8 +16,8 @@ from google.protobuf.json_format import MessageToDict
 from rich.markup import escape
 
 from backscroll import (
+    AsyncClient,
     ChatEvent,
-    Client,
     Context,
     ContextEvent,
     Delta,
@@ -28,7 +29,7 @@ from backscroll import (
 from backscroll.errors import BackscrollError
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.connect import connected, explained, target
+from backscroll_sidecar.cli.connect import connected_for_talk, explained, target
 from backscroll_sidecar.cli.console import (
     FAILURE,
     CommandError,
@@ -97,18 +98,18 @@ def chat(
     if once is not None and not once.strip():
         usage("the question is blank", "give --once a text")
     server, token = target(server, token)
-    with connected(server, token, tls_ca) as client:
+    with connected_for_talk(server, token, tls_ca) as (runner, client):
         talk = Talk(client, channel, asker, self_id, profile, timeout, as_json)
         if once is not None:
-            if problem := talk.ask(once):
+            if problem := runner.run(talk.ask(once)):
                 raise problem
             return
-        client.health()  # nobody there: say so before the first question
+        runner.run(client.health())  # nobody there: say so before the first question
         is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
         failures = 0
         for question in _questions(talk, is_typed=is_typed):
             try:
-                problem = talk.ask(question)
+                problem = runner.run(talk.ask(question))
             except BackscrollError as error:
                 problem = explained(error, server, has_tls=tls_ca is not None)
             except KeyboardInterrupt:
@@ -143,7 +144,7 @@ class Answer:
 class Talk:
     """Somebody who asks in a channel."""
 
-    client: Client
+    client: AsyncClient
     channel: str
     asker: str
     self_id: str | None
@@ -151,7 +152,7 @@ class Talk:
     timeout_s: float
     as_json: bool
 
-    def ask(self, question: str) -> CommandError | None:
+    async def ask(self, question: str) -> CommandError | None:
         """Ask, print what comes, and return what went wrong with the answer."""
         events = self.client.stream_chat(
             self.channel,
@@ -163,12 +164,12 @@ class Talk:
         )
         answer = Answer()
         try:
-            with closing(events):
-                for event in events:
+            async with aclosing(events):
+                async for event in events:
                     _take(answer, event)
                     if not self.as_json:
                         _show(event)
-        except KeyboardInterrupt:
+        except asyncio.CancelledError:  # by Ctrl-C
             if self.as_json:
                 print_json(_as_json(question, answer, interrupted=True), indent=None)
             raise

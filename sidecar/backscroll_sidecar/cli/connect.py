@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from backscroll import Client, TlsConfig
+from backscroll import AsyncClient, Client, TlsConfig
 from backscroll._channel import DEFAULT_TARGET
 from backscroll.errors import BackscrollError, Unauthenticated, Unavailable
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
@@ -15,6 +17,7 @@ from backscroll_sidecar.rpc.exposure import parse_address
 from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.settings_sources import ConfigFileError, dotenv_value
 
+AnyClient = TypeVar("AnyClient", Client, AsyncClient)
 ADVICE = {
     "BUDGET_TOO_SMALL": "give --token-budget at least {least_tokens}",
     "CHANNEL_NOT_FOUND": "store messages in it first, for example with: backscroll import",
@@ -51,18 +54,47 @@ def connected(
 ) -> Iterator[Client]:
     """A client that talks to the `target`; what goes wrong becomes a `CommandError`."""
     server, token = target(server, token)
+    client = _made(Client, server, token, tls_ca, timeout_s)
+    with client, _explaining(server, tls_ca):
+        yield client
+
+
+@contextmanager
+def connected_for_talk(
+    server: str, token: str | None = None, tls_ca: Path | None = None, timeout_s: float = 30.0
+) -> Iterator[tuple[asyncio.Runner, AsyncClient]]:
+    """As `connected`, for calls that Ctrl-C ends and others follow: the runner carries out the client's calls.
+
+    A `Client` is no good for these: a KeyboardInterrupt inside gRPC can leave a lock held, and the next call hangs.
+    """
+    server, token = target(server, token)
+    with asyncio.Runner() as runner:
+        client = _made(AsyncClient, server, token, tls_ca, timeout_s)
+        try:
+            with _explaining(server, tls_ca):
+                yield runner, client
+        finally:
+            runner.run(client.close())
+
+
+def _made(
+    kind: type[AnyClient], server: str, token: str | None, tls_ca: Path | None, timeout_s: float
+) -> AnyClient:
     try:
         tls = TlsConfig(ca=tls_ca.read_bytes()) if tls_ca else None
-        client = Client(server, token=token, tls=tls, timeout_s=timeout_s)
+        return kind(server, token=token, tls=tls, timeout_s=timeout_s)
     except OSError as error:
         usage(f"{tls_ca} cannot be read: {error.strerror}")
     except ValueError as error:
         usage(str(error), "give --tls-ca" if "token" in str(error) else "")
-    with client:
-        try:
-            yield client
-        except BackscrollError as error:
-            raise explained(error, server, has_tls=tls_ca is not None) from None
+
+
+@contextmanager
+def _explaining(server: str, tls_ca: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except BackscrollError as error:
+        raise explained(error, server, has_tls=tls_ca is not None) from None
 
 
 def explained(error: BackscrollError, server: str, *, has_tls: bool) -> CommandError:

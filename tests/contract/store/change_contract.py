@@ -339,6 +339,15 @@ class ChangeContract:
         assert applied.receipt.counts["events"] == 1
         assert [one.event for one in await store.events(ROOM)] == [about[0], about[2]]
 
+    async def test_the_number_of_an_event_is_never_given_again(self, store: HistoryStore) -> None:
+        """Who reads on from a cursor misses nothing, also where the newest events were erased."""
+        event = Event("e", "turn.started", "turn", 1)
+        await store.apply([EventsChange(ROOM, "c1", (event,))])
+        ((erased,), _) = (await store.events(ROOM), await store.apply([erase()]))
+        await store.apply([EventsChange(ROOM, "c2", (event,))])
+        (later,) = await store.events(ROOM, EventQuery(after=erased.number))
+        assert later.number > erased.number
+
     async def test_results_stand_in_the_order_of_the_changes(self, store: HistoryStore) -> None:
         """One `Applied` a change, whatever it is."""
         changes: list[Change] = [

@@ -17,7 +17,7 @@ CREATE TABLE channels (
 INSERT INTO "channels" VALUES('default','other room',1);
 INSERT INTO "channels" VALUES('default','room',3);
 CREATE TABLE events (
-    number     INTEGER PRIMARY KEY,         -- order of arrival
+    number     INTEGER PRIMARY KEY AUTOINCREMENT,  -- order of arrival
     tenant     TEXT NOT NULL,
     channel    TEXT NOT NULL,
     context_id TEXT NOT NULL,               -- '': of no context, e.g. an edit
@@ -115,15 +115,15 @@ CREATE TABLE schema_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) STRICT
 ;
-INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-26 11:04:55');
-INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-26 11:04:55');
-INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-26 11:04:55');
-INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-26 11:04:55');
-INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-26 11:04:55');
-INSERT INTO "schema_migrations" VALUES(6,'tombstones','2026-11-26 11:04:55');
-INSERT INTO "schema_migrations" VALUES(7,'records','2026-11-26 11:04:55');
-INSERT INTO "schema_migrations" VALUES(8,'places','2026-11-26 11:04:55');
-INSERT INTO "schema_migrations" VALUES(9,'events','2026-11-26 11:04:55');
+INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-26 14:11:22');
+INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-26 14:11:22');
+INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-26 14:11:22');
+INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-26 14:11:22');
+INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-26 14:11:22');
+INSERT INTO "schema_migrations" VALUES(6,'tombstones','2026-11-26 14:11:22');
+INSERT INTO "schema_migrations" VALUES(7,'records','2026-11-26 14:11:22');
+INSERT INTO "schema_migrations" VALUES(8,'places','2026-11-26 14:11:22');
+INSERT INTO "schema_migrations" VALUES(9,'events','2026-11-26 14:11:22');
 CREATE TABLE segments (
     tenant    TEXT NOT NULL,
     channel   TEXT NOT NULL,
@@ -180,8 +180,6 @@ CREATE INDEX messages_by_parent ON messages (tenant, channel, reply_to) WHERE re
 CREATE UNIQUE INDEX messages_by_dedupe_key ON messages (tenant, channel, dedupe_key) WHERE dedupe_key <> '';
 CREATE INDEX tombstones_by_dedupe_digest ON tombstones (tenant, channel, dedupe_digest) WHERE dedupe_digest <> '';
 CREATE INDEX members_by_user ON members (tenant, user_id, channel);
-CREATE UNIQUE INDEX events_by_id ON events (tenant, channel, context_id, id);
-CREATE INDEX events_by_message ON events (tenant, channel, message_id) WHERE message_id <> '';
 CREATE INDEX turns_by_expiry ON turns (tenant, expires_at_ms, turn_id);
 CREATE INDEX turns_by_channel ON turns (tenant, channel);
 CREATE UNIQUE INDEX segments_by_place ON segments (tenant, channel, last_seq);
@@ -192,5 +190,9 @@ CREATE INDEX records_by_expiry ON records (tenant, expires_at_ms, number) WHERE 
 CREATE INDEX records_by_name ON record_names (tenant, channel, name);
 CREATE UNIQUE INDEX aliases_by_id ON aliases (tenant, channel, alias_id);
 CREATE INDEX aliases_by_message ON aliases (tenant, channel, message_id, number);
+CREATE UNIQUE INDEX events_by_id ON events (tenant, channel, context_id, id);
 CREATE INDEX events_by_arrival ON events (tenant, channel, number);
+CREATE INDEX events_by_message ON events (tenant, channel, message_id) WHERE message_id <> '';
+DELETE FROM "sqlite_sequence";
+INSERT INTO "sqlite_sequence" VALUES('events',2);
 COMMIT;
