@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backscroll_sidecar.domain import Category
-from backscroll_sidecar.strategies import Messages, StrategyQuery
+from backscroll_sidecar.strategies import Empty, Messages, Preferences, StrategyQuery
 
 
 class Reference:
@@ -26,3 +26,21 @@ class Starred:
         rows = [row for row, text in enumerate(texts) if text.strip("*") == ""]
         scores = [float(len(texts[row])) for row in rows]
         return Messages(Category.RECENT, rows, scores=scores)
+
+
+class Silent:
+    """Has nothing to add."""
+
+    name = "silent"
+
+    def gather(self, query: StrategyQuery) -> Empty:
+        return Empty()
+
+
+class Learnt:
+    """Knows something about whoever asks."""
+
+    name = "learnt"
+
+    def gather(self, query: StrategyQuery) -> Preferences:
+        return Preferences((f"{query.user_id} likes tea", "  "))

@@ -82,7 +82,9 @@ async def test_pools_and_threshold(client):
     """S5-13, S5-14, S5-15, S5-16: the thread beyond the window, the window, each once; at least 0.3; time order."""
     await client.append("room", CHAT)
     context = await ask(client)
-    sources = {c.message_id: set(c.sources) for c in context.explanation.candidates}
+    candidates = context.explanation.candidates
+    sources = {c.message_id: set(c.sources) for c in candidates}
+    assert len(sources) == len(candidates)
     thread, window = context_pb2.SOURCE_THREAD, context_pb2.SOURCE_WINDOW
     assert sources == {
         "root": {thread},
