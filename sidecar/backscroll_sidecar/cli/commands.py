@@ -20,6 +20,8 @@ from backscroll_sidecar.cli.demo import EPILOG as DEMO_EPILOG
 from backscroll_sidecar.cli.demo import demo
 from backscroll_sidecar.cli.doctor import EPILOG as DOCTOR_EPILOG
 from backscroll_sidecar.cli.doctor import doctor
+from backscroll_sidecar.cli.export import EPILOG as EXPORT_EPILOG
+from backscroll_sidecar.cli.export import export
 from backscroll_sidecar.cli.import_ import EPILOG as IMPORT_EPILOG
 from backscroll_sidecar.cli.import_ import import_
 from backscroll_sidecar.cli.quality import EPILOG as QUALITY_EPILOG
@@ -53,6 +55,7 @@ def _first(
 app.command("serve", epilog=SERVE_EPILOG)(serve)
 app.command("demo", epilog=DEMO_EPILOG)(demo)
 app.command("import", epilog=IMPORT_EPILOG)(import_)
+app.command("export", epilog=EXPORT_EPILOG)(export)
 app.command("context", epilog=CONTEXT_EPILOG)(context)
 app.command("chat", epilog=CHAT_EPILOG)(chat)
 app.command("call", epilog=CALL_EPILOG)(call)

@@ -70,7 +70,8 @@ WHERE dedupe_key <> ''
 
 FIND_ERASED_HOLDERS = f"""{_WANTED}
 SELECT tenant, channel, dedupe_digest, message_id, with_channel
-FROM wanted CROSS JOIN tombstones INDEXED BY tombstones_by_dedupe_digest ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
+FROM wanted CROSS JOIN tombstones INDEXED BY tombstones_by_dedupe_digest
+    ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
 WHERE dedupe_digest <> ''
 """
 
