@@ -21,6 +21,7 @@ MAX_QUERY_BYTES = 4 * 1024
 MAX_SEARCH_HITS = 200
 MAX_DIMENSIONS = 8_192
 MAX_STAYS = 1_000
+MAX_PINNED = 50
 MAX_ROLE_BYTES = 64
 LENGTH_NOTICE = "(后续内容被截断)"
 CONTENT_FILTER_NOTICE = "赤尾有点不想讨论这个话题呢~"
@@ -73,6 +74,14 @@ class MessageState(IntEnum):
     LIVE = 0
     RECALLED = 1
     PARTIAL = 2
+
+
+class SearchScope(IntEnum):
+    """How far a search by meaning reaches, each one further than those before."""
+
+    CHANNEL = 1
+    USER = 2
+    TENANT = 3
 
 
 class ChannelKey(NamedTuple):
@@ -255,14 +264,24 @@ class Member:
         last = Stay(self.joined_at_ms, self.left_at_ms)
         return (*self.earlier_stays, last) if self.earlier_stays or last != Stay() else ()
 
+    def was_there(self, at_ms: int) -> bool:
+        """Whether the member was one then; always where nobody told of any stay."""
+        return not (stays := self.stays) or any(
+            (one.joined_at_ms is None or one.joined_at_ms <= at_ms)
+            and (one.left_at_ms is None or at_ms < one.left_at_ms)
+            for one in stays
+        )
+
 
 @quick
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """A message as the store returns it: the current revision, its analysis, and where it stands.
 
-    `seq` is the arrival number within the channel (1, 2, …, never reused); `rank_time_ms` is `sent_at_ms` clamped
-    for ranking (time zero and times in the future become the time of arrival); `revision` counts edits from 0.
+    `seq` is the arrival number within the channel (1, 2, …, never reused); `rank_time_ms` is `sent_at_ms` as far as it
+    can be right (time zero and times in the future become the time of arrival), and behind the message it answers;
+    `revision` counts edits from 0, `moves` how often its rank time or its edge changed since it came. `alias_ids` are
+    its other ids: only in what is read by id, by page, by tree or by author.
     """
 
     message: Message
@@ -271,6 +290,8 @@ class StoredMessage:
     rank_time_ms: int
     revision: int = 0
     state: MessageState = MessageState.LIVE
+    moves: int = 0
+    alias_ids: tuple[str, ...] = ()
 
 
 class AppendOutcome(StrEnum):
@@ -292,9 +313,11 @@ class WarningCode(StrEnum):
     REPLY_PARENT_IN_OTHER_CHANNEL = "reply_parent_in_other_channel"
     TIME_ZERO = "time_zero"
     TIME_IN_FUTURE = "time_in_future"
+    TIME_LOOKS_LIKE_SECONDS = "time_looks_like_seconds"
     METADATA_DIFFERS = "metadata_differs"
     DEDUPE_KEY_SEEN = "dedupe_key_seen"
     TEXT_SANITISED = "text_sanitised"
+    OWN_REPLY_SEEN = "own_reply_seen"
 
 
 class RefusalCode(StrEnum):

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, ERROR_PREFIX, LENGTH_NOTICE
 from backscroll_sidecar.settings_types import (
     Address,
+    BodyFields,
     Core,
     ProfileName,
     Share,
@@ -173,6 +174,16 @@ class Settings(_Section):
         le=3_600,
         description="Longest silence of a model before it is given up.",
     )
+    model_stream_options: bool = Field(
+        default=True,
+        description="Ask for usage at the end of a stream. A server that refuses stream_options is asked without it "
+        "by itself, after one refused call.",
+    )
+    model_extra_body: Annotated[Mapping[str, Any], Table, BodyFields] = Field(
+        default_factory=dict,
+        description="Table of fields added to the body of every call, over those made here: enable_thinking, "
+        "reasoning_effort, top_p. A request's own stand over them. JSON in the environment.",
+    )
     model_thoughts: Literal["auto", "hold", "keep"] = Field(
         default="auto",
         description="What becomes of thoughts that a model writes into its answer in <think> tags. auto: they are cut; "
@@ -204,6 +215,11 @@ class Settings(_Section):
         default="synthetic",
         description="A tool call in the history whose result is gone: synthetic keeps it and says that there is no "
         "result, drop leaves it out.",
+    )
+    partial_replies: Literal["when_asked", "never", "always"] = Field(
+        default="when_asked",
+        description="When a reply of the bot's that broke off is shown to the model: when_asked where it was the last "
+        "thing said and the question asks to go on (continue, 接着说), never, or always, as a line like others.",
     )
     length_notice: str = Field(
         default=LENGTH_NOTICE,
@@ -358,6 +374,7 @@ class Settings(_Section):
 
         `own_sources` run in every profile but `classic`, after its own.
         """
+        from backscroll_sidecar.context.partials import PartialReplies  # noqa: PLC0415
         from backscroll_sidecar.context.rounds import OrphanCalls  # noqa: PLC0415
         from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
         from backscroll_sidecar.settings_profiles import profiles  # noqa: PLC0415
@@ -372,6 +389,7 @@ class Settings(_Section):
             max_context=memory.max_context_messages,
             timeout_s=memory.context_build_timeout_seconds,
             orphan_calls=OrphanCalls(self.orphan_calls),
+            partial_replies=PartialReplies(self.partial_replies),
             system_text=self.system_text,
             bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
             channel_profiles=dict(self.channel_profiles),

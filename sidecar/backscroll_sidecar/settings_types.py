@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
+import orjson
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from backscroll_sidecar.ports import reserved_fields
 from backscroll_sidecar.threads import CORES
 
 MAX_PORT = 65_535
@@ -92,6 +95,17 @@ def number_or_none(value: object) -> object:
     return number
 
 
+def body_fields(value: Mapping[str, object]) -> Mapping[str, object]:
+    """Accept fields that can be added to a request's body."""
+    if found := reserved_fields(value):
+        raise ValueError(f"{found[0]} is set by the server alone")
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        raise ValueError("it can hold nothing but what JSON can") from None
+    return value
+
+
 UserPath = Annotated[Path, AfterValidator(home)]
 Core = Annotated[int, AfterValidator(core)]
 Address = Annotated[str, AfterValidator(address)]
@@ -100,4 +114,5 @@ StrategyName = Annotated[str, AfterValidator(strategy)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float | Literal["none"], BeforeValidator(number_or_none)]
 Words = BeforeValidator(parts)
+BodyFields = AfterValidator(body_fields)
 Table = BeforeValidator(table)

@@ -22,18 +22,20 @@ from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.meaning import MeaningSearch, Scope
+from backscroll_sidecar.history.meaning import MeaningSearch
+from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.scrubbing import Scrubber
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
-from backscroll_sidecar.models.openai import DEFAULT_BASE_URL, OpenAIModel, OpenAIOptions
+from backscroll_sidecar.models.openai import OpenAIModel
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
+from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.recording import Recorder
@@ -83,6 +85,7 @@ class App:
     ahead: Ahead
     writer: Writer
     history: HistoryService
+    preferences: Preferences
     builder: ContextBuilder
     chat: ChatService
     embedding: Embedding | None
@@ -106,7 +109,7 @@ class App:
         )
         async with open_app(usual, self.clock, EchoModel()) as app:
             edge = "grpc" if self.settings.tls_cert else self.settings.edge  # what will answer
-            await rehearse(app.history, app.builder, app.chat, PROFILES, edge)
+            await rehearse(app.history, app.preferences, app.builder, app.chat, PROFILES, edge)
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
         if self.embedding is not None:
@@ -184,28 +187,23 @@ async def _assemble(
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
+    preferences = Preferences(store, writer, clock)
+    publishers.add(preferences)
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
     if isinstance(store, SqliteStore):
-        scrubber = Scrubber(store)
-        await scrubber.start()
-        stack.push_async_callback(scrubber.close)
-        publishers.add(scrubber)
-    if not settings.in_memory:
-        packer = Packer(channels, writer.submit)
-        await packer.start()
-        stack.push_async_callback(packer.close)
-        publishers.add(packer)
+        await _keep_files(store, channels, writer, publishers, stack)
     ahead = Ahead(channels, JoiningCodec())
     await ahead.start()
     stack.push_async_callback(ahead.close)
     publishers.add(ahead)
     embedding: Embedding | None = None
+    permitted = {t: SearchScope[name.upper()] for t, name in settings.search_scopes.items()}
     embedder = embedder or configured_embedder(settings)
     if embedder is not None:
         stack.push_async_callback(embedder.close)
-        embedding = Embedding.over(embedder, store, writer, executor, settings)
+        embedding = Embedding.over(embedder, store, writer, executor, settings, permitted)
         stack.push_async_callback(embedding.vectors.close)
         stack.push_async_callback(embedding.backlog.close)
         publishers.add(embedding.vectors, embedding.backlog)
@@ -224,6 +222,7 @@ async def _assemble(
         settings.context_settings(tuple(own)),
         clock,
         events,
+        preferences=preferences,
         dims_of=dims_of,
     )
     if embedding is not None:
@@ -237,12 +236,7 @@ async def _assemble(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=dims_of,
-        meaning=MeaningSearch(
-            store,
-            {tenant: Scope[name.upper()] for tenant, name in settings.search_scopes.items()},
-            None if embedding is None else embedding.embedder,
-            None if embedding is None else embedding.vectors,
-        ),
+        meaning=MeaningSearch(store, permitted) if embedding is None else embedding.meaning,
     )
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
@@ -258,8 +252,36 @@ async def _assemble(
     )
     stack.push_async_callback(chat.drain)
     return App(
-        settings, clock, store, channels, ahead, writer, history, builder, chat, embedding, analyzer
+        settings,
+        clock,
+        store,
+        channels,
+        ahead,
+        writer,
+        history,
+        preferences,
+        builder,
+        chat,
+        embedding,
+        analyzer,
     )
+
+
+async def _keep_files(
+    store: SqliteStore,
+    channels: Channels,
+    writer: Writer,
+    publishers: FanOut,
+    stack: AsyncExitStack,
+) -> None:
+    """What works on the files behind the answers: what was deleted goes from them, channels are packed."""
+    scrubber = Scrubber(store)
+    await scrubber.start()
+    stack.push_async_callback(scrubber.close)
+    packer = Packer(channels, writer.submit)
+    await packer.start()
+    stack.push_async_callback(packer.close)
+    publishers.add(scrubber, packer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +292,7 @@ class Embedding:
     vectors: Vectors
     backlog: Backlog
     semantic: Semantic
+    meaning: MeaningSearch
 
     @classmethod
     def over(
@@ -279,6 +302,7 @@ class Embedding:
         writer: Writer,
         executor: ThreadPoolExecutor,
         settings: Settings,
+        permitted: Mapping[str, SearchScope],
     ) -> Embedding:
         """Put them together. Nothing runs before `start`."""
         vectors = Vectors(
@@ -291,7 +315,9 @@ class Embedding:
             max_bytes=settings.vector_bytes,
         )
         backlog = Backlog(store, writer.submit, embedder)
-        return cls(embedder, vectors, backlog, Semantic(embedder, vectors))
+        meaning = MeaningSearch(store, permitted, embedder, vectors)
+        semantic = Semantic(embedder, vectors, wide=meaning)
+        return cls(embedder, vectors, backlog, semantic, meaning)
 
     async def start(self) -> None:
         """Begin to load the model, and to embed what has no vector yet."""
@@ -377,6 +403,8 @@ def _model_options(settings: Settings) -> OpenAIOptions:
         headers={name: one.get_secret_value() for name, one in settings.model_headers.items()},
         query=settings.model_query,
         idle_s=settings.model_idle_seconds,
+        include_usage=settings.model_stream_options,
+        extra_body=settings.model_extra_body,
         thoughts=settings.model_thoughts,
         max_tokens_field=settings.model_max_tokens_field,
     )

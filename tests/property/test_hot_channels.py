@@ -97,6 +97,7 @@ class Truth:
     """What is stored, kept as plainly as can be, and what each change would publish."""
 
     rows: dict[str, StoredMessage] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
     used: int = 0
     seq: int = 0
 
@@ -115,7 +116,9 @@ class Truth:
 
     def draw_analysis(self, draw: st.DrawFn, id: str) -> Analysis:
         target = draw(st.one_of(st.none(), st.integers(0, self.used + 3)))
-        reply = None if target is None else Reply(f"m{target}", inferred=draw(st.booleans()))
+        if target is not None:
+            target = self.aliases.get(f"m{target}", f"m{target}")
+        reply = None if target is None else Reply(target, inferred=draw(st.booleans()))
         return Analysis(
             text=f"{id} says {draw(st.sampled_from(['1', '小猫', 'ねこ']))}",
             message_type=draw(st.sampled_from(MessageType)),
@@ -141,6 +144,35 @@ class Truth:
                 changed.append(self.put(replace(old, analysis=analysis, revision=old.revision + 1)))
         return Applied(stored=tuple(changed))
 
+    def move(self, draw: st.DrawFn) -> Applied:
+        """A late parent: some rows stand later than they did, beside rows that are new."""
+        ids = draw(
+            st.lists(st.sampled_from(sorted(self.rows)), min_size=1, max_size=3, unique=True)
+        )
+        moved = []
+        for id in ids:
+            old = self.rows[id]
+            later = old.rank_time_ms + draw(st.integers(1, 20_000))
+            moved.append(self.put(replace(old, rank_time_ms=later, moves=old.moves + 1)))
+        moved.sort(key=lambda row: row.seq)
+        return Applied(stored=(*moved, *self.append(draw).stored))
+
+    def alias(self, draw: st.DrawFn) -> Applied:
+        """Another id, of a row that is there; some rows may be waiting for it."""
+        self.used += 1
+        self.aliases[f"m{self.used - 1}"] = id = draw(st.sampled_from(sorted(self.rows)))
+        return Applied(aliases=((f"m{self.used - 1}", id),), stored=self._answering(id))
+
+    def _answering(self, id: str) -> tuple[StoredMessage, ...]:
+        alias = f"m{self.used - 1}"
+        found = []
+        for old in list(self.rows.values()):
+            reply = old.analysis.reply
+            if reply is not None and reply.message_id == alias:
+                analysis = replace(old.analysis, reply=replace(reply, message_id=id))
+                found.append(self.put(replace(old, analysis=analysis, moves=old.moves + 1)))
+        return tuple(found)
+
     def recall(self, draw: st.DrawFn) -> Applied:
         old = self.rows[draw(st.sampled_from(sorted(self.rows)))]
         analysis = Analysis("", old.analysis.message_type, reply=old.analysis.reply)
@@ -156,21 +188,28 @@ class Truth:
 @settings(max_examples=200)
 @given(st.data())
 def test_a_hot_channel_equals_a_loaded_one(data):
-    """Law 2: after any appends (late ones, late parents, circles), edits and recalls the columns, edges and texts in
-    memory are those of a load (an erasure drops the channel); views taken on the way never change."""
+    """Law 2: after any appends (late ones, late parents, circles), edits, recalls, moves and aliases columns, edges and
+    texts in memory are those of a load (an erasure drops the channel); views taken on the way never change."""
     truth, draw = Truth(), data.draw
     live = HotChannel(KEY, PlainCodec())
     taken: list[tuple[ChannelView, tuple]] = []
     for _ in range(draw(st.integers(1, 12))):
-        steps = ["append", "append", "edit", "recall"] if truth.rows else ["append"]
+        steps = (
+            ["append", "append", "edit", "recall", "move", "alias"] if truth.rows else ["append"]
+        )
         live.publish(getattr(truth, draw(st.sampled_from(steps)))(draw))
         if draw(st.booleans()):
             view = live.view()
             taken.append((view, copy.deepcopy(frozen(view))))
     stored = list(truth.rows.values())
     loaded = HotChannel(KEY, PlainCodec(), draw(st.permutations(stored)))
+    loaded.take_aliases(tuple(truth.aliases.items()))
     assert rows_of(live.view()) == rows_of(loaded.view())
     assert len(live) == len(stored)
+    assert live.revised == loaded.revised
+    for alias, id in truth.aliases.items():
+        rows = [(view.row_of(alias), view.row_of(id)) for view in (live.view(), loaded.view())]
+        assert rows == [rows[0][1:] * 2] * 2
     for view, before in taken:
         assert same(frozen(view), before)
 
@@ -179,8 +218,10 @@ def test_a_hot_channel_equals_a_loaded_one(data):
 def test_publishing_twice_changes_nothing(data):
     """Law 2: a commit that a load already saw may be published again."""
     truth, draw = Truth(), data.draw
-    changes = [truth.append(draw) for _ in range(3)] + [truth.edit(draw), truth.recall(draw)]
+    steps = ["append"] * 3 + ["edit", "recall", "move", "alias"]
+    changes = [getattr(truth, step)(draw) for step in steps]
     channel = HotChannel(KEY, PlainCodec(), list(truth.rows.values()))
+    channel.take_aliases(tuple(truth.aliases.items()))
     before = rows_of(channel.view())
     for applied in changes:
         channel.publish(applied)

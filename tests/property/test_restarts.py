@@ -17,6 +17,7 @@ from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Author, Member, Mention, Message
 from backscroll_sidecar.ports import (
+    AliasChange,
     AppendChange,
     Change,
     EditChange,
@@ -32,7 +33,7 @@ from tests.kit.rooms import EventList
 WORDS = ["cat", "dog", "fish", "猫", "train", "@Anna", "?"]
 CHINESE_WORDS = ["茄子", "番茄", "桌子"]
 """Some share characters: a word that no line has is sought by them."""
-KINDS = [*["append"] * 6, "edit", "recall", "erase", "erase user", "erase all", "members"]
+KINDS = [*["append"] * 6, "edit", "recall", "alias", "erase", "erase user", "erase all", "members"]
 USERS = sorted(PEOPLE)
 NAMES = ["Ann", "Anna", "Benny", "小黑", ""]
 
@@ -50,7 +51,8 @@ def changes(
 
     def message(id: str) -> Message:
         user_id = draw(st.sampled_from(USERS))
-        target = draw(st.one_of(st.none(), st.sampled_from([*used, "m0", "m9", "m99"])))
+        others = ["m0", "m9", "m99", *(f"m{n}" for n in range(20, 34))]
+        target = draw(st.one_of(st.none(), st.sampled_from([*used, *others])))
         return say(
             id, Author(user_id, draw(st.sampled_from(NAMES))),
             " ".join(draw(texts)),
@@ -74,6 +76,8 @@ def changes(
             out.append(EditChange(KEY, one, analyzer.analyze(one, roster), NOON_MS + n))
         elif kind == "recall":
             out.append(RecallChange(KEY, draw(st.sampled_from(used)), NOON_MS + n))
+        elif kind == "alias":
+            out.append(AliasChange(KEY, draw(st.sampled_from(used)), f"m{n + 20}"))
         elif kind == "erase":
             out.append(EraseChange(KEY, (draw(st.sampled_from(used)),), "", NOON_MS + n))
         elif kind == "erase user":

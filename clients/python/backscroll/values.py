@@ -28,6 +28,7 @@ LayoutName: TypeAlias = Literal["turns", "context_and_question", "single_user", 
 SpeakerStyleName: TypeAlias = Literal["role", "tagged"]
 TimeStyleName: TypeAlias = Literal["none", "iso_date", "relative"]
 TokenizerName: TypeAlias = Literal["o200k_base", "chars_4", "bytes_4"]
+SearchScopeName: TypeAlias = Literal["channel", "user", "tenant"]
 PayloadFormatName: TypeAlias = Literal["openai_chat", "none"]
 
 

@@ -71,7 +71,8 @@ def _with_name(message: NeutralMessage) -> bytes:
 
 
 def _message(message: NeutralMessage, name: str) -> dict[str, Any]:
-    out: dict[str, Any] = {"role": ROLE_NAME[message.role], "content": message.content}
+    content = None if message.tool_calls and not message.content else message.content
+    out: dict[str, Any] = {"role": ROLE_NAME[message.role], "content": content}
     if name:
         out["name"] = name
     if message.tool_calls:

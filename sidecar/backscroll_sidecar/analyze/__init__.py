@@ -12,8 +12,10 @@ from backscroll_sidecar.analyze.asking import (
     speaks_of_self,
 )
 from backscroll_sidecar.analyze.dates import DateSpan, date_spans
+from backscroll_sidecar.analyze.going_on import asks_to_go_on
 from backscroll_sidecar.analyze.keywords import keywords, segmenter_name
 from backscroll_sidecar.analyze.mentions import Roster, StaticRoster, mention_ids
+from backscroll_sidecar.analyze.same_question import is_same_question
 from backscroll_sidecar.analyze.sanitise import clean_text, has_nul
 from backscroll_sidecar.analyze.stopwords import is_stop_word
 from backscroll_sidecar.analyze.tokens import (
@@ -36,6 +38,7 @@ __all__ = [
     "StaticRoster",
     "TokenCounter",
     "asks_how_many",
+    "asks_to_go_on",
     "asks_when",
     "classify",
     "clean_text",
@@ -45,6 +48,7 @@ __all__ = [
     "exact_tokens",
     "has_nul",
     "is_addressed",
+    "is_same_question",
     "is_stop_word",
     "keywords",
     "mention_ids",

@@ -152,7 +152,7 @@ class Batch:
     mentions : Runs
         Places in `users`.
     revised : int64[m, 2]
-        seq and revision of rows that were edited.
+        seq of rows that changed since they came, and how often: revision and moves together.
     tools : sequence of (id, ToolIds)
         The tool messages among them.
     bodies : bytes
@@ -237,8 +237,8 @@ def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
             numbers = [words[word] for word in dict.fromkeys(found)]
         terms.append(numbers)
         mentions.append([users[user] for user in dict.fromkeys(analysis.mention_ids)])
-        if item.revision:
-            revised.append((item.seq, item.revision))
+        if item.revision or item.moves:
+            revised.append((item.seq, item.revision + item.moves))
         if (found_tools := tool_ids(item.seq, message.parts)) is not None:
             tools.append((message.id, found_tools))
     columns = zip(*sent, strict=True) if sent else [()] * len(SENT)

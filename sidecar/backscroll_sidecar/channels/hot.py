@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import ChannelColumns, StringTable
+from backscroll_scoring import ChannelColumns, Packed, StringTable
 from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.batch import NONE, SENT, AuthorAs, Batch, Runs, Terms, batch_of
 from backscroll_sidecar.channels.bodies import Bodies, BodyColumns, Fragments, Texts
@@ -22,7 +22,7 @@ from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView, MessageIds
 from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Member, MessageState, StoredMessage
-from backscroll_sidecar.ports import Applied, FragmentCodec
+from backscroll_sidecar.ports import PIN, Applied, FragmentCodec, RecordChange
 
 PERSON_BYTES, CHANNEL_BYTES = 900, 15_000
 """Rough bytes of a user with one name, of a channel with no rows beside its arrays."""
@@ -41,8 +41,8 @@ COLUMNS: Mapping[str, type[np.generic]] = {
     "explicit_parent": np.int32,
 }
 """A row's numbers: what was sent, and places in the channel's tables. `start`: of its body (see `Bodies`)."""
-PLACE_IN_TIME = {"time_ms", "seq", "number"}
-"""What no edit changes."""
+IDENTITY = {"seq", "number"}
+"""What never changes."""
 
 
 class HotChannel:
@@ -63,7 +63,7 @@ class HotChannel:
         self.people = People()
         self.generation = 1
         self.revised: dict[int, int] = {}
-        """Revision by seq of rows that were edited."""
+        """How often each row changed since it came, by seq: its revision and its moves together."""
         self.loose_count = 0
         """Rows the load that made it read as rows."""
         self.stretches: list[Stretch] = []
@@ -75,6 +75,8 @@ class HotChannel:
         self._lexicon = Lexicon()
         self._ids = StringTable()
         self._id_rows = Column(np.int32)
+        self._aliases = Column(np.int32)
+        """Numbers of aliases, and behind each the number of its message's own id."""
         self._bodies = Bodies()
         self._replaced_bytes = 0
         self._decoded: dict[int, str] = {}
@@ -85,6 +87,7 @@ class HotChannel:
         self._names: list[str] = []
         self._replies = ReplyMemo()
         self._written = Written()
+        self._pinned: tuple[str, ...] = ()
         self._view: ChannelView | None = None
         if stored:
             self.load([batch_of(sorted(stored, key=lambda s: s.seq), codec)])
@@ -114,6 +117,7 @@ class HotChannel:
             + self._lexicon.nbytes
             + self._ids.nbytes
             + self._id_rows.nbytes
+            + self._aliases.nbytes
             + self._bodies.nbytes
             + self._replies.nbytes
             + self._written.nbytes
@@ -134,11 +138,27 @@ class HotChannel:
                 self._replace(known)
             if fresh:
                 self.load([batch_of(fresh, self._codec)])
+        if applied.record is not None:
+            self._note_pin(applied.record)
+        self.take_aliases(applied.aliases)
         self.people.note_members(applied.members)
         if self.people.renamed > renamed:
             self._written.forget()
             self._written = Written(self._written.wanted)
         self._view = None
+
+    def take_pins(self, message_ids: Sequence[str]) -> None:
+        """These are pinned, in this order."""
+        if self._pinned != (pinned := tuple(message_ids)):
+            self._pinned, self._view = pinned, None
+
+    def _note_pin(self, change: RecordChange) -> None:
+        if change.kind != PIN:
+            return
+        if change.body is None:
+            self.take_pins([id_ for id_ in self._pinned if change.id not in ("", id_)])
+        elif change.id not in self._pinned:
+            self.take_pins([*self._pinned, change.id])
 
     def load(self, batches: Sequence[Batch]) -> None:
         """Add rows that came after all that are there, in order of arrival."""
@@ -162,6 +182,23 @@ class HotChannel:
         self._link_new(first, ids_before)
         self._view = None
         self._sort(first)
+
+    def take_aliases(self, aliases: Sequence[tuple[str, str]]) -> None:
+        """Know messages that are here under other ids, too: pairs of an alias and the id of its message. Idempotent."""
+        if not aliases:
+            return
+        packed = (Packed.of([one[place] for one in aliases]) for place in (0, 1))
+        alias, own = (self._ids.add(ids) for ids in packed)
+        self._id_rows.extend(np.full(len(self._ids) - len(self._id_rows), NO_ROW, np.int32))
+        self._aliases.extend(np.stack([alias, own], axis=1).ravel())
+        self._place_aliases()
+        self._view = None
+
+    def _place_aliases(self) -> None:
+        """An alias is found where its message is."""
+        alias, own = self._aliases.view().reshape(-1, 2).T
+        rows = self._id_rows.raw()
+        rows[alias] = rows[own]
 
     def take_links(self, kept: kept_links.Arrays) -> None:
         """Begin with what a segment keeps of the reply model, if it was made from the rows that are here."""
@@ -219,6 +256,7 @@ class HotChannel:
             names=self._names,
             replies=self._replies,
             written=self._written,
+            pinned=self._pinned,
             all_live=not (column["state"] != MessageState.LIVE).any(),
         )
 
@@ -298,14 +336,15 @@ class HotChannel:
         )
 
     def _replace(self, changed: Mapping[str, StoredMessage]) -> None:
-        """Edits and recalls: the rows stay where they are. One copy of what changes, however many rows do."""
+        """Edits, recalls, and rows that move behind a late parent. One copy of what changes, however many rows do."""
         batch = batch_of(list(changed.values()), self._codec)  # it alone may raise
         columns = self._numbered(batch)
         self._id_rows.extend(np.full(len(self._ids) - len(self._id_rows), NO_ROW, np.int32))
         rows = self._id_rows.raw()[columns["number"]].astype(np.intp)
         self._replaced_bytes += int(self._columns["fragment_size"].raw()[rows].sum())
         edges = (self._columns["target"], self._columns["inferred"])
-        for name in COLUMNS.keys() - PLACE_IN_TIME - {"parent", "explicit_parent"}:
+        times = self._columns["time_ms"]
+        for name in COLUMNS.keys() - IDENTITY - {"parent", "explicit_parent"}:
             self._columns[name] = self._columns[name].replace(rows, columns[name])
         keywords, mentions, terms = self._runs(batch)
         self._keywords = self._keywords.replace(dict(zip(rows.tolist(), keywords, strict=True)))
@@ -320,6 +359,8 @@ class HotChannel:
         self.stretches = [s for s in self.stretches if not any(map(s.holds, seqs))]
         self._written = self._written.without(seqs)
         self._changed(first)
+        if self._columns["time_ms"] is not times:
+            self._sort(first)
 
     def _link_again(self) -> int:
         """Work out all parents anew; the first row that has another one, or the number of rows."""
@@ -352,6 +393,7 @@ class HotChannel:
         self._lexicon.renumber(new_rows)
         self._id_rows = self._id_rows.copy()
         self._id_rows.raw()[self._columns["number"].raw()[start:]] = np.arange(start, len(self))
+        self._place_aliases()
         self._changed(start)
 
     def _changed(self, row: int) -> None:

@@ -20,8 +20,15 @@ from backscroll_sidecar.channels.segments import (
 )
 from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
-from backscroll_sidecar.ports import Applied, ChannelRows, FragmentCodec, HistoryReader, Segment
+from backscroll_sidecar.domain import MAX_PINNED, ChannelKey, Member, StoredMessage
+from backscroll_sidecar.ports import (
+    PIN,
+    Applied,
+    ChannelRows,
+    FragmentCodec,
+    HistoryReader,
+    Segment,
+)
 
 log = logging.getLogger(__name__)
 
@@ -134,13 +141,19 @@ class Channels:
         stored = await self._reader.latest_of_user(tenant, user_id, (), limit)
         if not stored:
             return None
+        author = stored[-1].message.author
+        return self.view_of(tenant, stored, [Member(author.id, author.name, kind=author.kind)])
+
+    def view_of(
+        self, tenant: str, stored: Sequence[StoredMessage], members: Sequence[Member] = ()
+    ) -> ChannelView:
+        """Messages of any channels as a view, not kept; of equal times in the order given. Without reply edges."""
         apart = [
             replace(s, seq=place, analysis=replace(s.analysis, reply=None))
             for place, s in enumerate(stored, 1)
         ]
-        author = stored[-1].message.author
-        now = Member(author.id, author.name, kind=author.kind)
-        return HotChannel(ChannelKey(tenant, ""), self._codec, apart, [now]).view()
+        view = HotChannel(ChannelKey(tenant, ""), self._codec, apart, members).view()
+        return replace(view, origins=[(s.message.channel, s.seq) for s in stored])
 
     def empty_view(self, key: ChannelKey) -> ChannelView:
         """A channel with nothing in it, not kept."""
@@ -154,9 +167,11 @@ class Channels:
     async def _load(self, key: ChannelKey) -> HotChannel:
         try:
             channel = await self._read(key)
+            channel.take_pins(await self._pinned(key))  # what is pinned meanwhile is told
             meanwhile = self._meanwhile.pop(key, [])
             while any(applied.is_erasure for applied in meanwhile):
                 channel = await self._read(key)
+                channel.take_pins(await self._pinned(key))
                 meanwhile = self._meanwhile.pop(key, [])
             for applied in meanwhile:
                 channel.publish(applied)
@@ -168,6 +183,10 @@ class Channels:
             self.weigh(key)
             self.on_load(key, channel.loose_count)
         return channel
+
+    async def _pinned(self, key: ChannelKey) -> tuple[str, ...]:
+        records = await self._reader.records(key, PIN, 0, limit=MAX_PINNED)
+        return tuple(record.id for record in records)
 
     async def _read(self, key: ChannelKey) -> HotChannel:
         """The channel as the store has it, put together in a thread (law 9)."""
@@ -185,6 +204,7 @@ class Channels:
         with in_background():
             channel = HotChannel(key, self._codec, members=rows.members)
             channel.load([self._batch(part) for part in rows.parts])
+            channel.take_aliases(rows.aliases)
             for part in rows.parts:
                 if isinstance(part, Segment):
                     channel.stretches.append(Stretch(part.first_seq, part.last_seq))

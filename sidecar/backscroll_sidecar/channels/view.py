@@ -17,7 +17,7 @@ from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.written import Written
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, MessageState
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +70,12 @@ class ChannelView:
         What the reply model keeps of these rows: a cache, not a part of the value.
     written : Written
         What builds wrote of these rows: another one.
+    pinned : tuple of str
+        Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     all_live : bool
         Whether no row is recalled or partial, so that `state` need not be looked at.
+    origins : sequence
+        Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """
 
     key: ChannelKey
@@ -102,7 +106,9 @@ class ChannelView:
     names: Sequence[str]
     replies: ReplyMemo
     written: Written
+    pinned: tuple[str, ...]
     all_live: bool
+    origins: Sequence[tuple[str, int]] = ()
 
     def row_of(self, message_id: str) -> int:
         """The row of a message, -1 when this view has none of that id."""
@@ -130,6 +136,12 @@ class ChannelView:
         lost = (columns.parent < 0) & (self.target >= 0) & (self.inferred == 0)
         parent = np.where(lost, -2 - self.target, columns.parent)
         return replace(columns, parent=parent)
+
+    def counting(self, rows: Sequence[int]) -> ChannelView:
+        """The same view in which these rows are live. Linear in the channel."""
+        state = self.state.copy()
+        state[rows] = MessageState.LIVE
+        return replace(self, state=state, all_live=not (state != MessageState.LIVE).any())
 
     @property
     def keyword_ids(self) -> Words:

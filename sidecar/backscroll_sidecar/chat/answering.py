@@ -153,6 +153,7 @@ def _request(turn: Turn) -> ModelRequest:
         temperature=turn.temperature,
         tools_json=turn.tools_json if turn.may_call_tools else "",
         max_output_tokens=turn.max_output_tokens,
+        extra_body_json=turn.extra_body_json,
         with_names=turn.with_names,
     )
 

@@ -122,12 +122,12 @@ class ChatHistory:
         return message_id
 
     async def reply_of(self, turn: Turn) -> tuple[str, str] | None:
-        """Id and text of the turn's whole reply as it is stored."""
+        """Id and text of the whole reply as it is stored: the turn's, or an earlier one's to the same question."""
         message_id = reply_id(turn.id)
         found = (await self._reader.get_messages(turn.key, [message_id])).get(message_id)
         if found is None or found.state is not MessageState.LIVE:
-            return None
-        return message_id, found.message.text
+            found = await self._reader.answer_to(turn.key, turn.question_message_id, turn.self_id)
+        return None if found is None else (found.message.id, found.message.text)
 
     async def results_of(
         self, turn: Turn, given: Sequence[ToolResultPart]
@@ -163,6 +163,16 @@ class ChatHistory:
             return (await self._reader.get_messages(key, [message_id])).get(message_id)
         except Exception as error:  # noqa: BLE001 - it costs the reply its thread, not the answer (law 5)
             log.warning("the question cannot be read", error=type(error).__name__)
+            return None
+
+    async def find_answer(
+        self, key: ChannelKey, message_id: str, self_id: str
+    ) -> StoredMessage | None:
+        """The whole reply that a turn stored to a message in a bot's name; None where none is to be had."""
+        try:
+            return await self._reader.answer_to(key, message_id, self_id)
+        except Exception as error:  # noqa: BLE001 - the model is asked again; the store keeps one answer
+            log.warning("an earlier answer cannot be read", error=type(error).__name__)
             return None
 
     def next_ms(self, turn: Turn) -> int:

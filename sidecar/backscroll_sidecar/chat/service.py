@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from backscroll_sidecar.chat.answering import Answering
+from backscroll_sidecar.chat.beginning import (
+    asked_id,
+    checked_context,
+    question_to_store,
+    self_id_of,
+    turn_begun,
+)
 from backscroll_sidecar.chat.endings import NOTICES, Notices, notice_of
 from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
 from backscroll_sidecar.chat.fitting import fitted
@@ -19,26 +26,20 @@ from backscroll_sidecar.chat.turns import ChatRequest, Turn
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.deadline import reserve_s
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
-from backscroll_sidecar.domain import Message, StoredMessage, TextPart
+from backscroll_sidecar.domain import Message, StoredMessage
 from backscroll_sidecar.errors import (
     BackscrollError,
     Conflict,
-    InvalidRequest,
-    Reason,
+    DeadlineExceeded,
 )
-from backscroll_sidecar.history.validate import rank_time
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock
-from backscroll_sidecar.turn_ids import question_id
-
-T = TypeVar("T")
+from backscroll_sidecar.turn_ids import turn_of
 
 MOST_RESERVE_S = 0.25
 """A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
 COMMIT_S = 0.02
 """What most commits take at most, a slow disk's included: short deadlines leave more than half of the reserve to it."""
-DEFAULT_SELF_ID = "assistant"
-"""The author of replies where the caller names no id of its bot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class ChatService:
         self._history = history
         self._settings = settings
         self._clock = clock
-        self._open_turns: dict[tuple[str, str], object] = {}
+        self._held: dict[tuple[str, ...], asyncio.Event] = {}
+        """Turns that are being continued, and questions that are being answered."""
         self._storing = Storing(history, clock, settings.turn_lifetime_ms)
         self._answering = Answering(
             model,
@@ -100,104 +102,119 @@ class ChatService:
                 yield event
 
     async def _begin(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
-        """A new turn: the question's commit runs beside the build and the model."""
+        """A new turn: the question's commit runs beside the build and the model.
+
+        Of two that are asked the same question by its id the second waits for the first, and where that has answered,
+        says what it said.
+        """
         ends = self._ends(request)
-        context = _checked_context(request)
-        since = self._history.losses_seen  # before anything of the channel is read
         turn_id = uuid.uuid4().hex
-        question = self._question_to_store(request, turn_id)
-        saving: list[asyncio.Task[Any]] = []
-        if question is not None:
-            saving.append(self._storing.spawn(self._save_question(context, question)))
-        finding = asyncio.create_task(self._find_trigger(context))
-        tools_json = context.tools_json if request.enable_tools else ""
-        own_id = question.id if question else ""
-        asked = replace(context, own_question_id=own_id, tools_json=tools_json)
+        context = await self._with_trigger(request, checked_context(request), turn_id)
+        release = await self._hold_question(request, context, ends)
         try:
-            waited_s = await self._pacer.wait()
-            left_s = request.time_left_s and request.time_left_s - waited_s
-            built = await self._builder.build(replace(asked, time_left_s=left_s))
-        except BaseException as error:
-            for task in (*saving, finding):
-                task.cancel()  # what has not been queued by now is not stored for a refused request
-            if isinstance(error, BackscrollError):
-                error.field = error.field and f"context.{error.field}"
+            since = self._history.losses_seen  # before anything of the channel is read
+            question = question_to_store(request, context, turn_id)
+            saving: list[asyncio.Task[Any]] = []
+            if question is not None:
+                saving.append(self._storing.spawn(self._save_question(context, question)))
+            context = replace(
+                context,
+                own_question_id=question.id if question else "",
+                tools_json=context.tools_json if request.enable_tools else "",
+            )
+            finding = asyncio.create_task(self._find(request, context))
+            built = await self._build(request, context, (*saving, finding))
+            yield ContextBuilt(built)
+            trigger, first = await finding
+            if first is not None and await self._is_asked_again(saving):
+                release()
+                for event in await self._said_first(request.tenant, first):
+                    yield event
+                return
+            turn = turn_begun(
+                request, context, built, self._settings, turn_id=turn_id, trigger=trigger,
+                question=question, now_ms=self._clock.now_ms(), since=since,
+            )  # fmt: skip
+        except BaseException:
+            release()
             raise
-        yield ContextBuilt(built)
-        turn = self._turn(request, asked, built, turn_id, await finding, question)
-        steps = self._answering.answer(replace(turn, since=since), ends, saving)
+        steps = self._answering.answer(turn, ends, saving, release)
         async with aclosing(steps):
             async for event in steps:
                 yield event
 
-    def _question_to_store(self, request: ChatRequest, turn_id: str) -> Message | None:
-        """The question as a message, its time aside; None where a stored message is the question, or nobody asks."""
-        context = request.context
-        if context is None or context.trigger_message_id or context.asker is None:
-            return None
-        if not context.key.channel or not context.question.strip():
-            return None
-        return Message(
-            request.question_message_id or question_id(turn_id),
-            context.key.channel,
-            context.asker,
-            (TextPart(context.question),),
-            0,
-            thread_id=context.thread_id or "",
-            session_id=context.session_id,
-            reply=context.reply,
-            mentions=context.mentions,
-        )
+    async def _with_trigger(
+        self, request: ChatRequest, context: BuildRequest, turn_id: str
+    ) -> BuildRequest:
+        """The context with the stored message that is its question, where the request names neither that nor an id."""
+        question = question_to_store(request, context, turn_id)
+        if question is None or request.question_message_id:
+            return context
+        asked = replace(context, own_question_id=question.id, time_left_s=request.time_left_s)
+        found = await self._builder.opening.stored_question(asked)
+        if found is None:
+            return context
+        message_id, asked_at_ms = found
+        return replace(context, trigger_message_id=message_id, asked_at_ms=asked_at_ms)
+
+    async def _build(
+        self, request: ChatRequest, context: BuildRequest, beside: Sequence[asyncio.Task[Any]]
+    ) -> BuiltContext:
+        """The context; what runs beside it is called off where there can be none."""
+        try:
+            waited_s = await self._pacer.wait()
+            left_s = request.time_left_s and request.time_left_s - waited_s
+            return await self._builder.build(replace(context, time_left_s=left_s))
+        except BaseException as error:
+            for task in beside:
+                task.cancel()  # what has not been queued by now is not stored for a refused request
+            if isinstance(error, BackscrollError):
+                error.field = error.field and f"context.{error.field}"
+            raise
 
     async def _save_question(self, context: BuildRequest, question: Message) -> None:
         at_ms = context.asked_at_ms
         if at_ms is None:
-            at_ms = await self._builder.asked_now_ms(context.key)
+            at_ms = await self._builder.opening.asked_now_ms(context.key)
         await self._history.save_question(context.key, replace(question, sent_at_ms=at_ms))
 
-    async def _find_trigger(self, context: BuildRequest) -> StoredMessage | None:
-        if not context.trigger_message_id or not context.key.channel:
-            return None
-        return await self._history.find_question(context.key, context.trigger_message_id)
+    async def _find(
+        self, request: ChatRequest, context: BuildRequest
+    ) -> tuple[StoredMessage | None, StoredMessage | None]:
+        """What is stored as the question, and what this bot answered to it; None where there is nothing."""
+        asked = asked_id(request, context)
+        if not asked:
+            return None, None
+        trigger = None
+        if context.trigger_message_id:
+            trigger = await self._history.find_question(context.key, asked)
+        first = await self._history.find_answer(context.key, asked, self_id_of(context))
+        return trigger, first
 
-    def _turn(
-        self,
-        request: ChatRequest,
-        context: BuildRequest,
-        built: BuiltContext,
-        turn_id: str,
-        trigger: StoredMessage | None,
-        question: Message | None,
-    ) -> Turn:
-        """The turn that begins with this context: in the request's thread, else in that of what it answers."""
-        settings = self._settings
-        asked = trigger.message if trigger else question
-        after_ms = trigger.rank_time_ms if trigger else 0
-        if question is not None:
-            after_ms, _ = rank_time(built.asked_at_ms, self._clock.now_ms())
-        return Turn(
-            id=turn_id,
-            key=context.key,
-            self_id=context.self_ids[0] if context.self_ids else DEFAULT_SELF_ID,
-            model=built.model,
-            messages=tuple(built.payload_messages),
-            question_message_id=asked.id if asked else context.trigger_message_id,
-            max_iterations=_or(request.max_tool_iterations, settings.max_tool_iterations),
-            temperature=_or(request.temperature, settings.temperature),
-            tools_json=context.tools_json,
-            max_output_tokens=request.max_output_tokens,
-            with_names=context.include_names,
-            budget=built.tokens.budget,
-            reserve=built.tokens.reserve,
-            tokenizer=built.tokens.tokenizer,
-            thread_id=context.thread_id or (asked.thread_id if asked else ""),
-            session_id=context.session_id or (asked.session_id if asked else ""),
-            after_ms=after_ms,
-        )
+    async def _is_asked_again(self, saving: Sequence[asyncio.Task[Any]]) -> bool:
+        """Whether the question is the stored one, and not another under its id."""
+        if saving:
+            await asyncio.wait(saving)
+        return all(task.exception() is None for task in saving)
+
+    async def _said_first(self, tenant: str, reply: StoredMessage) -> Iterable[ChatEvent]:
+        """What the turn that stored this reply said, as far as it is kept."""
+        turn_id = turn_of(reply.message.id)
+        try:
+            turn = await self._history.find(tenant, turn_id)
+        except BackscrollError:
+            turn = None
+        if turn is not None and turn.ended is not None:
+            return _said_before(turn, turn.ended, self._settings.notices)
+        end = ChatEnd(EndReason.COMPLETE, turn_id, reply.message.id)
+        return [Delta(reply.message.text), end]
 
     async def _continue(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The next round of a kept turn; of one that has ended, its reply again."""
-        release = self._hold((request.tenant, request.turn_id))
+        name = ("turn", request.tenant, request.turn_id)
+        if name in self._held:
+            raise Conflict("another call continues this turn now", field="turn_id")
+        release = self._hold(name)
         ends = self._ends(request)
         try:
             turn = await self._history.find(request.tenant, request.turn_id)
@@ -222,15 +239,36 @@ class ChatService:
             async for event in steps:
                 yield event
 
-    def _hold(self, name: tuple[str, str]) -> Callable[[], None]:
-        """Let no other call continue the turn; what comes back lets go of it, and only of this hold."""
-        if name in self._open_turns:
-            raise Conflict("another call continues this turn now", field="turn_id")
-        mine = self._open_turns[name] = object()
+    async def _hold_question(
+        self, request: ChatRequest, context: BuildRequest, ends: Ends | None
+    ) -> Callable[[], None]:
+        """Let no other call answer the same question in the same name, once nobody does.
+
+        Raises
+        ------
+        DeadlineExceeded
+            Another one took all of the caller's time.
+        """
+        asked = asked_id(request, context)
+        if not asked:
+            return lambda: None
+        name = ("question", *context.key, asked, self_id_of(context))
+        try:
+            async with asyncio.timeout_at(ends and ends.model_s):
+                while name in self._held:
+                    await self._held[name].wait()
+        except TimeoutError:
+            raise DeadlineExceeded("another call answered this question all the while") from None
+        return self._hold(name)
+
+    def _hold(self, name: tuple[str, ...]) -> Callable[[], None]:
+        """Take what nobody holds; what comes back lets go of it, and only of this hold."""
+        mine = self._held[name] = asyncio.Event()
 
         def release() -> None:
-            if self._open_turns.get(name) is mine:
-                del self._open_turns[name]
+            if self._held.get(name) is mine:
+                del self._held[name]
+                mine.set()
 
         return release
 
@@ -245,8 +283,8 @@ class ChatService:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no turn is being continued and nothing has still to be stored."""
-        return not self._open_turns and self._storing.is_idle
+        """Whether no turn is being continued, no known question answered, and nothing has still to be stored."""
+        return not self._held and self._storing.is_idle
 
     async def drain(self) -> None:
         """Wait for what turns still have to store."""
@@ -259,22 +297,3 @@ def _said_before(turn: Turn, ended: EndReason, notices: Notices) -> Iterator[Cha
     if notice := notice_of(ended, notices):
         yield notice
     yield ChatEnd(ended, turn.id, turn.reply_message_id, finish_reason=turn.finish_reason)
-
-
-def _checked_context(request: ChatRequest) -> BuildRequest:
-    context = request.context
-    if context is None:
-        raise InvalidRequest(
-            "context and turn_id are both unset", field="context", reason=Reason.MISSING_FIELD
-        )
-    if context.key.channel and not context.trigger_message_id and context.asker is None:
-        raise InvalidRequest(
-            "context.asker is needed to store a question without a trigger",
-            field="context.asker",
-            reason=Reason.MISSING_FIELD,
-        )
-    return context
-
-
-def _or(value: T | None, default: T) -> T:
-    return default if value is None else value

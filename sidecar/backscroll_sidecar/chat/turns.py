@@ -35,6 +35,7 @@ class ChatRequest:
     max_tool_iterations: int | None = None
     enable_tools: bool | None = None
     max_output_tokens: int | None = None
+    extra_body_json: str = ""
     turn_id: str = ""
     tool_results: tuple[ToolResultPart, ...] = ()
     question_message_id: str = ""
@@ -76,6 +77,7 @@ class Turn:
     tokenizer: TokenizerName = TokenizerName.O200K
     since: int = 0
     finish_reason: str = ""
+    extra_body_json: str = ""
     thread_id: str = ""
     session_id: str = ""
     after_ms: int = 0

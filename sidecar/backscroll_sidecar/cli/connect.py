@@ -72,8 +72,10 @@ def explained(error: BackscrollError, server: str, *, has_tls: bool) -> CommandE
     if isinstance(error, Unauthenticated):
         return CommandError(str(error), "give --token, or set BACKSCROLL_TOKEN")
     if error.reason == "UNKNOWN_PROFILE":
-        known = error.metadata.get("known", "")
-        return CommandError("there is no such profile [UNKNOWN_PROFILE]", f"profiles are: {known}")
+        known, given = error.metadata.get("known", ""), error.metadata.get("given", "")
+        return CommandError(
+            f'there is no profile "{given}" [UNKNOWN_PROFILE]', f"profiles are: {known}"
+        )
     advice = ADVICE.get(error.reason, "")
     for name, value in error.metadata.items():
         advice = advice.replace("{" + name + "}", value)

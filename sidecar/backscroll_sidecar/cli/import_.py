@@ -35,7 +35,7 @@ WARNINGS = {
     "REPLY_PARENT_IN_OTHER_CHANNEL": "replies to a message of another channel",
     "TIME_ZERO": "has no time; it counts as sent now",
     "TIME_IN_FUTURE": "was sent in the future; it counts as sent now",
-    "TIME_LOOKS_LIKE_SECONDS": "has a time of another unit; it counts as sent now",
+    "TIME_LOOKS_LIKE_SECONDS": "has a time in seconds or microseconds; it counts as sent now",
     "METADATA_DIFFERS": "was there already, with another role, reply, mentions or names",
     "DEDUPE_KEY_SEEN": "has the dedupe_key of another message",
     "OWN_REPLY_SEEN": "is a reply that the server stored itself",

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import structlog
 
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.asker import StoredPreferences, with_preferences
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.direct import Found
+from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
+from backscroll_sidecar.context.opening import Opening, Provider
 from backscroll_sidecar.context.pages import AnswerCodec
+from backscroll_sidecar.context.partials import PartialReplies, with_partials
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
 from backscroll_sidecar.context.querying import strategy_query
@@ -40,9 +44,8 @@ from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
-from backscroll_sidecar.context.writing import Pen, draft
-from backscroll_sidecar.domain import ChannelKey, Degradation, Event
-from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
+from backscroll_sidecar.context.writing import Pen
+from backscroll_sidecar.domain import Degradation, Event, SpeakerStyle
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
@@ -50,25 +53,14 @@ from backscroll_sidecar.telemetry.metrics import BuildNumbers
 log = structlog.get_logger(__name__)
 
 
-class Provider(Protocol):
-    """Where a build gets the channel from: the only part of the path that does I/O (S3-07)."""
-
-    def hot_view(self, key: ChannelKey) -> ChannelView | None:
-        """The channel if it is in memory."""
-
-    async def view(self, key: ChannelKey) -> ChannelView | None:
-        """The channel, loaded if need be; None when it was never heard of. Raises `StoreUnavailable`."""
-
-    async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
-        """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
-
-    def empty_view(self, key: ChannelKey) -> ChannelView:
-        """A channel with nothing in it."""
-
-
 class _Begun(NamedTuple):
-    """A build whose candidates are picked; of a plain question there is the choice and no account of it yet."""
+    """A build whose candidates are picked; of a plain question there is the choice and no account of it yet.
 
+    `request` has the asker's stored preferences, too; `lost` says what of it could not be had.
+    """
+
+    request: BuildRequest
+    lost: tuple[Degradation, ...]
     route: Route
     opened: Opened
     question: Question
@@ -86,10 +78,12 @@ class ContextBuilder:
     Parameters
     ----------
     provider, compressor, assembler : the three interfaces of design S3, each replaceable alone (S3-01).
+    preferences : what is stored of askers; None: nothing.
     dims_of : the size of an embedder's vectors by its id, 0 when it is not known.
 
     Attributes
     ----------
+    opening : opens the channels that builds read.
     build_count : how many builds were begun.
     numbers : what those that were answered came to.
     """
@@ -108,9 +102,10 @@ class ContextBuilder:
         assembler: Assembler | None = None,
         adapters: Mapping[str, Adapter] = ADAPTERS,
         picker: Picker | None = None,
+        preferences: StoredPreferences | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self._provider = provider
+        self.opening = Opening(provider, clock, settings.timeout_s)
         self._store = store
         self._analyzer = analyzer
         self._settings = settings
@@ -120,6 +115,8 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._joins = compressor is None and assembler is None and adapters is ADAPTERS
+        self._preferences = preferences
+        self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
         self.build_count = 0
         self.numbers = BuildNumbers()
@@ -134,7 +131,7 @@ class ContextBuilder:
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
-        return await self._put_together(request, await self._begin(request))
+        return await self._put_together(await self._begin(request))
 
     async def answer(
         self, request: BuildRequest, codec: AnswerCodec
@@ -143,25 +140,10 @@ class ContextBuilder:
         joins = self._joins and can_be_joined(request)
         begun = await self._begin(request, joins=joins)
         if joins:
-            joined = await self._join(request, begun, codec)
+            joined = await self._join(begun, codec)
             if joined is not None:
                 return joined
-        return await self._put_together(request, begun)
-
-    async def asked_now_ms(self, key: ChannelKey) -> int:
-        """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
-        view = self._provider.hot_view(key)
-        if view is None:
-            with contextlib.suppress(
-                Exception
-            ):  # a build names what is wrong with the store (law 5)
-                view = await self._provider.view(key)
-        now_ms = self._clock.now_ms()
-        return (
-            max(now_ms, view.columns.time_ms.item(-1))
-            if view is not None and view.count
-            else now_ms
-        )
+        return await self._put_together(begun)
 
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
@@ -173,9 +155,18 @@ class ContextBuilder:
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         route = self._routes.of(request)
         watch.lap("route")
-        opened = await self._open(request, route, deadline)
+        opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
         question = await self._resolve(request, route, opened.view)
+        lost: tuple[Degradation, ...] = ()
+        if self._preferences is not None:
+            request, lost = await with_preferences(
+                self._preferences, request, route.profile, question, deadline
+            )
+        policy = self._settings.partial_replies
+        view = with_partials(request, opened.view, policy, question.continued_row)
+        if view is not opened.view:
+            opened = replace(opened, view=view)
         watch.lap("question")
         found = picked = choice = None
         if joins and route.picks_directly and not opened.degradations:
@@ -190,13 +181,23 @@ class ContextBuilder:
             choice = picked.choice
         watch.lap("pick")
         context_id = self._ids.next()
-        return _Begun(route, opened, question, found, picked, choice, deadline, context_id, watch)
+        return _Begun(
+            request,
+            lost,
+            route,
+            opened,
+            question,
+            found,
+            picked,
+            choice,
+            deadline,
+            context_id,
+            watch,
+        )
 
-    async def _join(
-        self, request: BuildRequest, begun: _Begun, codec: AnswerCodec
-    ) -> JoinedContext | None:
+    async def _join(self, begun: _Begun, codec: AnswerCodec) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""
-        route, opened, question, _, _, choice, deadline, context_id, watch = begun
+        request, lost, route, opened, question, _, _, choice, deadline, context_id, watch = begun
         system = system_text(request, self._settings, route.profile, question, route.zone)
         try:
             content = await join_content(
@@ -211,6 +212,7 @@ class ContextBuilder:
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
+            *lost,
             *choice.degradations,
         )
         joined = joined_context(
@@ -219,12 +221,14 @@ class ContextBuilder:
         self._finish(joined, opened, watch)
         return joined
 
-    async def _put_together(self, request: BuildRequest, begun: _Begun) -> BuiltContext:
+    async def _put_together(self, begun: _Begun) -> BuiltContext:
         """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads.
 
         A plain question that could not be joined is picked here, step by step, of what was found out already.
         """
-        route, opened, question, found, picked, _, deadline, context_id, watch = begun
+        request, unread, route, opened, question, found, picked, _, deadline, context_id, watch = (
+            begun
+        )
         if picked is None:
             watch.lap("join")
             picked = await self._pick(request, route, opened, question, deadline, found)
@@ -240,6 +244,7 @@ class ContextBuilder:
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
+            *unread,
             *picked.degradations,
             *lost,
             *not_adapted,
@@ -258,38 +263,18 @@ class ContextBuilder:
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         log_built(built)
 
-    async def _open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
-        """The channel as of now; an empty one, with the reason, when it cannot be had."""
-        hot = self._provider.hot_view(request.key) if request.key.channel else None
-        if hot is not None:
-            return Opened(hot, known=True, cache_hit=True)
-        try:
-            view = await deadline.bound(self._load(request, route))
-        except Exception as error:  # a provider may be anybody's code (law 5)
-            if not request.question.strip():
-                raise StoreUnavailable("the history cannot be read now") from error
-            reason = _reason(error)
-            log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
-            lost = (Degradation("gather", reason, "history"),)
-            return Opened(self._provider.empty_view(request.key), True, False, lost)
-        known = view is not None
-        return Opened(view or self._provider.empty_view(request.key), known, cache_hit=False)
-
     async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
         asked = request, view, self._analyzer, self._clock.now_ms()
-        narrow = route.profile.keep_thread
+        resolve = partial(
+            resolve_question,
+            *asked,
+            keep_thread=route.profile.keep_thread,
+            keep_partial=self._settings.partial_replies is not PartialReplies.NEVER,
+        )
         if resolve_us(request, view) > INLINE_US:
-            return await asyncio.to_thread(resolve_question, *asked, keep_thread=narrow)
-        return resolve_question(*asked, keep_thread=narrow)
-
-    async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
-        if request.key.channel:
-            return await self._provider.view(request.key)
-        if request.asker is None:
-            return None
-        limit = max(route.profile.recent_limit, route.profile.window_limit)
-        return await self._provider.view_of_user(request.key.tenant, request.asker.id, limit)
+            return await asyncio.to_thread(resolve)
+        return resolve()
 
     async def _pick(
         self,
@@ -304,13 +289,16 @@ class ContextBuilder:
         query = await strategy_query(self._store, request, profile, opened.view, question)
         if opened.degradations:
             return await without_history(query, profile, deadline)
-        return await self._picker.pick(
+        picked = await self._picker.pick(
             query,
             question,
             profile,
             deadline,
             membership_only=request.visible_since_membership,
             found=found,
+        )
+        return await with_elsewhere(
+            picked, request, profile, query, self._semantic, self.opening.provider, deadline
         )
 
     async def _parts(
@@ -322,11 +310,14 @@ class ContextBuilder:
         picked: Picked,
     ) -> Parts:
         """All that is to be shown, written; messages that were not written before in a thread if they take long."""
-        chosen = in_time_order(picked)
-        speaker = speaker_style(request, question, view, chosen.rows.tolist())
+        chosen, there = in_time_order(picked, view), picked.elsewhere
+        own_rows = chosen.rows if there is None else chosen.rows[chosen.rows < view.count]
+        speaker = speaker_style(request, question, view, own_rows.tolist())
+        if len(own_rows) < len(chosen.rows) and request.speaker_style is None:
+            speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
         style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
         pen = Pen(speaker, request.tokenizer, request.include_names, request.self_ids)
-        drafts = draft(view, chosen.rows, style, pen)
+        drafts = drafted(view, there, chosen.rows, style, pen)
         is_long = drafts.left_us() > INLINE_US
         shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label
@@ -402,10 +393,3 @@ class ContextBuilder:
         events = compression_events(context_id, self._clock.now_ms(), fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events
-
-
-def _reason(error: Exception) -> str:
-    """The word for what went wrong with the history."""
-    if isinstance(error, TimeoutError):
-        return "TIMEOUT"
-    return error.reason.value if isinstance(error, BackscrollError) else "ERROR"

@@ -24,18 +24,28 @@ from backscroll_sidecar.context.diversity import without_repeats
 from backscroll_sidecar.context.gate import PATTERNS, Reach
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.question import NO_ROW, Question
+from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import THRESHOLD_TOLERANCE
 from backscroll_sidecar.context.recall import RECALLED_BY, Recalled
+from backscroll_sidecar.context.trigger import NO_ROW
 from backscroll_sidecar.domain import Rung
-from backscroll_sidecar.strategies import BUILTIN, Chain, GivenPreferences, Recent, Strategy, Thread
+from backscroll_sidecar.strategies import (
+    BUILTIN,
+    Chain,
+    GivenPreferences,
+    Pinned,
+    Recent,
+    Strategy,
+    Thread,
+)
 from backscroll_sidecar.strategies.memory import MEMORY_LINK, Sought
 
 OLDER = ("asker", "mention")
 """The sources of older rows: of the asker; of who is named, and of who names the asker."""
 _RECENT = Recent.name
-_SILENT = frozenset((Thread.name, Chain.name, GivenPreferences.name))
-"""Sources that have nothing where a question answers nothing, stands in no thread and brings no preferences."""
+_SILENT = frozenset((Thread.name, Chain.name, Pinned.name, GivenPreferences.name))
+"""Sources that have nothing where a question answers nothing, stands in no thread, nothing is pinned,
+and no preferences are brought."""
 _RANKED = Rung.RANKED
 
 
@@ -76,6 +86,7 @@ def is_plainly_asked(request: BuildRequest, question: Question, view: ChannelVie
         question.explicit_parent_row == NO_ROW
         and view.all_live
         and not view.tool_rounds
+        and not view.pinned
         and question.lost_parent == NO_ROW
         and not question.thread_id
         and not request.preferences

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.elsewhere import Elsewhere
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.model import CandidateExplanation, Explanation
 from backscroll_sidecar.context.profiles import Profile
-from backscroll_sidecar.context.rank import CHAIN, LINK, MEMORY, RECENCY_FACTORS, Ranked
+from backscroll_sidecar.context.rank import CHAIN, LINK, MEANING, MEMORY, RECENCY_FACTORS, Ranked
 from backscroll_sidecar.context.select import Selection
 
 
@@ -16,17 +17,23 @@ def explain(
     ranked: Ranked,
     selection: Selection,
     profile: Profile,
+    elsewhere: Elsewhere | None = None,
 ) -> Explanation:
-    """One entry a candidate, in time order."""
+    """One entry a candidate, in time order; behind them those of other channels, in theirs."""
     ranks = selection.ranks()
     all_shares, all_linear = ranked.contributions()
     all_scores = ranked.scores if ranked.all_scores is None else ranked.all_scores()
     scores, linear, shares = all_scores.tolist(), all_linear.tolist(), all_shares.tolist()
     kinds = _kinds(ranked, profile, len(scores))
+    own = len(kinds) if elsewhere is None else len(kinds) - len(elsewhere.channels)
+    ids = [view.message_ids[row] for row in gathered.rows[:own].tolist()]
+    if elsewhere is not None:
+        ids += elsewhere.view.message_ids[:]
+        kinds[own:] = [MEANING] * len(elsewhere.channels)
     account = selection.account(len(gathered.rows))
     candidates = tuple(
         CandidateExplanation(
-            message_id=view.message_ids[row],
+            message_id=message_id,
             sources=gathered.sources_of(place),
             shares=tuple(shares[place]),
             linear=linear[place],
@@ -36,7 +43,7 @@ def explain(
             rank=ranks.get(place, 0),
             scored_by=kinds[place],
         )
-        for place, row in enumerate(gathered.rows.tolist())
+        for place, message_id in enumerate(ids)
     )
     return Explanation(
         profile.name, ranked.factors, ranked.weights, profile.threshold, ranked.link, candidates
@@ -47,7 +54,8 @@ def _kinds(ranked: Ranked, profile: Profile, count: int) -> list[str]:
     """What each candidate's score is the score of."""
     if ranked.stages is not None:
         # A parent known from the platform stands first among the links, with a link's score.
-        stages = [ranked.stage_of(place) for place in range(count)]
-        return [LINK if stage == CHAIN else stage for stage in stages]
+        stages = [ranked.stage_of(place) for place in range(len(ranked.stages))]
+        known = [LINK if stage == CHAIN else stage for stage in stages]
+        return known + [MEANING] * (count - len(known))
     kind = "recency" if ranked.factors == RECENCY_FACTORS else "score"
     return [MEMORY if profile.by_memory else kind] * count

@@ -22,6 +22,7 @@ from backscroll_sidecar.context.profiles import Fusion, Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import Ranked
 from backscroll_sidecar.domain import MessageState
+from backscroll_sidecar.strategies import Pinned
 
 RRF_K = 60.0
 """The larger, the less the first places of a list stand out; the paper's value (`backscroll_scoring.fusion`)."""
@@ -35,11 +36,11 @@ def rank_fused(
 ) -> Ranked:
     """Score the candidates by the profile's fusion.
 
-    Each source that proposed something live has the same weight, 1 / n, and a factor from 0 to 1; their sum is 1 for
-    what is the best of every list. Age takes at most `recency_share` of that sum away: a factor of its own, not
+    Each source that proposed something live, pins aside, has the same weight, 1 / n, and a factor from 0 to 1; their
+    sum is 1 for what is the best of every list. Age takes at most `recency_share` of that sum away: a factor of its own, not
     above 0, so that the shares still sum to the linear value.
     """
-    found = [(p.source, _best_first(view, p)) for p in gathered.proposed]
+    found = [(p.source, _best_first(view, p)) for p in gathered.proposed if p.source != Pinned.name]
     lists = [(source, ranking) for source, ranking in found if len(ranking[0])]
     weight = 1.0 / max(1, len(lists))
     fused = _fused([ranking for _, ranking in lists], weight, profile.fusion or "rrf")

@@ -44,6 +44,7 @@ from backscroll_sidecar.domain import (
     Layout,
     NeutralMessage,
     Role,
+    SearchScope,
     SpeakerStyle,
     TimeStyle,
     TokenizerName,
@@ -51,7 +52,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.values import quick
 
 _TURNS, _O200K, _USER = Layout.TURNS, TokenizerName.O200K, Role.USER
-_RELATIVE = TimeStyle.RELATIVE
+_RELATIVE, _CHANNEL = TimeStyle.RELATIVE, SearchScope.CHANNEL
 _FORMATS = ((), (openai_chat.OpenAIChat.name,))
 
 
@@ -83,6 +84,7 @@ def can_be_joined(request: BuildRequest) -> bool:
         and request.tokenizer is _O200K
         and request.time_style is not _RELATIVE
         and request.payload_formats in _FORMATS
+        and request.semantic_scope is _CHANNEL
         and not (request.explain or request.include_names or request.include_system)
         and (request.system is None or not request.system.is_template)
     )

@@ -25,6 +25,7 @@ from backscroll_sidecar.domain import (
     Reply,
     Role,
     Rung,
+    SearchScope,
     SpeakerStyle,
     TimeStyle,
     TokenizerName,
@@ -99,11 +100,12 @@ class BuildRequest:
     question_label: str | None = None
     include_names: bool = False
     visible_since_membership: bool = False
+    semantic_scope: SearchScope = SearchScope.CHANNEL
     time_left_s: float | None = None
 
 
 class Item(NamedTuple):
-    """One selected message. `fragment` is its wire form; `rank` 1 is the best."""
+    """One selected message. `fragment` is its wire form; `rank` 1 is the best; `channel` is set of another channel's."""
 
     message_id: str
     fragment: bytes
@@ -114,6 +116,7 @@ class Item(NamedTuple):
     category: Category
     token_count: int
     truncated: bool = False
+    channel: str = ""
 
 
 @quick
@@ -122,7 +125,7 @@ class Items(Sequence[Item]):
     """The selected messages in time order, by column; each is put together when it is looked at.
 
     `scores` is float64[n]; `names` tells the sources that a number of `sources`, uint32[n], stands for; with
-    `has_turns` those of category RECENT stand alone.
+    `has_turns` those of category RECENT stand alone. `channels` are those of lines of other channels, else empty.
     """
 
     shown: Shown
@@ -132,6 +135,7 @@ class Items(Sequence[Item]):
     names: Mapping[int, tuple[str, ...]]
     categories: Sequence[Category]
     has_turns: bool = True
+    channels: Sequence[str] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Items) and list(self) == list(other)
@@ -161,6 +165,7 @@ class Items(Sequence[Item]):
             category,
             written.turn_cost if is_turn else written.line_cost,
             written.said.truncated,
+            self.channels[index] if self.channels else "",
         )
 
 

@@ -32,7 +32,7 @@ class Chosen(NamedTuple):
     Attributes
     ----------
     places : intp[k]
-        Which candidates they are, ascending.
+        Which candidates they are; ascending but for lines of other channels.
     ranks : intp[k]
         Their order of selection, 1 is the best.
     rows : int32[k]
@@ -44,10 +44,15 @@ class Chosen(NamedTuple):
     rows: NDArray[np.int32]
 
 
-def in_time_order(picked: Picked) -> Chosen:
+def in_time_order(picked: Picked, view: ChannelView) -> Chosen:
     """What was selected, by time."""
     order = picked.selection.chosen
     by_time = order.argsort()
+    if picked.elsewhere is not None:
+        there_ms = picked.elsewhere.view.columns.time_ms
+        rows = picked.gathered.rows[: len(picked.gathered.rows) - len(there_ms)]
+        times_ms = np.append(view.columns.time_ms[rows], there_ms)
+        by_time = np.lexsort((order, times_ms[order]))
     places = order[by_time]
     by_time += 1
     return Chosen(places, by_time, picked.gathered.rows[places])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import structlog
@@ -54,6 +55,9 @@ from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
 from backscroll_sidecar.values import quick
 
+if TYPE_CHECKING:
+    from backscroll_sidecar.context.elsewhere import Elsewhere
+
 log = structlog.get_logger(__name__)
 
 RANK_REPLIES_US = 300.0
@@ -66,7 +70,7 @@ _RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
 @quick
 @dataclass(frozen=True, slots=True, eq=False)
 class Picked:
-    """What a rung came up with."""
+    """What a rung came up with; rows behind those of the view are those of `elsewhere`."""
 
     rung: Rung
     gathered: Gathered
@@ -74,6 +78,7 @@ class Picked:
     selection: Selection
     profile: Profile
     degradations: tuple[Degradation, ...] = ()
+    elsewhere: Elsewhere | None = None
 
     @property
     def choice(self) -> Choice:

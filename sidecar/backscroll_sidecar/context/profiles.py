@@ -1,5 +1,7 @@
 """Profiles: short, named lists of stages with their settings (DESIGN 4, S0-01).
 
+What is pinned is in every profile but `classic` and `naive`, which stay the formulas they are.
+
 The MEMORY_ weights, threshold and window define `classic` only; maximum, switches and timeout apply to all.
 """
 
@@ -28,6 +30,9 @@ MOST_RECALLED = 40
 """Lines of the whole history that a build takes at most. Those behind are not worth their tokens either: 64 find
 as much of the evidence in 2,048 tokens (.918, .869, .887 on locomo_dev, madial_zh_dev and madial_en_dev; 40: .916,
 .876, .900; 32: .907, .854, .842); in 1,024 tokens 40 and 64 are the same."""
+
+SHOWN_CHARS = 40
+"""Of an unknown name so many printable ASCII characters are repeated: enough to see the slip."""
 
 Diversity = Literal["none", "collapse", "mmr"]
 Fusion = Literal["rrf", "linear"]
@@ -85,7 +90,7 @@ class Profile:
 
 
 _HYBRID = Profile(
-    "hybrid", ("recent", "lexical", "semantic", "graph", "preferences"), None,
+    "hybrid", ("recent", "lexical", "semantic", "graph", "pinned", "preferences"), None,
     fusion="rrf", recency_share=0.2, references=("lexical", "semantic"), diversity="mmr",
     max_context=20, recent_limit=20, recall_limit=20, semantic_limit=20, thread_limit=20,
 )  # fmt: skip
@@ -94,7 +99,7 @@ PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile(
-            "balanced", ("thread", "recent", "preferences"), None, replies=True, follow_inferred=False,
+            "balanced", ("thread", "recent", "pinned", "preferences"), None, replies=True, follow_inferred=False,
             memory_sources=("lexical", "semantic"), diversity="collapse",
             threshold=WORTH_ITS_TOKENS, least_context=20, max_context=200, recent_limit=100, recent_floor=2,
             recall_limit=MOST_RECALLED, keep_chain=True, collapse_duplicates=False,
@@ -105,11 +110,11 @@ PROFILES: Mapping[str, Profile] = {
             keep_thread=False,
         ),
         Profile(
-            "chain_recent", ("chain", "recent", "preferences"), None,
+            "chain_recent", ("chain", "recent", "pinned", "preferences"), None,
             max_context=25, recent_limit=10, keep_chain=True,
         ),
         Profile(
-            "retrieval", ("recent", "semantic", "preferences"), None,
+            "retrieval", ("recent", "semantic", "pinned", "preferences"), None,
             max_context=15, recent_limit=10, semantic_limit=5, diversity="collapse", system_text=S1_SYSTEM_TEXT,
         ),
         Profile(
@@ -117,11 +122,11 @@ PROFILES: Mapping[str, Profile] = {
             max_context=500, recent_limit=12, max_messages=12, max_chars_per_message=4_000, token_budget=16_384,
         ),
         Profile(
-            "memory", ("lexical", "recall", "preferences"), by_memory=True, collapse_duplicates=True,
+            "memory", ("lexical", "recall", "pinned", "preferences"), by_memory=True, collapse_duplicates=True,
         ),
         _HYBRID,
         replace(_HYBRID, name="hybrid_linear", fusion="linear"),
-        Profile("room", ("recent", "preferences"), None, max_context=20, recent_limit=20),
+        Profile("room", ("recent", "pinned", "preferences"), None, max_context=20, recent_limit=20),
     )
 }  # fmt: skip
 
@@ -168,13 +173,14 @@ def plain(profile: Profile, message_count: int) -> Profile:
 
 
 def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
-    """The profile of that name, or `InvalidRequest` with the known names."""
+    """The profile of that name, or `InvalidRequest` with the known names and what can be shown of this one."""
     if name not in profiles:
         known = ", ".join(sorted(profiles))
+        given = "".join(c for c in name if " " <= c <= "~")[:SHOWN_CHARS]
         raise InvalidRequest(
-            f"profile is none of: {known}",
+            f'profile "{given}" is none of: {known}',
             field="profile",
             reason=Reason.UNKNOWN_PROFILE,
-            metadata={"known": known},
+            metadata={"known": known, "given": given},
         )
     return profiles[name]

@@ -10,20 +10,18 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_scoring import QueryFeatures, ancestors, newest_by
-from backscroll_sidecar import turn_ids
+from backscroll_scoring import QueryFeatures, newest_by
 from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
-from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType, Role
-from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
+from backscroll_sidecar.context.partials import continued_row
+from backscroll_sidecar.context.trigger import NO_ROW, chain, lost_parent, moment_of
+from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType
 from backscroll_sidecar.values import quick
 
-SAME_TEXT_WINDOW_MS = 60_000
 _NONE = np.empty(0, np.int32)
 _HUMAN = AuthorKind.HUMAN
-NO_ROW = -1
 INLINE_US = 300.0
 """What is predicted to take longer is done in a thread (law 9)."""
 US_PER_ASCII_CHAR, US_PER_CHAR = 0.4, 1.0
@@ -58,6 +56,8 @@ class Question:
     later : tuple of int
         Rows behind the trigger that it answers, directly or not: clocks set them after it. Of the rows between the
         trigger and `end` no others were said before.
+    continued_row : int
+        The bot's reply that broke off and that it asks to go on with, its parent then; -1 none.
     is_narrow : bool
         Only messages of its thread are candidates, and what it replies to wherever that stands.
     keywords, token_count
@@ -81,6 +81,7 @@ class Question:
     thread_id: str = ""
     is_narrow: bool = False
     later: tuple[int, ...] = ()
+    continued_row: int = NO_ROW
     lost_parent: int = NO_ROW
     _numbers: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = field(
         init=False, repr=False, default_factory=list
@@ -138,7 +139,7 @@ class Question:
             out = every.copy()
         else:
             out = view.thread[: self.end] == view.thread_ids.get(self.thread_id, NO_ROW)
-            answered = self.chain(view, view.explicit_columns.parent, self.explicit_parent_row)
+            answered = chain(view, view.explicit_columns.parent, self.explicit_parent_row)
             out[[row for row in answered if row < self.end]] = True
         if self.later:
             behind = list(self.later)
@@ -148,8 +149,8 @@ class Question:
         out[list(own_rows)] = False
         if not view.all_live:
             partial = view.state[: self.end] == MessageState.PARTIAL
-            chain = self.chain(view, view.columns.parent, self.parent_row)
-            partial[[row for row in chain if row < self.end]] = False
+            answered = chain(view, view.columns.parent, self.parent_row)
+            partial[[row for row in answered if row < self.end]] = False
             out &= ~partial
         return out
 
@@ -158,11 +159,6 @@ class Question:
         if self.trigger_row < 0 and self.own_row < 0:
             return ()
         return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
-
-    @staticmethod
-    def chain(view: ChannelView, parents: NDArray[np.int32], row: int) -> list[int]:
-        """A row and what it answers, directly or not; nothing where it is none."""
-        return [] if row < 0 else [row, *ancestors(parents, row, view.count).tolist()]
 
 
 @lru_cache(maxsize=4)
@@ -180,10 +176,12 @@ def resolve_question(
     now_ms: int,
     *,
     keep_thread: bool = True,
+    keep_partial: bool = False,
 ) -> Question:
     """Find the trigger, the time, the asker, the edges and the thread of a request's question.
 
     `keep_thread`: a trigger inside a thread narrows the question to that thread where the request leaves it open.
+    `keep_partial`: who asks to go on answers the bot's reply that broke off.
 
     Raises
     ------
@@ -192,31 +190,19 @@ def resolve_question(
     InvalidRequest
         When there is neither a question nor a trigger.
     """
-    trigger_row = _named_trigger(request, view)
-    if request.asked_at_ms is not None:
-        asked_at_ms = request.asked_at_ms
-    elif trigger_row >= 0:
-        asked_at_ms = view.columns.time_ms.item(trigger_row)
-    else:
-        asked_at_ms = max(now_ms, view.columns.time_ms.item(-1)) if view.count else now_ms
-    end = _first_after(view.columns.time_ms, asked_at_ms)
-    later: tuple[int, ...] = ()
-    if trigger_row >= 0 and request.asked_at_ms is None:
-        end, later = trigger_row, _answered_later(request, view, trigger_row)
-        if later:
-            end = later[-1] + 1
-            asked_at_ms = view.columns.time_ms.item(later[-1])
-    own_row = view.row_of(request.own_question_id) if request.own_question_id else NO_ROW
-    if 0 <= own_row == end - 1:
-        end = own_row  # as if it were not stored yet
+    moment = moment_of(request, view, now_ms)
+    trigger_row, end = moment.trigger_row, moment.end
     text = request.question.strip()
-    if trigger_row < 0 and request.asker and text:
-        trigger_row = _line_with_same_text(view, request, text, asked_at_ms, end)
     if trigger_row >= 0:
         text = text or view.texts[trigger_row].strip()
     asker = _asker(request, view, trigger_row)
     mentioned = _mentioned(request, view, trigger_row, text)
     parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
+    continued = continued_row(request, view, moment, text) if keep_partial else NO_ROW
+    if continued >= 0 and explicit_row in (NO_ROW, continued):
+        parent_row = explicit_row = continued
+    else:
+        continued = NO_ROW
     thread_id = request.thread_id or ""
     if not thread_id and trigger_row >= 0:
         thread_id = _thread_of(view, trigger_row)
@@ -225,10 +211,10 @@ def resolve_question(
     return Question(
         text=text,
         asker=asker,
-        asked_at_ms=asked_at_ms,
+        asked_at_ms=moment.asked_at_ms,
         end=end,
         trigger_row=trigger_row,
-        own_row=own_row,
+        own_row=moment.own_row,
         parent_row=parent_row,
         explicit_parent_row=explicit_row,
         mentioned=mentioned,
@@ -247,8 +233,9 @@ def resolve_question(
         token_count=token_count if read is text else token_count * len(text) // len(read),
         self_ids=request.self_ids,
         thread_id=thread_id,
-        later=later,
-        lost_parent=_lost_parent(request, view, trigger_row),
+        later=moment.later,
+        continued_row=continued,
+        lost_parent=lost_parent(request, view, trigger_row),
         is_narrow=bool(
             thread_id and (keep_thread if request.thread_id is None else request.thread_id)
         ),
@@ -268,65 +255,6 @@ def text_us(text: str) -> float:
     """Microseconds it takes to read a question for one purpose: measured, new words each time."""
     per_char = US_PER_ASCII_CHAR if text.isascii() else US_PER_CHAR
     return per_char * min(len(text), QUESTION_CHARS)
-
-
-def _first_after(times_ms: NDArray[np.int64], asked_at_ms: int) -> int:
-    """The first row of a later time; mostly none is later."""
-    if not len(times_ms) or times_ms.item(-1) <= asked_at_ms:
-        return len(times_ms)
-    return int(times_ms.searchsorted(asked_at_ms, side="right"))
-
-
-def _named_trigger(request: BuildRequest, view: ChannelView) -> int:
-    if not request.trigger_message_id:
-        if not request.question.strip():
-            raise InvalidRequest(
-                "question is blank and trigger_message_id is unset",
-                field="question",
-                reason=Reason.QUESTION_MISSING,
-            )
-        return NO_ROW
-    row = view.row_of(request.trigger_message_id)
-    if request.question.strip() or (row >= 0 and view.state[row] != MessageState.RECALLED):
-        return row
-    if row >= 0:
-        raise Gone("trigger_message_id names a recalled message", field="trigger_message_id")
-    raise NotFound(
-        "trigger_message_id names no message of the channel and question is blank",
-        field="trigger_message_id",
-        reason=Reason.MESSAGE_NOT_FOUND,
-    )
-
-
-def _line_with_same_text(
-    view: ChannelView, request: BuildRequest, text: str, asked_at_ms: int, end: int
-) -> int:
-    """The newest line of the asker with equal text within 60 s: the question itself (law 3).
-
-    A chat stores its question by itself. Where its caller brought the line as well, that is the question; what an
-    earlier turn stored or answered is not: the words were said again.
-    """
-    since_ms, columns = asked_at_ms - SAME_TEXT_WINDOW_MS, view.columns
-    author = view.people.index.get(request.asker.id, NO_ROW) if request.asker else NO_ROW
-    row = end if author != NO_ROW else NO_ROW
-    while row >= 0:
-        row = newest_by(columns.author, columns.time_ms, author, row, since_ms=since_ms)
-        if (
-            row >= 0
-            and view.texts[row].strip() == text
-            and not (request.own_question_id and _was_asked_before(view, row, request, end))
-        ):
-            break
-    return row
-
-
-def _was_asked_before(view: ChannelView, row: int, request: BuildRequest, end: int) -> bool:
-    """Whether an earlier turn stored this line, or the bot answered it."""
-    message_id = view.message_ids[row]
-    if message_id == request.own_question_id or message_id.endswith(turn_ids.QUESTION):
-        return True
-    answers = view.explicit_columns.parent[row:end] == row
-    return bool((answers & (view.role[row:end] == Role.ASSISTANT)).any())
 
 
 def _asker(request: BuildRequest, view: ChannelView, trigger_row: int) -> Author | None:
@@ -378,24 +306,6 @@ def _parents(
         user = view.people.index[mentioned[0]]
         return newest_by(columns.author, columns.time_ms, user, end), NO_ROW
     return NO_ROW, NO_ROW
-
-
-def _answered_later(request: BuildRequest, view: ChannelView, trigger_row: int) -> tuple[int, ...]:
-    """Rows behind the trigger, ascending, that it answers, directly or not, as the platform or the request has it."""
-    parents = view.explicit_columns.parent
-    parent = parents.item(trigger_row)
-    if request.reply is not None:
-        parent = NO_ROW if request.reply.inferred else view.row_of(request.reply.message_id)
-    chain = Question.chain(view, parents, parent)
-    return tuple(sorted({row for row in chain if row > trigger_row}))
-
-
-def _lost_parent(request: BuildRequest, view: ChannelView, trigger_row: int) -> int:
-    """The number of the id that is answered where no such message is stored: the request's, else the trigger's."""
-    if request.reply is not None:
-        number = NO_ROW if request.reply.inferred else view.ids.find(request.reply.message_id)
-        return number if number >= 0 and view.row_of_number(number) < 0 else NO_ROW
-    return view.lost_target(trigger_row) if trigger_row >= 0 else NO_ROW
 
 
 def _is_question(view: ChannelView, row: int) -> bool | None:

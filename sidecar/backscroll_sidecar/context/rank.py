@@ -33,11 +33,14 @@ from backscroll_sidecar.context.gather import places_of
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
+from backscroll_sidecar.strategies import Pinned
 from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
 from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
 LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
+MEANING = "meaning"
+"""What lines of other channels are scored by."""
 STAGES = (
     CONVERSATION,
     LINK,
@@ -150,6 +153,8 @@ def _least_of_use(view: ChannelView, question: Question, profile: Profile) -> fl
     if profile.least_context or profile.recent_floor or profile.keep_chain or view.tool_rounds:
         return 0.0
     if profile.keep_answered and question.explicit_parent_row >= 0:
+        return 0.0
+    if view.pinned and Pinned.name in profile.sources:
         return 0.0
     return profile.threshold - THRESHOLD_TOLERANCE
 

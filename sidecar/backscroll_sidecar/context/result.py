@@ -30,6 +30,7 @@ from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Degradation, Event, Rung
+from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
@@ -91,7 +92,9 @@ def built_context(
         addressed=question.addressed,
         question_type=question.message_type,
         events=events,
-        explanation=explain(view, gathered, picked.ranked, selection, picked.profile)
+        explanation=explain(
+            view, gathered, picked.ranked, selection, picked.profile, picked.elsewhere
+        )
         if request.explain
         else None,
     )
@@ -127,6 +130,13 @@ def joined_context(
         question.message_type,
         request.key.channel,
     )
+
+
+def reason_of(error: Exception) -> str:
+    """The word for what went wrong with what the store keeps."""
+    if isinstance(error, TimeoutError):
+        return "TIMEOUT"
+    return error.reason.value if isinstance(error, BackscrollError) else "ERROR"
 
 
 def not_found(request: BuildRequest, opened: Opened, question: Question) -> tuple[Degradation, ...]:
@@ -184,7 +194,17 @@ def _items(picked: Picked, fitted: Fitted) -> Items:
         {one: gathered.sources_in(one) for one in set(bits.tolist())},
         lines.categories,
         lines.has_turns,
+        _channels(picked, places),
     )
+
+
+def _channels(picked: Picked, places: NDArray[np.intp]) -> list[str]:
+    """The channel of each line, empty for the request's own; nothing where all are of that."""
+    if picked.elsewhere is None:
+        return []
+    channels = picked.elsewhere.channels
+    own = len(picked.gathered.rows) - len(channels)
+    return ["" if place < own else channels[place - own] for place in places.tolist()]
 
 
 def log_built(built: BuiltContext | JoinedContext) -> None:

@@ -24,6 +24,7 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import MEMORY_STAGE, THRESHOLD_TOLERANCE, Ranked
 from backscroll_sidecar.context.rounds import all_of_round, any_of_round, whole_rounds
 from backscroll_sidecar.domain import Fate, MessageState, Stay
+from backscroll_sidecar.strategies import Pinned
 
 HEAD = 3
 """This many best scores come before floors and chain: the likeliest parents stay in front (measured on irc_dev)."""
@@ -86,12 +87,26 @@ def select(
     *,
     membership_only: bool,
 ) -> Selection:
-    """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order."""
-    if ranked.places is not None:
+    """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order.
+
+    What is pinned comes first and is kept whatever its score.
+    """
+    pinned = _pinned(view, gathered)
+    if pinned is None and ranked.places is not None:
         return _select_reaching(view, question, gathered, ranked, profile, membership_only)
-    if not membership_only and _is_plain(view, question, gathered, ranked, profile):
+    plain = pinned is None and not membership_only
+    if plain and _is_plain(view, question, gathered, ranked, profile):
         return _select_ordered(view, gathered, ranked, profile)
-    return _select_any(view, question, gathered, ranked, profile, membership_only)
+    return _select_any(view, question, gathered, ranked, profile, membership_only, pinned)
+
+
+def _pinned(view: ChannelView, gathered: Gathered) -> Marks | None:
+    """bool[m]: proposed as pinned; None where nothing is."""
+    if not view.pinned or Pinned.name not in gathered.sources:
+        return None
+    bit = np.uint32(1 << gathered.sources.index(Pinned.name))
+    marks: Marks = gathered.source_bits & bit != 0
+    return marks if marks.any() else None
 
 
 def _select_any(
@@ -101,6 +116,7 @@ def _select_any(
     ranked: Ranked,
     profile: Profile,
     membership_only: bool,
+    pinned: Marks | None,
 ) -> Selection:
     rows, rounds = gathered.rows, gathered.rounds
     recalled, hidden = _not_live(view, rows)
@@ -110,7 +126,7 @@ def _select_any(
         hidden = _either(hidden, _hidden(view, question, rows))
     unseen = _either(recalled, hidden)
     below = _below(ranked, profile, unseen)
-    weak = all_of_round(_but(below, floor, chain), rounds)
+    weak = all_of_round(_but(below, floor, chain, pinned), rounds)
     out = weak
     rejected: list[Rejected] = [(weak, _THRESHOLD, _THRESHOLD)]
     if unseen is not None:
@@ -128,7 +144,8 @@ def _select_any(
         order, lifted = _order(np.flatnonzero(~out), ranked.scores, kept_anyway, head)
     else:
         order, lifted = _by_model(out, ranked.order, chain)
-    order = _thinned(view, gathered, ranked, order, profile, rejected)
+    first, order = _apart(order, pinned)
+    order = np.append(first, _thinned(view, gathered, ranked, order, profile, rejected))
     chosen = order[: profile.max_context]
     members = rounds.members
     if members:
@@ -136,6 +153,8 @@ def _select_any(
         chosen = np.array(whole, np.intp)
 
     def stage_of(place: int) -> str:
+        if pinned is not None and pinned[place]:
+            return Pinned.name
         if place in members and below[place]:
             return "round"
         if not below[place] and place not in lifted:
@@ -322,12 +341,20 @@ def _floor(not_live: Marks | None, profile: Profile) -> slice | NDArray[np.intp]
     return newest if not_live is None else np.flatnonzero(~not_live)[newest]
 
 
-def _but(marks: Marks, floor: slice | NDArray[np.intp] | None, chain: Marks | None) -> Marks:
-    """bool[m]: the marks but for what floor and chain keep."""
-    if floor is None and chain is None:
+def _apart(order: Places, marks: Marks | None) -> tuple[Places, Places]:
+    """The marked ones of an order, and the others."""
+    if marks is None:
+        return order[:0], order
+    moving = marks[order]
+    return order[moving], order[~moving]
+
+
+def _but(marks: Marks, *all_kept: slice | NDArray[np.intp] | Marks | None) -> Marks:
+    """bool[m]: the marks but for what floor, chain and pins keep."""
+    if all(kept is None for kept in all_kept):
         return marks
     out = marks.copy()
-    for kept in (floor, chain):
+    for kept in all_kept:
         if kept is not None:
             out[kept] = False
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from backscroll_sidecar.context.partials import PartialReplies
 from backscroll_sidecar.context.profiles import PROFILES, Profile
 from backscroll_sidecar.context.rounds import OrphanCalls
 
@@ -29,6 +30,7 @@ class ContextSettings:
     timeout_s : MEMORY_CONTEXT_BUILD_TIMEOUT_SECONDS, then the ladder (S5-25).
     fallback_messages : how many the second rung takes (S5-24).
     orphan_calls : what becomes of a tool call whose result is gone (P-10).
+    partial_replies : when a reply of the bot's that broke off is shown.
     system_text : the server's system text; None leaves it to the profile (S1-11).
     channel_profiles : profile by channel.
     """
@@ -43,6 +45,7 @@ class ContextSettings:
     plain_messages: int = 10
     fallback_messages: int = 20
     orphan_calls: OrphanCalls = OrphanCalls.SYNTHETIC
+    partial_replies: PartialReplies = PartialReplies.WHEN_ASKED
     system_text: str | None = None
     bots: Mapping[str, BotSettings] = field(default_factory=dict)
     channel_profiles: Mapping[str, str] = field(default_factory=dict)

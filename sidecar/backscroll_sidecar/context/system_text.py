@@ -12,6 +12,8 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.errors import InvalidRequest
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_JOINERS = "\u200c\u200d"
+"""They shape letters of Persian and Indic names, and hold emoji together."""
 _SAME_ALL_ALONG = frozenset({"channel", "thread_id", "session_id"})
 """The parameters that have the same value in the next turn; what the bot itself fills in is not known to."""
 
@@ -44,9 +46,9 @@ def stable_system_text(request: BuildRequest, question: Question, text: str) -> 
     if first is None:
         return text
     same = {
-        "channel": request.key.channel,
-        "thread_id": question.thread_id,
-        "session_id": request.session_id,
+        "channel": one_line(request.key.channel),
+        "thread_id": one_line(question.thread_id),
+        "session_id": one_line(request.session_id),
     }
     return fill(SystemPrompt(prompt.text[: first.start()], is_template=True), same)
 
@@ -67,6 +69,12 @@ def fill(prompt: SystemPrompt, parameters: dict[str, str]) -> str:
     return _PLACEHOLDER.sub(value, prompt.text)
 
 
+def one_line(name: str) -> str:
+    """A name or id as it may stand in an instruction: nothing breaks the line, nothing unseen but joiners is left."""
+    shown = (c for c in name if c.isprintable() or c.isspace() or c in _JOINERS)
+    return " ".join("".join(shown).split())
+
+
 def _parameters(request: BuildRequest, question: Question, zone: tzinfo) -> dict[str, str]:
     asker = question.asker
     try:
@@ -76,11 +84,11 @@ def _parameters(request: BuildRequest, question: Question, zone: tzinfo) -> dict
     except (OverflowError, ValueError, OSError):
         asked_at = ""
     return {
-        "asker_id": asker.id if asker else "",
-        "asker_name": (asker.name or asker.id) if asker else "",
-        "channel": request.key.channel,
-        "thread_id": question.thread_id,
-        "session_id": request.session_id,
+        "asker_id": one_line(asker.id) if asker else "",
+        "asker_name": one_line(asker.name or asker.id) if asker else "",
+        "channel": one_line(request.key.channel),
+        "thread_id": one_line(question.thread_id),
+        "session_id": one_line(request.session_id),
         "question": question.text,
         "asked_at": asked_at,
     }

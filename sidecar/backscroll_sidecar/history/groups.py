@@ -14,6 +14,7 @@ from backscroll_sidecar.ports import (
     EditChange,
     EventsChange,
     MembersChange,
+    RecordChange,
     TurnChange,
     VectorsChange,
 )
@@ -67,6 +68,8 @@ def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pendi
             texts = change.analysis.text.__sizeof__()
         case TurnChange():
             texts = len(change.body)
+        case RecordChange():
+            texts = len(change.body or b"")
         case _:
             pass
     items = max(items, 1)
@@ -96,22 +99,24 @@ def _joined(appended: list[Applied]) -> Applied:
     """Appends to one channel as one; what was answered to each is left out."""
     if len(appended) == 1:
         return appended[0]
+    last = {row.seq: row for one in appended for row in one.stored}  # a late parent moves others
     return Applied(
-        stored=tuple(row for one in appended for row in one.stored),
+        stored=tuple(last[seq] for seq in sorted(last)),
         members=tuple(member for one in appended for member in one.members),
         vectors=tuple(vector for one in appended for vector in one.vectors),
+        aliases=tuple(alias for one in appended for alias in one.aliases),
     )
 
 
 def publish_slices(applied: Applied) -> Iterator[Applied]:
     """What one change did, in pieces small enough for the event loop (law 9); nothing when nothing changed.
 
-    Erased ids go with the first piece; rows follow in order of `seq`, members and vectors beside them.
+    Erased ids go with the first piece; rows follow in order of `seq`, members and vectors beside them; last aliases.
     """
     if applied.error is not None:
         return
     rows, members, vectors = applied.stored, applied.members, applied.vectors
-    if not (rows or members or vectors or applied.is_erasure):
+    if not (rows or members or vectors or applied.aliases or applied.record or applied.is_erasure):
         return
     count = max(len(rows), len(members), len(vectors))
     if count <= PUBLISH_SLICE:
@@ -121,6 +126,7 @@ def publish_slices(applied: Applied) -> Iterator[Applied]:
     yield replace(
         applied,
         append_results=(),
+        aliases=(),
         stored=rows[first],
         members=members[first],
         vectors=vectors[first],
@@ -128,3 +134,5 @@ def publish_slices(applied: Applied) -> Iterator[Applied]:
     for start in range(PUBLISH_SLICE, count, PUBLISH_SLICE):
         part = slice(start, start + PUBLISH_SLICE)
         yield Applied(stored=rows[part], members=members[part], vectors=vectors[part])
+    if applied.aliases:
+        yield Applied(aliases=applied.aliases)

@@ -7,12 +7,11 @@ unless the operator said, for this tenant, that it may be.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
-from backscroll_sidecar.domain import ChannelKey, MessageState, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Member, MessageState, SearchScope
 from backscroll_sidecar.errors import (
     InvalidRequest,
     NotAllowed,
@@ -21,33 +20,19 @@ from backscroll_sidecar.errors import (
     StoreUnavailable,
 )
 from backscroll_sidecar.history.requests import check_id
-from backscroll_sidecar.ports import Embedder, HistoryReader, ListQuery, ModelError, VectorSearch
+from backscroll_sidecar.ports import (
+    Embedder,
+    HistoryReader,
+    ListQuery,
+    ModelError,
+    VectorSearch,
+    WideHit,
+    WideHits,
+)
 
 CHANNELS_PAGE = 500
-
-
-class Scope(IntEnum):
-    """How far a search reaches, each one further than those before."""
-
-    CHANNEL = 1
-    USER = 2
-    TENANT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class MeaningHit:
-    """A message found, with its cosine to the question."""
-
-    stored: StoredMessage
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class MeaningHits:
-    """What was found, best first, and whether every message was looked at exactly."""
-
-    hits: list[MeaningHit]
-    exhaustive: bool = True
+SLACK = 4
+"""So many times what is wanted is looked at where some of it may not be shown."""
 
 
 class MeaningSearch:
@@ -63,7 +48,7 @@ class MeaningSearch:
     def __init__(
         self,
         reader: HistoryReader,
-        permitted: Mapping[str, Scope],
+        permitted: Mapping[str, SearchScope],
         embedder: Embedder | None = None,
         vectors: VectorSearch | None = None,
     ) -> None:
@@ -73,8 +58,8 @@ class MeaningSearch:
         self._vectors = vectors
 
     async def find(
-        self, tenant: str, scope: Scope, user_id: str, query: str, limit: int
-    ) -> MeaningHits:
+        self, tenant: str, scope: SearchScope, user_id: str, query: str, limit: int
+    ) -> WideHits:
         """The `limit` most similar live messages, best first; a blank query finds none.
 
         Raises
@@ -88,12 +73,8 @@ class MeaningSearch:
         StoreUnavailable
             The store, or the embedder, cannot be reached now.
         """
-        if scope > self._permitted.get(tenant, Scope.CHANNEL):
-            raise NotAllowed(
-                f"the scope {scope.name} is not permitted: see the setting search_scopes",
-                field="scope",
-            )
-        if scope is Scope.USER:
+        self.permit(tenant, scope)
+        if scope is SearchScope.USER:
             if not user_id:
                 raise InvalidRequest(
                     "user_id is empty", field="user_id", reason=Reason.MISSING_FIELD
@@ -102,27 +83,81 @@ class MeaningSearch:
         if self._embedder is None or self._vectors is None:
             raise NotImplementedYet("this server has no embedder", field="scope")
         if not query.strip():
-            return MeaningHits([])
+            return WideHits([])
         try:
             vector = (await self._embedder.embed([query.strip()], is_query=True))[0]
         except ModelError as error:
             raise StoreUnavailable(
                 f"the question cannot be embedded: {error.safe_reason}"
             ) from error
+        return await self.nearest(tenant, scope, user_id, np.ascontiguousarray(vector), limit)
+
+    def permit(self, tenant: str, scope: SearchScope) -> None:
+        """Raise `NotAllowed` where the tenant has no permission for this scope."""
+        if scope > self._permitted.get(tenant, SearchScope.CHANNEL):
+            raise NotAllowed(
+                f"the scope {scope.name} is not permitted: see the setting search_scopes",
+                field="scope",
+            )
+
+    async def nearest(
+        self,
+        tenant: str,
+        scope: SearchScope,
+        user_id: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        *,
+        until_ms: int | None = None,
+        in_stays: bool = False,
+    ) -> WideHits:
+        """The same for a vector of the question, float32[dims]. Permission is the caller's business (`permit`).
+
+        `until_ms`: nothing later. `in_stays`: only what the user could see, being a member at that time.
+        """
+        if self._vectors is None:
+            raise NotImplementedYet("this server has no embedder", field="scope")
+        is_narrowed = until_ms is not None or in_stays
+        wanted = limit * SLACK if is_narrowed else limit
         found: list[tuple[float, str, int]] = []
         exhaustive = True
         async for key in self._channels(tenant, scope, user_id):
             info = await self._reader.channel_info(key)
             seqs = np.arange(1, info.last_seq + 1 if info else 1, dtype=np.int64)
-            near = await self._vectors.nearest(key, seqs, np.ascontiguousarray(vector), limit)
+            near = await self._vectors.nearest(key, seqs, vector, wanted)
             exhaustive &= near.exhaustive
             pairs = zip(near.values.tolist(), seqs[near.positions].tolist(), strict=True)
             found += [(value, key.channel, seq) for value, seq in pairs]
         found.sort(key=lambda one: (-one[0], one[1], -one[2]))
-        return MeaningHits(await self._read(tenant, found[:limit]), exhaustive)
+        hits: list[WideHit] = []
+        members: dict[str, Member | None] = {}
+        for score, channel, seq in found:
+            if len(hits) == limit:
+                break
+            here = ChannelKey(tenant, channel)
+            query = ListQuery(limit=1, after_seq=seq - 1, before_seq=seq + 1)
+            for row in await self._reader.list_messages(here, query):
+                if row.state is not MessageState.LIVE or (
+                    until_ms is not None and row.rank_time_ms > until_ms
+                ):
+                    continue
+                if in_stays:
+                    if channel not in members:
+                        members[channel] = await self._member(here, user_id)
+                    member = members[channel]
+                    if member is None or not member.was_there(row.rank_time_ms):
+                        continue
+                hits.append(WideHit(row, score))
+        return WideHits(hits, exhaustive)
 
-    async def _channels(self, tenant: str, scope: Scope, user_id: str) -> AsyncIterator[ChannelKey]:
-        if scope is Scope.USER:
+    async def _member(self, key: ChannelKey, user_id: str) -> Member | None:
+        everybody = await self._reader.members(key)
+        return next((one for one in everybody if one.user_id == user_id), None)
+
+    async def _channels(
+        self, tenant: str, scope: SearchScope, user_id: str
+    ) -> AsyncIterator[ChannelKey]:
+        if scope is SearchScope.USER:
             for channel in await self._reader.channels_of_user(tenant, user_id):
                 yield ChannelKey(tenant, channel)
             return
@@ -133,11 +168,3 @@ class MeaningSearch:
                     return
                 yield key
             after = page[-1]
-
-    async def _read(self, tenant: str, found: list[tuple[float, str, int]]) -> list[MeaningHit]:
-        hits: list[MeaningHit] = []
-        for score, channel, seq in found:
-            query = ListQuery(limit=1, after_seq=seq - 1, before_seq=seq + 1)
-            rows = await self._reader.list_messages(ChannelKey(tenant, channel), query)
-            hits += [MeaningHit(row, score) for row in rows if row.state is MessageState.LIVE]
-        return hits

@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backscroll_sidecar.domain import (
+    MAX_PINNED,
     MAX_QUERY_BYTES,
     MAX_SEARCH_HITS,
     ChannelKey,
     Member,
+    MessageState,
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
@@ -17,6 +19,7 @@ from backscroll_sidecar.history.ingest import MessageAnalyzer
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.requests import check_id, check_ids, check_key
 from backscroll_sidecar.ports import (
+    PIN,
     ChannelInfo,
     EmbeddingProgress,
     HistoryReader,
@@ -127,6 +130,15 @@ class HistoryReads:
         if not members:
             await self._require_channel(key)
         return members
+
+    async def pinned(self, key: ChannelKey) -> Sequence[StoredMessage]:
+        """What is pinned in a channel, in the order in which it was pinned."""
+        check_key(key)
+        await self._require_channel(key)
+        records = await self._reader.records(key, PIN, 0, limit=MAX_PINNED)
+        found = await self._reader.get_messages(key, [record.id for record in records])
+        rows = filter(None, (found.get(record.id) for record in records))
+        return [row for row in rows if row.state is not MessageState.RECALLED]
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of a channel, in order of arrival."""

@@ -53,7 +53,11 @@ class Scrubber:
         del key
         receipt = applied.receipt
         is_erased = bool(applied.erased_ids) or (receipt and any(receipt.counts.values()))
-        if is_erased or any(one.state is MessageState.RECALLED for one in applied.stored):
+        if (
+            is_erased
+            or applied.deleted_records
+            or any(one.state is MessageState.RECALLED for one in applied.stored)
+        ):
             for chore in self._chores:
                 chore.call()
 

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from backscroll_sidecar.domain import (
+    MAX_PINNED,
     AppendResult,
     Author,
     ChannelKey,
@@ -44,8 +45,9 @@ from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
+    PIN,
+    AliasChange,
     AppendChange,
-    Applied,
     Clock,
     EditChange,
     EmbeddingProgress,
@@ -54,7 +56,9 @@ from backscroll_sidecar.ports import (
     HistoryReader,
     MembersChange,
     RecallChange,
+    RecordChange,
     TurnMark,
+    about_message,
 )
 
 MEMBER_US = 10
@@ -179,10 +183,8 @@ class HistoryService(HistoryReads):
                 reason=_REASONS.get(checked.code),
             )
         (analysis,) = await self.ingest.analyse(key, [checked])
-        applied = await self._writer.submit(
-            EditChange(key, checked.message, analysis, at_ms), deadline_s
-        )
-        return _row(applied, message_id) or await self.get_message(key, message_id)
+        await self._writer.submit(EditChange(key, checked.message, analysis, at_ms), deadline_s)
+        return await self.get_message(key, message_id)
 
     async def recall(
         self,
@@ -203,7 +205,61 @@ class HistoryService(HistoryReads):
         check_id(message_id, "message_id")
         at_ms = self._clock.now_ms() if recalled_at_ms is None else recalled_at_ms
         check_time(at_ms, "recalled_at_ms")
-        await self._writer.submit(RecallChange(key, message_id, at_ms), deadline_s)
+        # By its own id: open turns know no other (`TurnMark`).
+        true_id = await self._true_id(key, message_id)
+        await self._writer.submit(RecallChange(key, true_id, at_ms), deadline_s)
+
+    async def _true_id(self, key: ChannelKey, message_id: str) -> str:
+        """The id under which a message is stored; what is not stored keeps what it was called."""
+        found = (await self._reader.get_messages(key, [message_id])).get(message_id)
+        return message_id if found is None else found.message.id
+
+    async def alias(
+        self, key: ChannelKey, message_id: str, alias_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Let a stored message be known under another id, too: what answers that answers the message. Safe to repeat.
+
+        Raises
+        ------
+        NotFound, Gone
+            There is no such message, or it was recalled or erased.
+        Conflict
+            The other id is that of another message.
+        """
+        check_key(key)
+        check_id(message_id, "message_id")
+        check_id(alias_id, "alias_id")
+        await self._writer.submit(AliasChange(key, message_id, alias_id), deadline_s)
+
+    async def pin(
+        self, key: ChannelKey, message_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Pin a message; twice is no error.
+
+        Raises
+        ------
+        NotFound, Gone
+            Nothing to pin, or recalled or erased.
+        Conflict
+            `MAX_PINNED` others are pinned in the channel.
+        """
+        check_key(key)
+        check_id(message_id, "message_id")
+        message_id = await self._true_id(key, message_id)
+        about = (about_message(message_id),)
+        at_ms = self._clock.now_ms()
+        change = RecordChange(key, PIN, message_id, b"", about, at_ms, limit=MAX_PINNED)
+        await self._writer.submit(change, deadline_s)
+
+    async def unpin(
+        self, key: ChannelKey, message_id: str, *, deadline_s: float | None = None
+    ) -> None:
+        """Undo it; what is not pinned is no error."""
+        check_key(key)
+        check_id(message_id, "message_id")
+        message_id = await self._true_id(key, message_id)
+        change = RecordChange(key, PIN, message_id, None, at_ms=self._clock.now_ms())
+        await self._writer.submit(change, deadline_s)
 
     async def upsert_members(
         self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None
@@ -252,7 +308,3 @@ class HistoryService(HistoryReads):
     async def import_stream(self, tenant: str, batches: AsyncIterable[ImportBatch]) -> ImportReport:
         """Append any number of batches of any channels, each before the next is read; counts and first problems."""
         return await import_batches(tenant, batches, self.append)
-
-
-def _row(applied: Applied, message_id: str) -> StoredMessage | None:
-    return next((row for row in applied.stored if row.message.id == message_id), None)

@@ -26,6 +26,7 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
     WarningCode,
 )
+from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 from backscroll_sidecar.values import quick
 
 MAX_URI_BYTES = 8 * 1024
@@ -229,6 +230,8 @@ def rank_time(sent_at_ms: int, received_at_ms: int) -> tuple[int, tuple[WarningC
     """The time a message is ranked by, as far as clocks go, and what is said where that is not the time it was sent."""
     if sent_at_ms == 0:
         return received_at_ms, (WarningCode.TIME_ZERO,)
+    if looks_like_seconds(sent_at_ms) or looks_like_microseconds(sent_at_ms):
+        return received_at_ms, (WarningCode.TIME_LOOKS_LIKE_SECONDS,)
     if sent_at_ms > received_at_ms + FUTURE_TOLERANCE_MS:
         return received_at_ms, (WarningCode.TIME_IN_FUTURE,)
     return sent_at_ms, ()

@@ -54,9 +54,9 @@ class ChannelPublisher(Protocol):
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Take over at most `PUBLISH_SLICE` rows and as many members. On the event loop, so cheap and without I/O.
 
-        A long change comes in several calls, in order; read `stored`, `members`, `is_erasure`, `erased_ids`. A
-        publisher that cannot take them must forget the channel, so that its next use loads it from the store; what
-        it raises is logged and counted, the commit stands.
+        A long change comes in several calls, in order; read `stored`, `members`, `vectors`, `record`, `is_erasure`,
+        `erased_ids`. A publisher that cannot take them must forget the channel, so that its next use loads it from the
+        store; what it raises is logged and counted, the commit stands.
         """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault, ModelRequest
 
 _ADAPTER = OpenAIChat()
+_BESIDE_TOOLS = ("tool_choice", "parallel_tool_calls")
+"""Fields that vendors refuse where there are no tools."""
 
 
 def request_body(
@@ -22,8 +25,13 @@ def request_body(
     streamed: bool,
     include_usage: bool = True,
     max_tokens_field: str = "max_tokens",
+    extra_body: Mapping[str, object] | None = None,
 ) -> bytes:
-    """The adapter's payload byte by byte (S1-19), then stream, temperature and limit where they are asked for."""
+    """The adapter's payload byte by byte (S1-19), then stream, temperature and limit where they are asked for.
+
+    Fields of `extra_body`, and over them those of the request, take the place of what is made here; `stream`
+    and what the adapter makes stay.
+    """
     extra: dict[str, Any] = {}
     if streamed:
         extra["stream"] = True
@@ -33,7 +41,14 @@ def request_body(
         extra["temperature"] = request.temperature
     if request.max_output_tokens is not None:
         extra[max_tokens_field] = request.max_output_tokens
-    payload = _payload(request, _checked_tools(request.tools_json))
+    tools_json = _checked_tools(request.tools_json)
+    extra |= extra_body or {}
+    if request.extra_body_json:
+        extra |= orjson.loads(request.extra_body_json)
+    if not tools_json:
+        for name in _BESIDE_TOOLS:
+            extra.pop(name, None)
+    payload = _payload(request, tools_json)
     return payload[:-1] + b"," + orjson.dumps(extra)[1:] if extra else payload
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 
-from backscroll_sidecar.models.words import is_refusal
+from backscroll_sidecar.models.words import MAX_SENTENCE_CHARS, is_refusal
 from backscroll_sidecar.ports import ModelError, ModelFault
 
 REASONS: Mapping[ModelFault, str] = {
@@ -33,6 +33,7 @@ CODE_REASONS: Mapping[str, str] = {
 }
 """Vendors' codes that say more than their status does."""
 
+_MAX_DEPTH, _MAX_FAULTS = 6, 16
 MAX_RETRY_AFTER_S = 86_400.0
 _SAFE_CODE = re.compile(r"[a-z][a-z0-9_.-]{0,63}|(?=.{1,64}\Z)(?:[A-Z][a-z]+){2,}", re.ASCII)
 _SAFE_PARAM = re.compile(
@@ -48,6 +49,23 @@ _FAULT_OF_STATUS = {
 }
 
 
+_REFUSALS = (400, 422)
+_REMEDIES = {
+    "stream_options": "BACKSCROLL_MODEL_STREAM_OPTIONS=false leaves stream_options out",
+    "temperature": "BACKSCROLL_TEMPERATURE=none sends no temperature",
+    "max_tokens": "BACKSCROLL_MODEL_MAX_TOKENS_FIELD=max_completion_tokens sends the limit under the newer name",
+}
+"""What to do about a field that a vendor refuses."""
+_SAID_OF = r"(?:unsupported|unknown|unrecogni[sz]ed|invalid|deprecated|extra|parameter|argument|field|value)"
+_SAID_BEHIND = r"(?:support|allow|permit|invalid|deprecated|must|only|range|not)"
+_REFUSED_IN_WORDS = {
+    "stream_options": re.compile(r"\b(?:stream_options|include_usage)\b"),
+    "max_tokens": re.compile(r"\bmax_completion_tokens\b"),
+    "temperature": re.compile(
+        rf"['\"`]temperature['\"`]|\b{_SAID_OF}\b\W+(?:\w+\W+){{0,4}}?temperature\b"
+        rf"|\btemperature\b\W+(?:\w+\W+){{0,4}}?{_SAID_BEHIND}", re.IGNORECASE,
+    ),
+}  # fmt: skip
 _NO_ERROR = (0, "0", "", 200, "200", "Success", "success")
 _NEVER_FILTERED = (401, 407, 408, 429)
 
@@ -60,6 +78,14 @@ class Filtered(ModelError):
 
     def __init__(self) -> None:
         super().__init__(ModelFault.REJECTED, CODE_REASONS["content_filter"])
+
+
+class FieldRefused(ModelError):
+    """The vendor refused one field of the request: `name` is ours for it."""
+
+    def __init__(self, name: str, reason: str, told: Mapping[str, str]) -> None:
+        super().__init__(ModelFault.REJECTED, f"{reason}: {_REMEDIES[name]}", told=told)
+        self.name = name
 
 
 def failed(
@@ -104,6 +130,8 @@ def of_status(status: int, body: object, headers: Mapping[str, str]) -> ModelErr
     if status not in _NEVER_FILTERED and is_refusal(body):
         return Filtered()
     fault, told = fault_of_status(status), told_by(body)
+    if status in _REFUSALS and (name := _refused_field(body)):
+        return FieldRefused(name, _reason(fault, told) or REASONS[fault], told)
     return failed(fault, _reason(fault, told), retry_after_s=retry_after_s(headers), told=told)
 
 
@@ -156,6 +184,37 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return min(max(wait.total_seconds(), 0.0), MAX_RETRY_AFTER_S)
+
+
+def _refused_field(body: object) -> str:
+    """The field an error is about, by its parameter, by the place that a validator names, or in words."""
+    params, texts = _named(body)
+    for name in _REMEDIES:
+        if name in params and name != "max_tokens":
+            return name
+    return next((n for n, told in _REFUSED_IN_WORDS.items() if any(map(told.search, texts))), "")
+
+
+def _named(body: object, depth: int = 0) -> tuple[set[str], list[str]]:
+    """Parameters and sentences of an error; validators put lists of faults where others put a sentence."""
+    params: set[str] = set()
+    texts: list[str] = []
+    if isinstance(body, str):
+        texts.append(body[:MAX_SENTENCE_CHARS])
+    elif isinstance(body, Mapping):
+        params.update(str(body.get("param")).split("."))
+        places = body.get("loc")
+        params.update(map(str, places if isinstance(places, list) else ()))
+    inner: Sequence[object] = ()
+    if isinstance(body, Mapping):
+        inner = [body.get(name) for name in ("error", "message", "msg", "detail", "errors")]
+    elif isinstance(body, list):
+        inner = body[:_MAX_FAULTS]
+    for one in inner if depth < _MAX_DEPTH else ():
+        more, said = _named(one, depth + 1)
+        params |= more
+        texts += said
+    return params, texts
 
 
 def _reason(fault: ModelFault, told: Mapping[str, str]) -> str:

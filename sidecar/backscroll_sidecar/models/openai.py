@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
 from backscroll_sidecar.models.body import request_body
 from backscroll_sidecar.models.chunks import FILTERED, AnswerReader, whole_answer
-from backscroll_sidecar.models.faults import Filtered, failed, of_event, of_status
+from backscroll_sidecar.models.faults import FieldRefused, Filtered, failed, of_event, of_status
+from backscroll_sidecar.models.options import OpenAIOptions
 from backscroll_sidecar.models.reading import read_events
-from backscroll_sidecar.models.thoughts import Mode, ThoughtMemory
+from backscroll_sidecar.models.thoughts import ThoughtMemory
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ModelError, ModelEvent, ModelFault, ModelRequest
 
@@ -31,68 +29,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("backscroll.models")
 T = TypeVar("T")
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _PATH = "/chat/completions"
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A token of RFC 9110, 5.6.2."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenAIOptions:
-    """Where the model is and how long to wait for it. Nothing of it comes from a request.
-
-    Attributes
-    ----------
-    api_key
-        Sent as ``Authorization: Bearer …``; empty: no such header (local servers, Azure's ``api-key`` in `headers`).
-    base_url
-        Up to the version, ``http://127.0.0.1:11434/v1``; the client's own environment variable is not read.
-    headers, query
-        Sent with every call: ``api-key``, ``OpenAI-Organization``; ``api-version``.
-    connect_s, idle_s
-        Longest wait for a connection, and for the next bytes of a stream (comments count as bytes).
-    answer_s
-        Longest wait for an answer that is not streamed: nothing comes until all of it is there.
-    max_connections
-        Calls at a time; another one waits `connect_s` for its turn.
-    include_usage
-        Ask for usage at the end of a stream. Off for servers that refuse ``stream_options``.
-    max_tokens_field
-        The name under which the server takes a limit: OpenAI's newest models want ``max_completion_tokens``.
-    use_environment
-        Take proxies and certificates from the environment (``HTTPS_PROXY``, ``SSL_CERT_FILE``). Off: what is
-        configured here is all there is, and a local server is never asked through a proxy.
-    thoughts
-        What becomes of thoughts in ``<think>`` tags: see `models.thoughts`.
-    """
-
-    api_key: str = field(default="", repr=False)
-    base_url: str = field(default=DEFAULT_BASE_URL, repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    query: Mapping[str, str] = field(default_factory=dict, repr=False)
-    connect_s: float = 3.0
-    idle_s: float = 60.0
-    answer_s: float = 600.0
-    max_connections: int = 1_000
-    include_usage: bool = True
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    use_environment: bool = False
-    thoughts: Mode = "auto"
-
-    def __post_init__(self) -> None:
-        """Refuse what would fail in every call, without repeating it: it may be a secret."""
-        if not all(map(_is_header, (self.api_key, *self.headers, *self.headers.values()))):
-            raise ValueError(
-                "the model's key and headers must be printable ASCII without spaces at the ends"
-            )
-        if not all(map(_HEADER_NAME.fullmatch, self.headers)):
-            raise ValueError("the names of the model's headers must be letters, digits and hyphens")
-        if not all(map(_is_text, (*self.query, *self.query.values()))):
-            raise ValueError("the model's query parameters must be text")
-        if not _is_address(self.base_url):
-            raise ValueError(
-                "the model's base URL must begin with http:// or https:// and name a host"
-            )
 
 
 class OpenAIModel:
@@ -108,6 +45,7 @@ class OpenAIModel:
         self._options = options
         self._pacer = pacer or Pacer()
         self._sdk, self._httpx = sdk, httpx
+        self._includes_usage = options.include_usage
         self._thoughts = ThoughtMemory(options.thoughts)
         gaps = {"connect": options.connect_s, "pool": options.connect_s, "write": options.idle_s}
         self._answer_timeout = httpx.Timeout(read=options.answer_s, **gaps)
@@ -116,6 +54,7 @@ class OpenAIModel:
             max_connections=options.max_connections,
             max_keepalive_connections=min(options.max_connections, 100),
         )
+        base_url, query = options.endpoint
         own = {name.lower() for name in options.headers}
         # No key, no header. The client wants that said in each call.
         bare = not options.api_key and "authorization" not in own
@@ -123,11 +62,11 @@ class OpenAIModel:
         self._client: openai.AsyncOpenAI = sdk.AsyncOpenAI(
             # Without one the client would take a key from the environment.
             api_key=options.api_key or "none",
-            base_url=options.base_url,
+            base_url=base_url,
             timeout=timeout,
             max_retries=0,
             default_headers=options.headers,
-            default_query=dict(options.query),
+            default_query=dict(query),
             http_client=sdk.DefaultAsyncHttpxClient(
                 timeout=timeout,
                 limits=limits,
@@ -145,16 +84,7 @@ class OpenAIModel:
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
         deadline = _deadline(request)
-        body = request_body(
-            request,
-            streamed=True,
-            include_usage=self._options.include_usage,
-            max_tokens_field=self._options.max_tokens_field,
-        )
-        try:
-            answer = await self._wait(self._open(body), deadline)
-        except Filtered:
-            answer = None
+        answer = await self._answer(request, deadline)
         events = (
             self._events(request.model, self._reads(answer), deadline)
             if answer
@@ -163,6 +93,36 @@ class OpenAIModel:
         # The answer first: its socket closes at once, whatever the reader of the events is about.
         async with aclosing(events), answer or nullcontext():
             yield events
+
+    async def _answer(
+        self, request: ModelRequest, deadline: float | None
+    ) -> openai.AsyncStream[object] | None:
+        """The open stream; None where a filter refused.
+
+        A server that refuses ``stream_options`` is asked at once without; once it answers so, it is from then on.
+        """
+        try:
+            try:
+                return await self._wait(self._open(self._body(request, streamed=True)), deadline)
+            except FieldRefused as refused:
+                if not self._includes_usage or refused.name != "stream_options":
+                    raise
+            body = self._body(request, streamed=True, include_usage=False)
+            answer = await self._wait(self._open(body), deadline)
+        except Filtered:
+            return None
+        log.warning("the model refuses stream_options: it is asked without, and tells no usage")
+        self._includes_usage = False
+        return answer
+
+    def _body(self, request: ModelRequest, *, streamed: bool, include_usage: bool = True) -> bytes:
+        return request_body(
+            request,
+            streamed=streamed,
+            include_usage=include_usage and self._includes_usage,
+            max_tokens_field=self._options.max_tokens_field,
+            extra_body=self._options.extra_body,
+        )
 
     async def _events(
         self, model: str, body: AsyncIterator[bytes], deadline: float | None
@@ -180,9 +140,7 @@ class OpenAIModel:
 
     async def complete(self, request: ModelRequest) -> Sequence[ModelEvent]:
         deadline = _deadline(request)
-        body = request_body(
-            request, streamed=False, max_tokens_field=self._options.max_tokens_field
-        )
+        body = self._body(request, streamed=False)
         try:
             answer = await self.post(_PATH, body, deadline)
             return whole_answer(answer, self._thoughts.filter_for(request.model))
@@ -268,26 +226,6 @@ def _import_sdk() -> tuple[ModuleType, ModuleType]:
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.WARNING))
     return openai, httpx2
-
-
-def _is_address(url: str) -> bool:
-    """Whether the vendor's client could call it: it raises for bad hosts, ports and characters, each in its own way."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port  # raises for a port that is none
-        host.encode("idna")
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and host != "" and url.isprintable() and " " not in url
-
-
-def _is_text(value: str) -> bool:
-    """JSON can spell half a character."""
-    return not any("\ud800" <= char <= "\udfff" for char in value)
-
-
-def _is_header(value: str) -> bool:
-    return value.isascii() and (not value or value.isprintable()) and value == value.strip()
 
 
 def _names(error: BaseException) -> str:

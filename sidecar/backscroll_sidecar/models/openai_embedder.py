@@ -13,7 +13,8 @@ import orjson
 from numpy.typing import NDArray
 
 from backscroll_sidecar.models.faults import failed
-from backscroll_sidecar.models.openai import OpenAIModel, OpenAIOptions
+from backscroll_sidecar.models.openai import OpenAIModel
+from backscroll_sidecar.models.options import OpenAIOptions
 from backscroll_sidecar.models.vectors import checked_vectors
 from backscroll_sidecar.ports import ModelFault
 

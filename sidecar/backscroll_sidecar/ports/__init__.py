@@ -7,6 +7,7 @@ in `tests/contract`, is run on every implementation.
 from __future__ import annotations
 
 from backscroll_sidecar.ports.changes import (
+    AliasChange,
     AppendChange,
     Applied,
     Change,
@@ -30,6 +31,7 @@ from backscroll_sidecar.ports.history import (
     ListQuery,
 )
 from backscroll_sidecar.ports.models import (
+    RESERVED_BODY_FIELDS,
     ChatModel,
     Finished,
     FinishReason,
@@ -41,6 +43,15 @@ from backscroll_sidecar.ports.models import (
     TextTakenBack,
     ToolCallDelta,
     UsageDelta,
+    reserved_fields,
+)
+from backscroll_sidecar.ports.records import (
+    EVERYWHERE,
+    PIN,
+    RecordChange,
+    StoredRecord,
+    about_message,
+    about_user,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
@@ -58,9 +69,16 @@ from backscroll_sidecar.ports.vectors import (
     UnembeddedPage,
     VectorSearch,
     Waited,
+    WideHit,
+    WideHits,
+    WideSearch,
 )
 
 __all__ = [
+    "EVERYWHERE",
+    "PIN",
+    "RESERVED_BODY_FIELDS",
+    "AliasChange",
     "AppendChange",
     "Applied",
     "Change",
@@ -94,9 +112,11 @@ __all__ = [
     "ModelRequest",
     "Nearest",
     "RecallChange",
+    "RecordChange",
     "Segment",
     "SegmentsChange",
     "Similarities",
+    "StoredRecord",
     "StoredVector",
     "TextDelta",
     "TextTakenBack",
@@ -109,4 +129,10 @@ __all__ = [
     "VectorSearch",
     "VectorsChange",
     "Waited",
+    "WideHit",
+    "WideHits",
+    "WideSearch",
+    "about_message",
+    "about_user",
+    "reserved_fields",
 ]

@@ -15,6 +15,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.ports.records import RecordChange
 from backscroll_sidecar.ports.segments import Segment
 from backscroll_sidecar.ports.vectors import IndexRecord, KeptVector, MessageVector
 from backscroll_sidecar.values import quick
@@ -67,6 +68,15 @@ class RecallChange:
     key: ChannelKey
     message_id: str
     recalled_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AliasChange:
+    """Let `alias_id` be another id of a stored message. What answers the alias answers the message from then on."""
+
+    key: ChannelKey
+    message_id: str
+    alias_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,7 @@ Change = (
     AppendChange
     | EditChange
     | RecallChange
+    | AliasChange
     | MembersChange
     | EraseChange
     | EventsChange
@@ -163,12 +174,13 @@ Change = (
     | VectorsChange
     | IndexChange
     | SegmentsChange
+    | RecordChange
 )
 
 
 @dataclass(frozen=True, slots=True)
 class EraseReceipt:
-    """How many rows went, by store part (``messages``, ``revisions``, ``events``, ``members``, ``turns``)."""
+    """How many rows went, by part: messages, aliases, revisions, events, members, turns, records."""
 
     counts: Mapping[str, int]
 
@@ -180,8 +192,9 @@ class Applied:
 
     `append_results` for appends; `stored` holds every row as it now stands that hot channels must take over (new
     and changed ones, in order of `seq`); `erased_ids` the rows that must leave them; `members` the people changed;
-    `vectors` what was kept of vectors, whoever made them; `error` when this change alone was refused (others of the
-    group are not affected).
+    `vectors` what was kept of vectors, whoever made them; `aliases` pairs of a new alias and the id of its message;
+    `record` the change of a record that was made, and `deleted_records` how many that deleted; `error` when this change
+    alone was refused (others of the group are not affected).
     """
 
     append_results: tuple[AppendResult, ...] = ()
@@ -190,7 +203,10 @@ class Applied:
     members: tuple[Member, ...] = ()
     vectors: tuple[KeptVector, ...] = ()
     receipt: EraseReceipt | None = None
+    record: RecordChange | None = None
+    deleted_records: int = 0
     error: BackscrollError | None = None
+    aliases: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_erasure(self) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports.changes import Applied, Change
+from backscroll_sidecar.ports.records import StoredRecord
 from backscroll_sidecar.ports.segments import ChannelRows
 from backscroll_sidecar.ports.vectors import IndexRecord, StoredVector, UnembeddedPage
 
@@ -75,12 +76,17 @@ class HistoryReader(Protocol):
     async def get_messages(
         self, key: ChannelKey, message_ids: Sequence[str]
     ) -> Mapping[str, StoredMessage]:
-        """The rows that exist among these ids, recalled ones included."""
+        """The rows that exist among these ids, recalled ones included, by the ids given; an alias gives its message."""
 
     async def reply_tree(
         self, key: ChannelKey, message_id: str, limit: int
     ) -> Sequence[StoredMessage]:
         """All rows connected to this one by reply edges as sent (not inferred), by `seq`; empty when unknown."""
+
+    async def answer_to(
+        self, key: ChannelKey, message_id: str, author_id: str
+    ) -> StoredMessage | None:
+        """The live whole reply that a turn stored to this message in this author's name; None: there is none."""
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         """Newest id and time, counts; None for a channel never heard of."""
@@ -96,6 +102,31 @@ class HistoryReader(Protocol):
 
     async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
         """The channel and body of a turn that is kept and has not expired; None otherwise."""
+
+    async def records(
+        self,
+        key: ChannelKey,
+        kind: str,
+        now_ms: int,
+        *,
+        owner: str | None = None,
+        after: int = 0,
+        limit: int = 1_000,
+    ) -> Sequence[StoredRecord]:
+        """A page of the records of one kind that have not expired, in order of creation; of one owner when named.
+
+        `after` is the `number` of the last one of the page before.
+        """
+
+    async def records_of_owner(
+        self, tenant: str, kind: str, owner: str, now_ms: int
+    ) -> Sequence[StoredRecord]:
+        """The records of one kind and owner in all channels, by channel, `EVERYWHERE` first, in order of creation."""
+
+    async def record_owners(
+        self, tenant: str, kind: str, after: str | None, limit: int
+    ) -> Sequence[str]:
+        """A page of those who own records of a kind, in the tenant, by name; some may have expired."""
 
     def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         """Every row of the channel in order of `seq`, without holding them all."""
@@ -142,8 +173,10 @@ class HistoryStore(HistoryReader, Protocol):
         DUPLICATE, other content CONFLICT (first wins), only metadata differing DUPLICATE with METADATA_DIFFERS; ids
         recalled or erased are GONE; a seen `dedupe_key` is DUPLICATE with `duplicate_of`. Later items of the group see
         earlier ones. Assigns `seq`. Reply edges are stored as sent; REPLY_PARENT_UNKNOWN and the other reply warnings
-        are reported. Raises `StoreReadOnly` (disk full, read-only) or `StoreUnavailable`; then nothing of the
-        group is stored. Called by one task only, the writer.
+        are reported. A row is ranked behind the row it answers, also where that comes late; an alias resolves (see
+        `AliasChange`), and a message that is the platform's copy of what a turn said becomes one. Raises
+        `StoreReadOnly` (disk full, read-only) or `StoreUnavailable`; then nothing of the group is stored. Called by
+        one task only, the writer.
         """
 
     async def close(self) -> None:

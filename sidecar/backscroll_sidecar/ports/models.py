@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -61,11 +61,23 @@ class ModelError(Exception):
         self.told = told or {}
 
 
+RESERVED_BODY_FIELDS = ("model", "messages", "stream", "tools")
+"""Fields of a request's body that nobody but the server sets."""
+
+
+def reserved_fields(body: Container[str]) -> list[str]:
+    """Those of the fields that are reserved."""
+    return [name for name in RESERVED_BODY_FIELDS if name in body]
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call of a model. `timeout_s` bounds the whole call; None: only the model's own gaps between deltas.
 
     The chat leaves it unset: it watches its caller's time itself, so that only one of the two can name the end.
+
+    `extra_body_json` is empty or a JSON object without `RESERVED_BODY_FIELDS`: fields of the request's body over all
+    others.
 
     `with_names` sends the speakers' names beside the messages that have one, as `BuildRequest.include_names` asks.
     """
@@ -77,6 +89,7 @@ class ModelRequest:
     max_output_tokens: int | None = None
     timeout_s: float | None = None
     with_names: bool = False
+    extra_body_json: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ class Segment:
     """A stretch of a channel as bytes that the store does not look into: a cache of its rows (law 2).
 
     It holds every row from `first_seq` to `last_seq`: `row_count` of them, with these sums of their revision numbers
-    and of recalled ones. Rows never come into such a stretch later, and an edit, a recall and an erasure change one of
-    the three for good; so a store that finds the same three knows that nothing changed since the segment was made.
+    and moves, and of recalled ones. Rows never come into such a stretch later, and an edit, a move, a recall and
+    an erasure change one of the three for good; so a store that finds the same three knows that nothing changed
+    since the segment was made.
     """
 
     first_seq: int
@@ -28,7 +29,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class ChannelRows:
-    """A whole channel: segments, and rows where there are none, in order of `seq`; and all its members."""
+    """A whole channel: segments, and rows where there are none, in order of `seq`; all its members; aliases, each with
+    the id of its message.
+    """
 
     parts: Sequence[Segment | Sequence[StoredMessage]]
     members: Sequence[Member]
+    aliases: tuple[tuple[str, str], ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,6 +169,43 @@ class VectorSearch(Protocol):
         self, key: ChannelKey, seqs: NDArray[np.int64], query: NDArray[np.float32], limit: int
     ) -> Nearest:
         """The `limit` most similar of these messages; of equal ones the later. Those without a vector are none."""
+
+
+class WideHit(NamedTuple):
+    """A message found, with its cosine to the question."""
+
+    stored: StoredMessage
+    score: float
+
+
+class WideHits(NamedTuple):
+    """What was found, best first, and whether every message was looked at exactly."""
+
+    hits: Sequence[WideHit]
+    exhaustive: bool = True
+
+
+class WideSearch(Protocol):
+    """Finds messages of several channels by meaning, where the operator permits it. Never of another tenant."""
+
+    def permit(self, tenant: str, scope: SearchScope) -> None:
+        """Raise `NotAllowed` where the tenant has no permission for this scope."""
+
+    async def nearest(
+        self,
+        tenant: str,
+        scope: SearchScope,
+        user_id: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        *,
+        until_ms: int | None = None,
+        in_stays: bool = False,
+    ) -> WideHits:
+        """The `limit` most similar live messages of the channels in scope; nothing after `until_ms`.
+
+        `in_stays`: only what the user could see, being a member at that time. Raises `StoreUnavailable`.
+        """
 
 
 class Waited(NamedTuple):

@@ -120,6 +120,8 @@ def encode_stored(stored: StoredMessage) -> bytes:
         reply=None if analysis.reply is None else reply_to_proto(analysis.reply),
         token_count=analysis.token_count,
         partial=stored.state is MessageState.PARTIAL,
+        rank_time_ms=stored.rank_time_ms,
+        alias_ids=stored.alias_ids,
     )
     fragment = message_to_proto(_visible(stored)).SerializeToString()
     return lengthed(_MESSAGE_TAG, fragment) + rest.SerializeToString()

@@ -23,12 +23,12 @@ from backscroll_sidecar.domain import (
     ReplyKind,
     Role,
     Rung,
+    SearchScope,
     SpeakerStyle,
     TimeStyle,
     TokenizerName,
     WarningCode,
 )
-from backscroll_sidecar.history.meaning import Scope
 
 W = TypeVar("W", bound=Enum)
 K = TypeVar("K")
@@ -89,4 +89,6 @@ SOURCE_NUMBERS: Mapping[str, Any] = {
 CATEGORY_NUMBERS = _numbers(Category, context_pb2.Category, "CATEGORY")
 FATE_NUMBERS = _numbers(Fate, context_pb2.Fate, "FATE")
 RUNG_NUMBERS = _numbers(Rung, context_pb2.Rung, "RUNG")
-SEARCH_SCOPE_WORDS = _words(_numbers(Scope, history_pb2.SearchScope, "SEARCH_SCOPE"), Scope.CHANNEL)
+SEARCH_SCOPE_WORDS = _words(
+    _numbers(SearchScope, history_pb2.SearchScope, "SEARCH_SCOPE"), SearchScope.CHANNEL
+)

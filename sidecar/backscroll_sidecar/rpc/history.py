@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any, cast
 
 from backscroll.v1 import history_pb2 as pb
-from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
 from backscroll_sidecar.errors import NotImplementedYet
-from backscroll_sidecar.history.meaning import Scope
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.batches import ImportSource, append_batch, encode_results
 from backscroll_sidecar.rpc.checks import (
@@ -49,6 +48,7 @@ from backscroll_sidecar.rpc.translate_messages import mentions_from_proto, parts
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
 
 _EDITED = tag(pb.EditMessageResponse, "message", LENGTH)
+_PINNED = tag(pb.ListPinnedMessagesResponse, "messages", LENGTH)
 _TREE = tag(pb.GetThreadResponse, "messages", LENGTH)
 
 
@@ -105,6 +105,34 @@ class HistoryServicer:
         await self._history.recall(key, message_id, deadline_s=call.deadline_s)
         return pb.RecallMessageResponse()
 
+    async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> pb.PinMessageResponse:
+        """Pin a message; twice is no error."""
+        key = _key(request.channel, call)
+        message_id = required_id(request.message_id, "message_id")
+        await self._history.pin(key, message_id, deadline_s=call.deadline_s)
+        return pb.PinMessageResponse()
+
+    async def unpin_message(
+        self, request: pb.UnpinMessageRequest, call: Call
+    ) -> pb.UnpinMessageResponse:
+        """Unpin a message."""
+        key = _key(request.channel, call)
+        message_id = required_id(request.message_id, "message_id")
+        await self._history.unpin(key, message_id, deadline_s=call.deadline_s)
+        return pb.UnpinMessageResponse()
+
+    async def alias_message(
+        self, request: pb.AliasMessageRequest, call: Call
+    ) -> pb.AliasMessageResponse:
+        """Let a message be known under another id as well."""
+        await self._history.alias(
+            _key(request.channel, call),
+            required_id(request.message_id, "message_id"),
+            required_id(request.alias_id, "alias_id"),
+            deadline_s=call.deadline_s,
+        )
+        return pb.AliasMessageResponse()
+
     async def upsert_members(
         self, request: pb.UpsertMembersRequest, call: Call
     ) -> pb.UpsertMembersResponse:
@@ -141,6 +169,13 @@ class HistoryServicer:
         rows = await Rows(_TREE, len(tree)).add_all(tree)
         return head.SerializeToString() + rows.take()
 
+    async def list_pinned_messages(
+        self, request: pb.ListPinnedMessagesRequest, call: Call
+    ) -> bytes:
+        """List what is pinned, in the order in which it was pinned."""
+        rows = await self._history.pinned(_key(request.channel, call))
+        return (await Rows(_PINNED, len(rows)).add_all(rows)).take()
+
     async def get_channel(self, request: pb.GetChannelRequest, call: Call) -> pb.GetChannelResponse:
         """Tell where a channel stands (P-26)."""
         return channel_to_proto(await self._history.channel_info(_key(request.channel, call)))
@@ -150,7 +185,7 @@ class HistoryServicer:
         query = check_text(request.query, "query", MAX_QUERY_BYTES)
         limit = limit_of(request, DEFAULT_SEARCH_HITS, MAX_SEARCH_HITS)
         scope = enum_value(SEARCH_SCOPE_WORDS, request.scope, "scope")
-        if scope is not Scope.CHANNEL:
+        if scope is not SearchScope.CHANNEL:
             return await self._search_by_meaning(request, scope, query, limit, call)
         if request.user_id:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
@@ -161,14 +196,14 @@ class HistoryServicer:
     async def _search_by_meaning(
         self,
         request: pb.SearchMessagesRequest,
-        scope: Scope,
+        scope: SearchScope,
         query: str,
         limit: int,
         call: Call,
     ) -> bytes:
         if request.channel:
             raise invalid("channel", "has a meaning for SEARCH_SCOPE_CHANNEL only")
-        if request.user_id and scope is not Scope.USER:
+        if request.user_id and scope is not SearchScope.USER:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
         found = await self._history.meaning.find(call.tenant, scope, request.user_id, query, limit)
         return await encode_hits(
@@ -197,24 +232,6 @@ class HistoryServicer:
 
     async def list_channels(self, request: pb.ListChannelsRequest, call: Call) -> bytes:
         """List the channels of the tenant."""
-        raise NotImplementedYet("being built")
-
-    async def alias_message(self, request: pb.AliasMessageRequest, call: Call) -> bytes:
-        """Give a message another id."""
-        raise NotImplementedYet("being built")
-
-    async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> bytes:
-        """Pin a message."""
-        raise NotImplementedYet("being built")
-
-    async def unpin_message(self, request: pb.UnpinMessageRequest, call: Call) -> bytes:
-        """Unpin a message."""
-        raise NotImplementedYet("being built")
-
-    async def list_pinned_messages(
-        self, request: pb.ListPinnedMessagesRequest, call: Call
-    ) -> bytes:
-        """List what is pinned."""
         raise NotImplementedYet("being built")
 
     async def export_messages(

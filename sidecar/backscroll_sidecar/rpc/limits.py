@@ -36,9 +36,12 @@ MAX_TIME_MS = 253_402_214_399_999
 """A day before the year 10000, so that a calendar of any time zone can still show it."""
 MAX_NAME_BYTES = 512
 MAX_TOOLS_BYTES = 256 * KIB
+MAX_EXTRA_BODY_BYTES = 64 * KIB
 MAX_TOTAL_TEXT_BYTES = 256 * KIB
 """All texts of a build request that end up in the prompt, tools aside."""
 MAX_PREFERENCES = 1_000
+MAX_PREFERENCE_BYTES = 2_000
+MAX_PREFERENCE_ID_BYTES = 128
 MAX_PARAMETERS = 100
 MAX_PARTS = 1_000
 MAX_MENTIONS = 1_000

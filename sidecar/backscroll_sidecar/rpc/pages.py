@@ -121,12 +121,17 @@ async def _named(
 ) -> bytes:
     ids = list(dict.fromkeys(request.message_ids))
     start = page_position(request) or 0
+    told: set[str] = set()
     page = Rows(_LISTED, limit_of(request, default=MAX_PAGE_ITEMS))
     for chunk_start in range(start, len(ids), CHUNK_ROWS):
         chunk = ids[chunk_start : chunk_start + CHUNK_ROWS]
         found = await history.get_messages(key, chunk)
         for i, message_id in enumerate(chunk, chunk_start):
-            if message_id in found and not await page.add(found[message_id]):
+            row = found.get(message_id)
+            if row is None or row.message.id in told:  # none of that id, or told by another one
+                continue
+            told.add(row.message.id)
+            if not await page.add(row):
                 return _finish(page, page_token(request, i))
     return _finish(page)
 

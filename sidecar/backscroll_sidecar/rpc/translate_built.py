@@ -55,6 +55,7 @@ _CATEGORY = {
 }
 _TOKEN_COUNT = tag(pb.Item, "token_count", VARINT)
 _TRUNCATED = tag(pb.Item, "truncated", VARINT) + varint(1)
+_CHANNEL = tag(pb.Item, "channel", LENGTH)
 _PAYLOADS = tag(pb.BuildContextResponse, "payloads", LENGTH)
 _FORMAT = {
     name: tag(pb.Payload, "format", VARINT) + varint(number)
@@ -149,9 +150,15 @@ def encode_items(items: Items) -> bytes:
 
     An item is its size, what is the same whatever was asked (kept with the message), then rank, score and sources.
     """
+    said = _said(items)
+    for at, channel in enumerate(items.channels):
+        if channel:
+            written = items.shown.written[at]
+            fields = _fields_said(written, _SEMANTIC, written.line_cost)
+            said[at] = lengthed(b"", fields + lengthed(_CHANNEL, channel.encode()))
     return join_records(
         _ITEM_KEYS,
-        _said(items),
+        said,
         items.ranks,
         items.scores,
         items.sources,

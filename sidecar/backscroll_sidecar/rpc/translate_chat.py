@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Any
 
+import orjson
+
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
 from backscroll_sidecar.chat.events import (
@@ -22,6 +24,7 @@ from backscroll_sidecar.chat.turns import ChatRequest
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import ToolCallPart, ToolResultPart
 from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.ports import reserved_fields
 from backscroll_sidecar.rpc import limits
 from backscroll_sidecar.rpc.checks import (
     check_count,
@@ -66,11 +69,29 @@ def chat_request(
         max_tool_iterations=call.max_tool_iterations if has("max_tool_iterations") else None,
         enable_tools=call.enable_tools if has("enable_tools") else None,
         max_output_tokens=call.max_output_tokens if has("max_output_tokens") else None,
+        extra_body_json=_extra_body(call.extra_body_json, "model_call.extra_body_json"),
         turn_id=turn_id,
         tool_results=tuple(_results(request)),
         question_message_id=check_id(request.question_message_id, "question_message_id"),
         time_left_s=time_left_s,
     )
+
+
+def _extra_body(text: str, field: str) -> str:
+    """The fields to add to the model's body: a JSON object that can be sent, or nothing."""
+    if not text:
+        return ""
+    check_text(text, field, limits.MAX_EXTRA_BODY_BYTES)
+    try:
+        body = orjson.loads(text)
+        orjson.dumps(body)  # it reads deeper than it writes
+    except (ValueError, TypeError):
+        raise invalid(field, "is no JSON that can be sent") from None
+    if not isinstance(body, dict):
+        raise invalid(field, "is not a JSON object")
+    if found := reserved_fields(body):
+        raise invalid(field, f"holds {found[0]}, which the server sets")
+    return text
 
 
 def _context(request: pb.StreamChatRequest, tenant: str, time_left_s: float | None) -> BuildRequest:

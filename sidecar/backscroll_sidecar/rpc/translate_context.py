@@ -31,6 +31,7 @@ from backscroll_sidecar.rpc.checks import (
 from backscroll_sidecar.rpc.enums import (
     LAYOUT_WORDS,
     PAYLOAD_FORMAT_WORDS,
+    SEARCH_SCOPE_WORDS,
     SPEAKER_STYLE_WORDS,
     TIME_STYLE_WORDS,
     TOKENIZER_WORDS,
@@ -291,5 +292,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "question_label": _text(limits.MAX_LABEL_BYTES),
     "visible_since_membership": _as_sent,
     "include_names": _as_sent,
+    "semantic_scope": _word(SEARCH_SCOPE_WORDS),
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

@@ -255,7 +255,8 @@ def root_of(tree: Sequence[StoredMessage], message_id: str) -> str:
         if row.message.reply is not None and not row.message.reply.inferred
     }
     known = {row.message.id for row in tree}
-    root = message_id if message_id in known else tree[0].message.id
+    named = (row.message.id for row in tree if message_id in (row.message.id, *row.alias_ids))
+    root = next(named, tree[0].message.id)
     seen = {root}
     while (parent := parents.get(root)) in known and parent not in seen:
         assert parent is not None

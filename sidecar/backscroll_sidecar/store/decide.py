@@ -6,30 +6,33 @@ A store looks up `needs_of(run)`, calls `decide`, writes down the plan. Later ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AppendResult,
+    Author,
     Event,
     Member,
     Message,
     MessageState,
+    Role,
     StoredMessage,
     WarningCode,
 )
-from backscroll_sidecar.errors import BackscrollError, Gone, NotFound, Reason
+from backscroll_sidecar.errors import BackscrollError, Conflict, Gone, NotFound, Reason
 from backscroll_sidecar.ports import (
+    AliasChange,
     AppendChange,
     Applied,
     Change,
     EditChange,
-    EraseChange,
     EventsChange,
     IndexChange,
     KeptVector,
     MembersChange,
     RecallChange,
+    RecordChange,
     SegmentsChange,
     StoredVector,
     TurnChange,
@@ -44,15 +47,20 @@ from backscroll_sidecar.store.facts import (
     Plan,
     Record,
     bare,
+    drawer_of,
     float32_bytes,
+    messages_named,
 )
 from backscroll_sidecar.store.people import seen_writing, upserted
+from backscroll_sidecar.store.places import Places
 from backscroll_sidecar.store.replies import ReplyWatch
 from backscroll_sidecar.store.revisions import emptied, is_known_edit, judge_known
+from backscroll_sidecar.store.said import Said
 
 EDITED = "message.edited"
 RECALLED = "message.recalled"
 _STORED, _LIVE, _PARTIAL = AppendOutcome.STORED, MessageState.LIVE, MessageState.PARTIAL
+_ASSISTANT = Role.ASSISTANT
 _NOTHING = Applied()
 
 
@@ -77,6 +85,29 @@ def decide(changes: Sequence[Change], facts: Facts) -> Plan:
     return run.plan
 
 
+@dataclass(slots=True)
+class _Appended:
+    """What one append did so far."""
+
+    results: list[AppendResult] = field(default_factory=list)
+    stored: list[StoredMessage] = field(default_factory=list)
+    moved: list[StoredMessage] = field(default_factory=list)
+    people: dict[str, Member] = field(default_factory=dict)
+    vectors: list[KeptVector] = field(default_factory=list)
+    aliases: list[tuple[str, str]] = field(default_factory=list)
+
+    def applied(self) -> Applied:
+        """The same as the answer to it: a row that moved as it stands now."""
+        rows = self.stored
+        if self.moved:
+            last = {row.seq: row for row in [*self.stored, *self.moved]}
+            rows = [last[seq] for seq in sorted(last)]
+        return Applied(
+            tuple(self.results), tuple(rows), (), tuple(self.people.values()), tuple(self.vectors),
+            aliases=tuple(self.aliases),
+        )  # fmt: skip
+
+
 class _Run:
     """The facts of one run, brought forward change by change, and the plan that grows with them."""
 
@@ -87,7 +118,10 @@ class _Run:
         self._holders = dict(facts.holders)
         self._people = dict(facts.people)
         self._last_seqs = dict(facts.last_seqs)
+        self._drawers = {drawer: dict(ids) for drawer, ids in facts.drawers.items()}
         self._replies = ReplyWatch(facts, self._records)
+        self._places = Places(facts, self._records, self.plan)
+        self._said = Said(facts, self._records)
 
     def apply(self, change: Change) -> Applied:
         match change:
@@ -97,74 +131,141 @@ class _Run:
                 return self._edit(change)
             case RecallChange():
                 return self._recall(change)
+            case AliasChange():
+                return self._alias(change)
             case MembersChange():
                 return self._members(change)
+            case VectorsChange():
+                return self._embedded(change)
+            case RecordChange():
+                return self._record(change)
+            case _:
+                return self._keep(change)
+
+    def _keep(self, change: Change) -> Applied:
+        """What is only to be written down."""
+        match change:
             case EventsChange():
                 here = change.key
                 self.plan.events += [(here, change.context_id, "", e) for e in change.events]
-                return _NOTHING
             case TurnChange():
                 self.plan.turns.append(change)
-                return _NOTHING
-            case VectorsChange():
-                return self._embedded(change)
             case IndexChange():
                 self.plan.indexes[(*change.key, change.record.embedder_id)] = change.record
-                return _NOTHING
             case SegmentsChange():
                 self.plan.segments.append(change)
-                return _NOTHING
-            case EraseChange():
+            case _:
                 raise ValueError("an erasure is a run of its own")
+        return _NOTHING
 
     # --- append ------------------------------------------------------------------------------
 
     def _append(self, change: AppendChange) -> Applied:
         tenant, channel = here = change.key
         records, erased, inserted = self._records, self._facts.erased, self.plan.inserted
-        people, replies, received_at_ms = self._people, self._replies, change.received_at_ms
-        results: list[AppendResult] = []
-        stored: list[StoredMessage] = []
-        changed: dict[str, Member] = {}
-        vectors: list[KeptVector] = []
+        replies, places, received_at_ms = self._replies, self._places, change.received_at_ms
+        aliases, followers = places.aliases, places.followers
+        out = _Appended()
+        results, stored = out.results, out.stored
         seq = self._last_seqs.get(here, 0)
         items = zip(change.messages, change.analyses, change.rank_times_ms, strict=True)
         for message, analysis, rank_time_ms in items:
+            reply = message.reply
+            if reply is not None and aliases:
+                message, analysis = places.resolved(here, message, analysis)  # noqa: PLW2901
+                reply = message.reply
             message_id = message.id
             named = (tenant, channel, message_id)
-            if named in records or named in erased or message.dedupe_key:
-                refusal = self._refusal(here, message, change.restores_erased)
+            if (
+                named in records
+                or named in erased
+                or message.dedupe_key
+                or named in aliases
+                or message.role is _ASSISTANT
+            ):
+                refusal = self._refused(change, message, out)
                 if refusal is not None:
                     results.append(refusal)
                     continue
-                if message.dedupe_key:
-                    held = (tenant, channel, message.dedupe_key)
-                    self._holders[held] = Holder(message_id, gone=False)
-                if named in erased:
-                    self.plan.restored[named] = None
             seq += 1
+            warnings = replies.look(here, message)
+            if reply is not None:
+                places.note(here, message_id, reply.message_id)
+                if not warnings:
+                    rank_time_ms = places.rank_ms(here, reply, rank_time_ms)  # noqa: PLW2901
             row = StoredMessage(
                 bare(message, channel), analysis, seq, rank_time_ms, 0,
                 _PARTIAL if message.is_partial else _LIVE,
             )  # fmt: skip
-            records[named] = inserted[named] = Record(row, received_at_ms, message.sent_at_ms)
+            record = records[named] = inserted[named] = Record(
+                row, received_at_ms, message.sent_at_ms
+            )
             stored.append(row)
+            if named in followers:
+                out.moved += places.settle(named)
+            if change.turn is not None:
+                self._said.note(here, record)
             if message.embeddings:
                 self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
-                vectors += _given(message, row)
-            warnings = replies.look(here, message)
+                out.vectors += _given(message, row)
             results.append(AppendResult(message_id, _STORED, warnings, None, "", "", seq))
-            author = message.author
-            who = (tenant, channel, author.id)
-            person = people.get(who)
-            after = seen_writing(person, author, rank_time_ms)
-            if after is not person:
-                people[who] = self.plan.people[who] = after
-                if person is None or person.member is not after.member:
-                    changed[who[2]] = after.member
+            self._seen_writing(
+                (tenant, channel, message.author.id), message.author, rank_time_ms, out
+            )
         if stored:
             self._last_seqs[here] = self.plan.last_seqs[here] = seq
-        return Applied(tuple(results), tuple(stored), (), tuple(changed.values()), tuple(vectors))
+        return out.applied()
+
+    def _refused(
+        self, change: AppendChange, message: Message, out: _Appended
+    ) -> AppendResult | None:
+        """Why this item is not stored; None: it is new, or comes back, and what is known of it changes with it."""
+        here = change.key
+        refusal = self._refusal(here, message, change.restores_erased)
+        if refusal is None and message.role is _ASSISTANT:
+            refusal = self._said_before(change, message, out)
+        if refusal is not None:
+            return refusal
+        if message.dedupe_key:
+            self._holders[(*here, message.dedupe_key)] = Holder(message.id, gone=False)
+        if (named := (*here, message.id)) in self._facts.erased:
+            self.plan.restored[named] = None
+        return None
+
+    def _seen_writing(self, who: Named, author: Author, at_ms: int, out: _Appended) -> None:
+        person = self._people.get(who)
+        after = seen_writing(person, author, at_ms)
+        if after is not person:
+            self._people[who] = self.plan.people[who] = after
+            if person is None or person.member is not after.member:
+                out.people[author.id] = after.member
+
+    def _said_before(
+        self, change: AppendChange, message: Message, out: _Appended
+    ) -> AppendResult | None:
+        """Why words of the bot are not stored: a turn said them, or answered this question already."""
+        here = change.key
+        if change.turn is not None:
+            first = self._said.first_answer(here, message)
+            if first:
+                return AppendResult(message.id, AppendOutcome.CONFLICT, duplicate_of=first)
+            return None
+        record = self._said.echoed(here, change, message)
+        if record is None:
+            return None
+        stored = record.stored
+        self._said.note_alias(here, stored.message.id)
+        out.moved += self._places.alias(here, message.id, stored.message.id)
+        out.aliases.append((message.id, stored.message.id))
+        who = (*here, message.author.id)
+        self._seen_writing(who, message.author, stored.rank_time_ms, out)
+        return AppendResult(
+            message.id,
+            AppendOutcome.DUPLICATE,
+            (WarningCode.OWN_REPLY_SEEN,),
+            duplicate_of=stored.message.id,
+            seq=stored.seq,
+        )
 
     def _refusal(self, here: Place, message: Message, restores: bool) -> AppendResult | None:
         """Why this item is not stored; None: it is new, or may come back."""
@@ -174,6 +275,8 @@ class _Run:
         restorable = self._facts.erased.get(named)
         if restorable is not None and not (restores and restorable):
             return AppendResult(message.id, AppendOutcome.GONE)
+        if named in self._places.aliases:
+            return self._known_by_alias(here, message)
         if not message.dedupe_key:
             return None
         holder = self._holders.get((*here, message.dedupe_key))
@@ -188,10 +291,38 @@ class _Run:
             duplicate_of=holder.message_id,
         )
 
-    # --- edit and recall ---------------------------------------------------------------------
+    # --- edit, recall, alias -----------------------------------------------------------------
+
+    def _known_by_alias(self, here: Place, message: Message) -> AppendResult:
+        true_id = self._places.true_id(here, message.id)
+        stored = self._records[(*here, true_id)].stored
+        gone = stored.state is MessageState.RECALLED
+        outcome = AppendOutcome.GONE if gone else AppendOutcome.DUPLICATE
+        return AppendResult(message.id, outcome, duplicate_of=true_id, seq=stored.seq)
+
+    def _alias(self, change: AliasChange) -> Applied:
+        here, alias_id = change.key, change.alias_id
+        true_id = self._places.true_id(here, change.message_id)
+        record = self._records.get((*here, true_id))
+        if record is None or record.stored.state is MessageState.RECALLED:
+            return Applied(error=self._missing((*here, true_id)))
+        if true_id == self._places.true_id(here, alias_id):
+            return _NOTHING  # known already
+        alias = (*here, alias_id)
+        restorable = self._facts.erased.get(alias, True)  # it may have gone with its channel
+        if alias in self._records or alias in self._places.aliases or not restorable:
+            taken = Conflict("alias_id is the id of another message", field="alias_id")
+            return Applied(error=taken)
+        if alias in self._facts.erased:
+            self.plan.restored[alias] = None
+        self._said.note_alias(here, true_id)
+        moved = self._places.alias(here, alias_id, true_id)
+        moved.sort(key=lambda row: row.seq)
+        return Applied(stored=tuple(moved), aliases=((alias_id, true_id),))
 
     def _edit(self, change: EditChange) -> Applied:
-        named = (change.key.tenant, change.key.channel, change.message.id)
+        here = change.key
+        named = (*here, self._places.true_id(here, change.message.id))
         record = self._records.get(named)
         if record is None or record.stored.state is MessageState.RECALLED:
             return Applied(error=self._missing(named))
@@ -216,7 +347,8 @@ class _Run:
         return Applied(stored=(edited,), vectors=tuple(_given(edit, edited)))
 
     def _recall(self, change: RecallChange) -> Applied:
-        named = (change.key.tenant, change.key.channel, change.message_id)
+        here = change.key
+        named = (*here, self._places.true_id(here, change.message_id))
         record = self._records.get(named)
         if record is None:
             return Applied(error=self._missing(named))
@@ -262,8 +394,7 @@ class _Run:
 
     def _change(self, named: Named, record: Record) -> None:
         self._records[named] = record
-        kept = self.plan.inserted if named in self.plan.inserted else self.plan.updated
-        kept[named] = record
+        self.plan.put(named, record)
 
     def _tell(self, named: Named, type_: str, revision: int, at_ms: int) -> None:
         tenant, channel, message_id = named
@@ -275,6 +406,29 @@ class _Run:
             payload={"message_id": message_id, "revision": revision},
         )
         self.plan.events.append(((tenant, channel), "", message_id, event))
+
+    # --- records -----------------------------------------------------------------------------
+
+    def _record(self, change: RecordChange) -> Applied:
+        for named in messages_named(change):
+            record = self._records.get(named)
+            if record is None or record.stored.state is MessageState.RECALLED:
+                return Applied(error=self._missing(named))
+        ids = self._drawers.get(
+            drawer_of(change), {}
+        )  # of no drawer that nobody asks for anything is known
+        live = {id_ for id_, ends_ms in ids.items() if not 0 < ends_ms <= change.at_ms}
+        if change.body is None:
+            gone = [id_ for id_ in ids if change.id in ("", id_)]
+            for id_ in gone:
+                del ids[id_]
+            self.plan.records.append(change)
+            return Applied(record=change, deleted_records=len(live.intersection(gone)))
+        if change.limit and len(live | {change.id}) > change.limit:
+            return Applied(error=Conflict(f"there are {len(live)} already, and no more may be"))
+        ids[change.id] = change.expires_at_ms
+        self.plan.records.append(change)
+        return Applied(record=change)
 
     # --- people ------------------------------------------------------------------------------
 

@@ -19,9 +19,12 @@ from backscroll_sidecar.domain import (
     Message,
     MessageState,
     Part,
+    Role,
     StoredMessage,
 )
 from backscroll_sidecar.ports import (
+    EVERYWHERE,
+    AliasChange,
     AppendChange,
     Applied,
     Change,
@@ -30,19 +33,25 @@ from backscroll_sidecar.ports import (
     IndexRecord,
     MembersChange,
     RecallChange,
+    RecordChange,
     SegmentsChange,
     TurnChange,
     VectorsChange,
 )
+from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo
 
-TURNS_PURGED_AT_ONCE = 16
-"""Expired turns of its tenant that every kept turn removes: more than come in, and few enough for one commit."""
+PURGED_AT_ONCE = 16
+"""Expired turns, or records, of its tenant that every kept one removes: more than come in, few enough for one commit."""
 
 Place = tuple[str, str]
 """(tenant, channel): a `ChannelKey` is one."""
 
 Named = tuple[str, str, str]
 """(tenant, channel, name): the name is a message id, a user id or a dedupe key, as said where it is used."""
+
+
+Drawer = tuple[str, str, str, str]
+"""(tenant, channel, kind, owner): the records among which an id names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,9 @@ class Holder:
 class Needs:
     """What a run of changes must know. Dictionaries serve as sets that keep their order.
 
-    `replying` are appended ids with an edge of their own.
+    `replying` are appended ids with an edge of their own; `aliased` ids that may become aliases; `answered` the
+    messages that turns reply to; `speaking` the authors of what may be the platform's copy of a turn's words,
+    which were said after `since_ms`. No row of the run is sent later than `newest_ms`.
     """
 
     places: dict[Place, None] = field(default_factory=dict)
@@ -99,16 +110,28 @@ class Needs:
     replying: dict[Named, None] = field(default_factory=dict)
     dedupe_keys: dict[Named, None] = field(default_factory=dict)
     people: dict[Named, None] = field(default_factory=dict)
+    drawers: dict[Drawer, None] = field(default_factory=dict)
+    aliased: dict[Named, None] = field(default_factory=dict)
+    answered: dict[Named, None] = field(default_factory=dict)
+    speaking: dict[Named, None] = field(default_factory=dict)
+    since_ms: int = 2**62
+    newest_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the store knows of the things a run of changes names, at the time the run begins.
 
-    `parents` are the parents that have a row in their own channel, `strangers` those with a row in another channel of
-    the tenant. `children` are the replying ids that some stored row names as its parent; where there are any, `edges`
-    holds the stored edges on the way up from the parents: a circle through a stored edge comes back from the store
-    through one of `children`, and a circle of the run's own edges needs no stored one.
+    `parents` are the parents that have a row in their own channel, and when that is ranked; `strangers` those with a
+    row in another channel of the tenant. `children` are the replying ids that some stored row names as its
+    parent; where there are any, `edges` holds the stored edges on the way up from the parents: a circle through a
+    stored edge comes back from the store through one of `children`, and a circle of the run's own edges needs no
+    stored one.
+
+    `followers` are the stored rows that name an id without a row as their parent, and those that answer these, by
+    parent: all that may have to move when it comes. Where the id may become an alias it is all of them. Each of them is
+    among `records`, as are the messages of `aliases`. `answers`: the live whole reply of a turn by (tenant, channel,
+    answered message, author). `said`: what turns said of late and no alias is known of, in order of arrival.
     """
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
@@ -116,11 +139,17 @@ class Facts:
     erased: dict[Named, bool] = field(default_factory=dict)
     """Whether each may be restored: it went with its whole channel."""
     holders: dict[Named, Holder] = field(default_factory=dict)
-    parents: set[Named] = field(default_factory=set)
+    parents: dict[Named, int] = field(default_factory=dict)
     strangers: set[Named] = field(default_factory=set)
     children: set[Named] = field(default_factory=set)
     edges: dict[Named, str] = field(default_factory=dict)
     people: dict[Named, Person] = field(default_factory=dict)
+    drawers: dict[Drawer, dict[str, int]] = field(default_factory=dict)
+    """The ids of the records in it, each with the time it expires."""
+    followers: dict[Named, list[str]] = field(default_factory=dict)
+    aliases: dict[Named, str] = field(default_factory=dict)
+    answers: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    said: dict[Named, list[Record]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -144,8 +173,17 @@ class Plan:
     events: list[tuple[Place, str, str, Event]] = field(default_factory=list)
     """(place, context id, message id, event)."""
     segments: list[SegmentsChange] = field(default_factory=list)
+    aliases: dict[Named, str] = field(default_factory=dict)
+    """By alias: the id of its message."""
     turns: list[TurnChange] = field(default_factory=list)
     """In order: each is kept, then expired ones of its tenant go."""
+    records: list[RecordChange] = field(default_factory=list)
+    """In order, as the turns."""
+
+    def put(self, named: Named, record: Record) -> None:
+        """Write a known row as it now stands."""
+        kept = self.inserted if named in self.inserted else self.updated
+        kept[named] = record
 
 
 def bare(message: Message, channel: str) -> Message:
@@ -173,20 +211,47 @@ def dedupe_digest(dedupe_key: str) -> str:
     return hashlib.blake2b(dedupe_key.encode(), digest_size=16).hexdigest() if dedupe_key else ""
 
 
+def named_among(taken: Iterable[Named], facts: Facts) -> list[Named]:
+    """Of ids that something stored names: those that are of no row and no alias that is known."""
+    return [one for one in taken if one not in facts.records and one not in facts.aliases]
+
+
 def named_in_turns(message_id: str) -> bytes:
     """A message's id as it stands in the body of every turn that holds its text."""
     return orjson.dumps(message_id)
 
 
+def drawer_of(change: RecordChange) -> Drawer:
+    """Where its record lies."""
+    return (*change.key, change.kind, change.owner)
+
+
+def messages_named(change: RecordChange) -> Iterator[Named]:
+    """The messages of its channel that a kept record is about."""
+    if change.body is not None and change.key.channel != EVERYWHERE:
+        for name in change.named_ids:
+            if name.startswith("m:"):
+                yield (*change.key, name[2:])
+
+
 def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-    """Split a group so that every erasure stands alone: what it hits is only known once the others are written."""
+    """Split a group so that every erasure stands alone: what it hits is only known once the others are written.
+
+    What a recall leaves of the records is not known sooner either.
+    """
     start = 0
+    has_recall = False
     for at, change in enumerate(changes):
         if isinstance(change, EraseChange):
             if at > start:
                 yield changes[start:at]
             yield changes[at : at + 1]
-            start = at + 1
+            start, has_recall = at + 1, False
+        elif has_recall and isinstance(change, RecordChange):
+            yield changes[start:at]
+            start, has_recall = at, False
+        else:
+            has_recall = has_recall or isinstance(change, RecallChange)
     if start < len(changes):
         yield changes[start:]
 
@@ -204,6 +269,10 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 needs.ids[tenant, channel, change.message.id] = None
             case RecallChange():
                 needs.ids[tenant, channel, change.message_id] = None
+            case AliasChange():
+                needs.ids[tenant, channel, change.message_id] = None
+                needs.ids[tenant, channel, change.alias_id] = None
+                needs.aliased[tenant, channel, change.alias_id] = None
             case VectorsChange():
                 for vector in change.vectors:
                     needs.ids[tenant, channel, vector.message_id] = None
@@ -211,6 +280,10 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 needs.places[here] = None
                 for member in change.members:
                     needs.people[tenant, channel, member.user_id] = None
+            case RecordChange():
+                if change.limit or change.body is None:
+                    needs.drawers[drawer_of(change)] = None
+                needs.ids.update(dict.fromkeys(messages_named(change)))
             case _:
                 pass
     return needs
@@ -218,6 +291,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
 
 def _need_for_append(needs: Needs, change: AppendChange) -> None:
     tenant, channel = change.key
+    needs.newest_ms = max(needs.newest_ms, *change.rank_times_ms, 0)
     for message in change.messages:
         needs.ids[tenant, channel, message.id] = None
         needs.people[tenant, channel, message.author.id] = None
@@ -227,3 +301,9 @@ def _need_for_append(needs: Needs, change: AppendChange) -> None:
         if reply is not None and reply.message_id != message.id:
             needs.replying[tenant, channel, message.id] = None
             needs.parents[tenant, channel, reply.message_id] = None
+            if change.turn is not None:
+                needs.answered[tenant, channel, reply.message_id] = None
+        if message.role is Role.ASSISTANT and may_be_echo(message, change):
+            needs.aliased[tenant, channel, message.id] = None
+            needs.speaking[tenant, channel, message.author.id] = None
+            needs.since_ms = min(needs.since_ms, change.received_at_ms - ECHO_MS)

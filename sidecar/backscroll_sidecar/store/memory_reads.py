@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageState, StoredMessage
+from backscroll_sidecar.domain import (
+    ChannelKey,
+    Event,
+    Member,
+    MessageState,
+    Role,
+    StoredMessage,
+)
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     ChannelInfo,
@@ -14,12 +22,14 @@ from backscroll_sidecar.ports import (
     IndexRecord,
     LastMessage,
     ListQuery,
+    StoredRecord,
     StoredVector,
     TurnChange,
     Unembedded,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.facts import Person, Place, Record, is_embeddable
+from backscroll_sidecar.store.facts import Drawer, Person, Place, Record, is_embeddable
+from backscroll_sidecar.turn_ids import is_reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,8 @@ class Channel:
     indexes: dict[str, IndexRecord] = field(default_factory=dict)
     """By embedder."""
     dedupe_keys: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    """By alias, in the order in which they came: the id of the message."""
     children: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Parent id, as sent, to the ids that name it."""
 
@@ -54,9 +66,26 @@ class Channel:
         """All rows, recalled ones included."""
         return [record.stored for record in self.records.values()]
 
+    def told(self, rows: Iterable[StoredMessage]) -> list[StoredMessage]:
+        """The same rows with their other ids."""
+        ids: dict[str, tuple[str, ...]] = {}
+        for alias_id, message_id in self.aliases.items():
+            ids[message_id] = (*ids.get(message_id, ()), alias_id)
+        return [
+            replace(row, alias_ids=ids[row.message.id]) if row.message.id in ids else row
+            for row in rows
+        ]
+
     def live(self) -> list[StoredMessage]:
         """Rows that contexts may use: neither recalled nor partial."""
         return [stored for stored in self.rows() if stored.state is MessageState.LIVE]
+
+
+class KeptRecord(NamedTuple):
+    """A record and what it is about."""
+
+    stored: StoredRecord
+    named_ids: tuple[str, ...]
 
 
 def _recency(stored: StoredMessage) -> tuple[int, str, int]:
@@ -74,6 +103,7 @@ class MemoryReader:
         self._channels: dict[Place, Channel] = {}
         self._turns: dict[tuple[str, str], TurnChange] = {}
         """By tenant and turn id."""
+        self._drawers: dict[Drawer, dict[str, KeptRecord]] = {}
         self._closed = False
 
     def _at(self, here: Place) -> Channel:
@@ -91,7 +121,8 @@ class MemoryReader:
     async def load_channel(self, key: ChannelKey, segment_format: str = "") -> ChannelRows:
         del segment_format  # no segments are kept: there is nothing they would save
         rows = self._open(key).rows()
-        return ChannelRows([rows] if rows else [], await self.members(key))
+        aliases = tuple(sorted(self._open(key).aliases.items()))
+        return ChannelRows([rows] if rows else [], await self.members(key), aliases)
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
         return _newest(self._open(key).live(), limit)
@@ -101,7 +132,7 @@ class MemoryReader:
         found = [stored for stored in channel.rows() if _matches(stored, query)]
         if query.newest_first:
             found.reverse()
-        return found[: max(query.limit, 0)]
+        return channel.told(found[: max(query.limit, 0)])
 
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str], limit: int
@@ -110,23 +141,25 @@ class MemoryReader:
         places = [(tenant, name) for name in dict.fromkeys(channels)]
         if not channels:
             places = [here for here in self._channels if here[0] == tenant]
-        rows = [stored for here in places for stored in self._at(here).live()]
+        rows = [one for here in places for one in self._at(here).told(self._at(here).live())]
         return _newest([stored for stored in rows if stored.message.author.id == user_id], limit)
 
     async def get_messages(
         self, key: ChannelKey, message_ids: Sequence[str]
     ) -> Mapping[str, StoredMessage]:
-        records = self._open(key).records
+        channel = self._open(key)
+        true_ids = {one: channel.aliases.get(one, one) for one in message_ids}
         return {
-            message_id: records[message_id].stored
-            for message_id in dict.fromkeys(message_ids)
-            if message_id in records
+            one: channel.told([channel.records[true_id].stored])[0]
+            for one, true_id in true_ids.items()
+            if true_id in channel.records
         }
 
     async def reply_tree(
         self, key: ChannelKey, message_id: str, limit: int
     ) -> Sequence[StoredMessage]:
         channel = self._open(key)
+        message_id = channel.aliases.get(message_id, message_id)
         if message_id not in channel.records:
             return []
         neighbours: dict[str, set[str]] = defaultdict(set)
@@ -141,7 +174,15 @@ class MemoryReader:
             tree |= ahead
             ahead = {far for near in ahead for far in neighbours[near]} - tree
         rows = [stored for stored in channel.rows() if stored.message.id in tree]
-        return rows[: max(limit, 0)]
+        return channel.told(rows[: max(limit, 0)])
+
+    async def answer_to(
+        self, key: ChannelKey, message_id: str, author_id: str
+    ) -> StoredMessage | None:
+        channel = self._open(key)
+        question = channel.aliases.get(message_id, message_id)
+        answers = (row for row in channel.live() if _answers(row, question, author_id))
+        return next(answers, None)
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         channel = self._open(key)
@@ -181,8 +222,55 @@ class MemoryReader:
         kept = self._turns.get((tenant, turn_id))
         return None if kept is None or kept.expires_at_ms <= now_ms else (kept.key, kept.body)
 
+    async def records(
+        self,
+        key: ChannelKey,
+        kind: str,
+        now_ms: int,
+        *,
+        owner: str | None = None,
+        after: int = 0,
+        limit: int = 1_000,
+    ) -> Sequence[StoredRecord]:
+        found = [
+            stored
+            for stored in self._live_records(key.tenant, kind, owner, now_ms)
+            if stored.channel == key.channel and stored.number > after
+        ]
+        return sorted(found, key=lambda stored: stored.number)[: max(limit, 0)]
+
+    async def records_of_owner(
+        self, tenant: str, kind: str, owner: str, now_ms: int
+    ) -> Sequence[StoredRecord]:
+        found = self._live_records(tenant, kind, owner, now_ms)
+        return sorted(found, key=lambda stored: (stored.channel, stored.number))
+
+    async def record_owners(
+        self, tenant: str, kind: str, after: str | None, limit: int
+    ) -> Sequence[str]:
+        self._check_open()
+        owners = {
+            owner
+            for (of, _, some, owner), kept in self._drawers.items()
+            if (of, some) == (tenant, kind) and kept and (after is None or owner > after)
+        }
+        return sorted(owners)[: max(limit, 0)]
+
+    def _live_records(
+        self, tenant: str, kind: str, owner: str | None, now_ms: int
+    ) -> list[StoredRecord]:
+        self._check_open()
+        return [
+            kept.stored
+            for (of, _, some, whose), drawer in self._drawers.items()
+            if (of, some) == (tenant, kind) and owner in (None, whose)
+            for kept in drawer.values()
+            if kept.stored.expires_at_ms == 0 or kept.stored.expires_at_ms > now_ms
+        ]
+
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
-        for stored in self._open(key).rows():
+        channel = self._open(key)
+        for stored in channel.told(channel.rows()):
             yield stored
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
@@ -244,6 +332,17 @@ class MemoryReader:
             for (of, channel), one in self._channels.items()
             if of == tenant and user_id in one.people
         )
+
+
+def _answers(stored: StoredMessage, question: str, author_id: str) -> bool:
+    message = stored.message
+    return (
+        message.reply is not None
+        and message.reply.message_id == question
+        and message.author.id == author_id
+        and message.role is Role.ASSISTANT
+        and is_reply(message.id)
+    )
 
 
 def _lacks_vector(channel: Channel, stored: StoredMessage, embedder_id: str, dims: int) -> bool:

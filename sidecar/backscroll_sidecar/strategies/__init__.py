@@ -11,6 +11,7 @@ from backscroll_sidecar.strategies.base import (
     StrategyResult,
 )
 from backscroll_sidecar.strategies.builtin import BUILTIN, Chain, GivenPreferences, Recent, Thread
+from backscroll_sidecar.strategies.people import Pinned
 from backscroll_sidecar.strategies.semantic import Semantic
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Empty",
     "GivenPreferences",
     "Messages",
+    "Pinned",
     "Preferences",
     "Recent",
     "Semantic",

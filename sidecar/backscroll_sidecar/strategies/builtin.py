@@ -18,7 +18,7 @@ from backscroll_sidecar.strategies.base import (
     StrategyResult,
 )
 from backscroll_sidecar.strategies.graph import Graph
-from backscroll_sidecar.strategies.people import Asker, Mention
+from backscroll_sidecar.strategies.people import Asker, Mention, Pinned
 from backscroll_sidecar.strategies.recall import Lexical, Recall
 
 MS_PER_HOUR = 3_600_000
@@ -101,7 +101,7 @@ class GivenPreferences:
 BUILTIN: Mapping[str, Strategy] = {
     s.name: s
     for s in (
-        Recent(), Window(), Chain(), Thread(), Graph(), Mention(), Asker(), Lexical(), Recall(),
+        Recent(), Window(), Chain(), Thread(), Graph(), Mention(), Asker(), Pinned(), Lexical(), Recall(),
         GivenPreferences(),
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The sources that go by who wrote a message and who is named in it, however long ago."""
+"""The sources that go by people: who wrote a message, who is named in it, what they pinned; however long ago."""
 
 from __future__ import annotations
 
@@ -41,6 +41,23 @@ class Mention:
             rows = columns.mention_offsets.searchsorted(places, side="right") - 1
             found[rows[rows < query.end]] = True
         return _newest(query, found)
+
+
+class Pinned:
+    """What is pinned in the channel; as a reference where nobody else proposes it."""
+
+    name = "pinned"
+
+    def gather(self, query: StrategyQuery) -> StrategyResult:
+        """The eligible live rows among them, however many."""
+        view = query.view
+        if not view.pinned:
+            return NOTHING
+        pinned = filter(
+            query.may_be, (row for row in map(view.row_of, view.pinned) if 0 <= row < query.end)
+        )
+        rows = sorted(row for row in pinned if view.state[row] == MessageState.LIVE)
+        return Messages(Category.SEMANTIC, rows) if rows else NOTHING
 
 
 def _newest(query: StrategyQuery, marks: Bools) -> StrategyResult:

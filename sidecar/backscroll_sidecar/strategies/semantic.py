@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.domain import Category, MessageState
-from backscroll_sidecar.ports import Comparison, Embedder, ModelError, ModelFault, VectorSearch
+from backscroll_sidecar.domain import Category, ChannelKey, MessageState, SearchScope
+from backscroll_sidecar.ports import (
+    Comparison,
+    Embedder,
+    ModelError,
+    ModelFault,
+    Similarities,
+    VectorSearch,
+    WideHits,
+    WideSearch,
+)
 from backscroll_sidecar.strategies.base import (
     NOTHING,
     Messages,
@@ -30,37 +40,51 @@ class Semantic:
     embedder : makes the question's vector, where the request brings none.
     vectors : the stored vectors of the same embedder.
     gate : asked before a question is embedded; False: this question needs no memory, the source is empty.
+    wide : finds messages of other channels; None: there is none but the question's own.
     """
 
     name = "semantic"
 
     def __init__(
-        self, embedder: Embedder, vectors: VectorSearch, gate: Gate = lambda _: True
+        self,
+        embedder: Embedder,
+        vectors: VectorSearch,
+        gate: Gate = lambda _: True,
+        *,
+        wide: WideSearch | None = None,
     ) -> None:
         self._embedder = embedder
         self._vectors = vectors
         self._gate = gate
+        self._wide = wide
 
     async def gather(self, query: StrategyQuery) -> StrategyResult:
         """The `semantic_limit` eligible live rows most similar to the question.
 
         Raises `SourceFailed` when the question cannot be embedded: that costs this source only (S2-15).
         """
+        if not (query.key.channel or query.user_id):
+            raise SourceFailed("NO_ASKER")
         rows = _live_rows(query)
         if query.semantic_limit <= 0 or len(rows) == 0:
             return NOTHING
         vector = await self.question_vector(query)
         if vector is None:
             return NOTHING
-        seqs = query.view.seq[rows]
-        found = await self._vectors.nearest(query.key, seqs, vector, query.semantic_limit)
-        if len(found.positions) == 0:
+        limit, parts = query.semantic_limit, _by_channel(query, rows)
+        found = [await self._vectors.nearest(p.key, p.seqs, vector, limit) for p in parts]
+        positions = [p.places[one.positions] for p, one in zip(parts, found, strict=True)]
+        places, values = np.concatenate(positions), np.concatenate([one.values for one in found])
+        if len(parts) > 1:  # of equal ones the later
+            best = np.lexsort((-places, -values))[:limit]
+            places, values = places[best], values[best]
+        if len(places) == 0:
             return NOTHING
         return Messages(
             Category.SEMANTIC,
-            rows[found.positions],
-            exhaustive=found.exhaustive,
-            scores=found.values.astype(np.float64),
+            rows[places],
+            exhaustive=all(one.exhaustive for one in found),
+            scores=values.astype(np.float64),
         )
 
     async def question_vector(self, query: StrategyQuery) -> NDArray[np.float32] | None:
@@ -84,11 +108,37 @@ class Semantic:
         vector = await self.question_vector(query)
         if vector is None:
             return None
-        return await self._vectors.compare(query.key, query.view.seq[: query.end], vector)
+        parts = _by_channel(query, np.arange(query.end, dtype=np.int32))
+        compared = [await self._vectors.compare(p.key, p.seqs, vector) for p in parts]
+        return compared[0] if len(parts) == 1 else _united(parts, compared, query.end)
+
+    async def elsewhere(
+        self, query: StrategyQuery, scope: SearchScope, *, in_stays: bool
+    ) -> WideHits:
+        """Of the `semantic_limit` messages in scope most similar to the question, those of other channels.
+
+        With USER, or `in_stays`, only what the asker could see. Raises `SourceFailed`, `NotAllowed` and
+        `StoreUnavailable`.
+        """
+        if self._wide is None:
+            raise SourceFailed("NOT_CONFIGURED")
+        tenant, user_id, limit = query.key.tenant, query.user_id, query.semantic_limit
+        self._wide.permit(tenant, scope)
+        in_stays |= scope is SearchScope.USER
+        if in_stays and not user_id:
+            raise SourceFailed("NO_ASKER")
+        vector = await self.question_vector(query) if limit > 0 else None
+        if vector is None:
+            return WideHits(())
+        found = await self._wide.nearest(
+            tenant, scope, user_id, vector, limit, until_ms=query.asked_at_ms, in_stays=in_stays
+        )
+        hits = [hit for hit in found.hits if hit.stored.message.channel != query.key.channel]
+        return found._replace(hits=hits)
 
     async def _make_vector(self, query: StrategyQuery) -> NDArray[np.float32] | SourceFailed | None:
         text = query.question.strip()
-        if not text or not query.key.channel:
+        if not text:
             return None
         given = query.query_embedding
         if given is not None and given.embedder_id == self._embedder.id:
@@ -102,6 +152,46 @@ class Semantic:
         except ModelError as error:
             return SourceFailed(_REASONS.get(error.fault, "EMBEDDER_FAILED"))
         return np.ascontiguousarray(vectors[0])
+
+
+class _Part(NamedTuple):
+    """Rows of one channel: their places among those asked about, intp[k], and their arrival numbers, int64[k]."""
+
+    key: ChannelKey
+    places: NDArray[np.intp]
+    seqs: NDArray[np.int64]
+
+
+def _by_channel(query: StrategyQuery, rows: NDArray[np.int32]) -> list[_Part]:
+    """The rows by the channel they are of: vectors are numbered within one. One part at least."""
+    seqs, origins = query.view.seq[rows], query.view.origins
+    if not origins:
+        return [_Part(query.key, np.arange(len(rows)), seqs)]
+    places: dict[str, list[int]] = {}
+    for place, seq in enumerate(seqs.tolist()):
+        places.setdefault(origins[seq - 1][0], []).append(place)
+    return [
+        _Part(
+            ChannelKey(query.key.tenant, channel),
+            np.array(some),
+            np.array([origins[seqs.item(place) - 1][1] for place in some], np.int64),
+        )
+        for channel, some in places.items()
+    ]
+
+
+def _united(parts: Sequence[_Part], compared: Sequence[Comparison], count: int) -> Comparison:
+    """One comparison of `count` rows out of those of their channels."""
+
+    def make() -> Similarities:
+        values = np.full(count, np.nan, np.float32)
+        made = [one.make() for one in compared]
+        for part, one in zip(parts, made, strict=True):
+            values[part.places] = one.values
+        known = sum(one.known for one in made)
+        return Similarities(values, known, exhaustive=all(one.exhaustive for one in made))
+
+    return Comparison(sum(one.us for one in compared), make)
 
 
 def _live_rows(query: StrategyQuery) -> NDArray[np.int32]:

@@ -202,6 +202,7 @@ def test_errors_can_be_pickled(name):
 # --- retries --------------------------------------------------------------------------------------
 
 CALLS = {
+    "AliasMessage": lambda client: client.alias_message("room", "m", "p1"),
     "AppendMessages": lambda client: client.append("room", Message("m9", "ann", "x")),
     "BuildContext": lambda client: client.build_context("room", "q"),
     "EditMessage": lambda client: client.edit_message("room", "m", "y"),
@@ -209,7 +210,13 @@ CALLS = {
     "GetChannel": lambda client: client.get_channel("room"),
     "GetThread": lambda client: client.get_thread("room", "m"),
     "ListMembers": lambda client: client.list_members("room"),
+    "DeletePreference": lambda client: client.delete_preference("u", "p"),
+    "ListPreferences": lambda client: client.list_preferences("u"),
+    "SetPreference": lambda client: client.set_preference("u", "x"),
     "ListMessages": lambda client: client.list_messages("room"),
+    "ListPinnedMessages": lambda client: client.list_pinned_messages("room"),
+    "PinMessage": lambda client: client.pin_message("room", "m"),
+    "UnpinMessage": lambda client: client.unpin_message("room", "m"),
     "RecallMessage": lambda client: client.recall_message("room", "m"),
     "SearchMessages": lambda client: client.search("room", "x"),
     "UpsertMembers": lambda client: client.upsert_members("room", [backscroll.Member("u")]),
@@ -219,7 +226,7 @@ CALLS = {
         [Message("n", "a", "t", channel="room")]
     ),
 }
-ONCE = {"Erase", "ImportMessages"}
+ONCE = {"DeletePreference", "Erase", "ImportMessages"}
 
 
 def test_the_table_of_retries_is_complete():

@@ -13,8 +13,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from backscroll_sidecar.models.fake_embedder import FakeEmbedder
-from backscroll_sidecar.models.openai import OpenAIOptions
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
+from backscroll_sidecar.models.options import OpenAIOptions
 from backscroll_sidecar.ports import ModelError, ModelFault
 from tests.contract.embedders.embedder_contract import Breaking, EmbedderContract
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from backscroll_sidecar.models.openai import OpenAIModel, OpenAIOptions
+from backscroll_sidecar.models.openai import OpenAIModel
+from backscroll_sidecar.models.options import OpenAIOptions
 from tests.contract.models.sse_server import Reply, SseServer, sse_server
 
 KEY = "sk-kept-to-ourselves"

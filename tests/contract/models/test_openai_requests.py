@@ -13,7 +13,8 @@ import pytest
 
 from backscroll_sidecar.adapters import OpenAIChat
 from backscroll_sidecar.domain import NeutralMessage, Role, ToolCallPart
-from backscroll_sidecar.models.openai import OpenAIModel, OpenAIOptions
+from backscroll_sidecar.models.openai import OpenAIModel
+from backscroll_sidecar.models.options import OpenAIOptions
 from backscroll_sidecar.ports import Finished, FinishReason, ModelError, ModelFault, TextDelta
 from tests.contract.models.conftest import KEY
 from tests.contract.models.scenario import MESSAGES, ask, events_of, listen

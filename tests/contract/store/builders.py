@@ -23,6 +23,7 @@ from backscroll_sidecar.ports import (
     EditChange,
     HistoryStore,
     RecallChange,
+    RecordChange,
     TurnChange,
 )
 
@@ -88,6 +89,30 @@ def turn(
     return TurnChange(key, id_, body, NOON_MS + at + lives, NOON_MS + at)
 
 
+def record(
+    id_: str,
+    body: bytes = b"body",
+    *,
+    kind: str = "pin",
+    names: tuple[str, ...] = (),
+    at: int = 0,
+    lives: int = 0,
+    owner: str = "",
+    limit: int = 0,
+    key: ChannelKey = ROOM,
+) -> RecordChange:
+    """A record kept `at` milliseconds after noon, for so many milliseconds; 0: for good."""
+    ends_ms = NOON_MS + at + lives if lives else 0
+    return RecordChange(key, kind, id_, body, names, NOON_MS + at, ends_ms, owner, limit)
+
+
+def dropped_record(
+    id_: str, *, kind: str = "pin", at: int = 0, owner: str = "", key: ChannelKey = ROOM
+) -> RecordChange:
+    """The deletion of a record; without an id: of all."""
+    return RecordChange(key, kind, id_, None, (), NOON_MS + at, owner=owner)
+
+
 async def put(
     store: HistoryStore, *messages: Message, key: ChannelKey = ROOM
 ) -> Sequence[AppendResult]:
@@ -145,9 +170,19 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
             [stored async for stored in store.export(key)],
         ]
         seen += [await store.reply_tree(key, id_, 3) for id_ in probe_ids]
+        seen += [await store.answer_to(key, id_, "u-bob") for id_ in probe_ids]
+        for at in range(5):
+            found = await store.records(key, "pin", NOON_MS + at)
+            seen.append([replace(one, number=0) for one in found])
+            found = await store.records(key, "pin", NOON_MS + at, owner="u-bob")
+            seen.append([replace(one, number=0) for one in found])
     for tenant in sorted({key.tenant for key in keys}):
         channels = [key.channel for key in keys]
+        seen.append(await store.record_owners(tenant, "pin", None, 9))
+        seen.append(await store.record_owners(tenant, "pin", "u-alice", 1))
         for user_id in ("u-alice", "u-bob"):
+            found = await store.records_of_owner(tenant, "pin", user_id, NOON_MS)
+            seen.append([replace(one, number=0) for one in found])
             seen.append(await store.latest_of_user(tenant, user_id, channels, 3))
             seen.append(await store.latest_of_user(tenant, user_id, (), 100))
         seen += [

@@ -188,7 +188,7 @@ class ChangeContract:
         assert applied.erased_ids == ("m1",)
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
-            "messages": 1, "revisions": 2, "events": 2, "members": 0, "turns": 0,
+            "messages": 1, "revisions": 2, "events": 2, "members": 0, "turns": 0, "records": 0, "aliases": 0,
         }  # fmt: skip
         assert list(await rows(store)) == ["m2"]
         assert [e.type for e in await store.events(ROOM)] == ["turn.started", "message.edited"]
@@ -207,7 +207,7 @@ class ChangeContract:
         assert applied.erased_ids == ("m1", "m3")
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
-            "messages": 2, "revisions": 0, "events": 1, "members": 1, "turns": 0,
+            "messages": 2, "revisions": 0, "events": 1, "members": 1, "turns": 0, "records": 0, "aliases": 0,
         }  # fmt: skip
         assert list(await rows(store)) == ["m2"]
         assert [m.user_id for m in await store.members(ROOM)] == ["u-alice"]
@@ -222,7 +222,7 @@ class ChangeContract:
         assert applied.erased_ids == ("m1", "m2")
         assert applied.receipt is not None
         assert dict(applied.receipt.counts) == {
-            "messages": 2, "revisions": 0, "events": 1, "members": 2, "turns": 0,
+            "messages": 2, "revisions": 0, "events": 1, "members": 2, "turns": 0, "records": 0, "aliases": 0,
         }  # fmt: skip
         assert await store.load_channel(ROOM) == ChannelRows([], [])
         assert await store.events(ROOM) == []

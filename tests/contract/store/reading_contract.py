@@ -178,15 +178,9 @@ class ReadingContract:
             None,
             [],
             {},
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
-            [],
+            *[[]] * 5,
+            None,
+            *[[]] * 18,
             *[None] * 12,
         ]
         assert await everything(store, [ROOM], ["m1"]) == empty

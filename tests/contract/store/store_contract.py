@@ -9,7 +9,9 @@ from tests.contract.store.append_contract import AppendContract
 from tests.contract.store.change_contract import ChangeContract
 from tests.contract.store.partial_contract import PartialContract
 from tests.contract.store.people_contract import PeopleContract
+from tests.contract.store.place_contract import PlaceContract
 from tests.contract.store.reading_contract import ReadingContract
+from tests.contract.store.record_contract import RecordContract
 from tests.contract.store.reply_contract import ReplyContract
 from tests.contract.store.segment_contract import SegmentContract
 from tests.contract.store.turn_contract import TurnContract
@@ -21,8 +23,10 @@ class HistoryStoreContract(
     ChangeContract,
     PeopleContract,
     PartialContract,
+    PlaceContract,
     ReadingContract,
     SegmentContract,
     TurnContract,
+    RecordContract,
 ):
     """All obligations of a store, one test each."""

@@ -29,6 +29,7 @@ from backscroll_sidecar.domain import (
     TextPart,
 )
 from backscroll_sidecar.ports import (
+    AliasChange,
     AppendChange,
     Change,
     EditChange,
@@ -36,13 +37,15 @@ from backscroll_sidecar.ports import (
     EventsChange,
     MembersChange,
     RecallChange,
+    RecordChange,
     TurnChange,
+    TurnMark,
 )
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.contract.store.builders import NOON_MS, analysis, comparable, everything
 
-IDS = ["m1", "m2", "m3", "m4", "m/5'\u202e", "群😀"]
+IDS = ["m1", "m2", "m3", f"{'a' * 32}:reply", f"{'b' * 32}:calls:1", "m/5'\u202e", "群😀"]
 USERS = ["u-alice", "u-bob"]
 NAMES = ["", "Alice", "Ali", "小明"]
 TENANTS = ["a", "b"]
@@ -108,7 +111,9 @@ def changes(draw: Draw) -> Change:
     key = ChannelKey(draw(st.sampled_from(TENANTS)), draw(st.sampled_from(CHANNELS)))
     kind = draw(
         st.sampled_from(
-            ["append"] * 4 + ["edit", "edit", "recall", "members", "erase", "events", "turn"]
+            ["append"] * 4
+            + ["edit", "edit", "recall", "alias", "members", "erase", "events", "turn"]
+            + ["record", "record", "drop"]
         )
     )
     match kind:
@@ -121,12 +126,33 @@ def changes(draw: Draw) -> Change:
                 for m in sent
             )
             ranks = tuple(m.sent_at_ms + draw(st.integers(0, 1)) for m in sent)
-            return AppendChange(key, sent, found, ranks, NOON_MS)
+            turn = draw(st.sampled_from([None, TurnMark(0)]))
+            return AppendChange(key, sent, found, ranks, NOON_MS, turn)
         case "edit":
             edited = replace(draw(messages), channel=key.channel)
             return EditChange(key, edited, analysis(edited), draw(times))
+        case "record":
+            ends_ms = draw(st.sampled_from([0, 0, NOON_MS + 2, NOON_MS + 4]))
+            names = draw(st.lists(st.sampled_from(["m:m1", "m:m2", "u:u-bob"]), max_size=2))
+            return RecordChange(
+                ChannelKey(key.tenant, draw(st.sampled_from([key.channel, ""]))),
+                "pin",
+                draw(st.sampled_from(["r1", "r2", "r3"])),
+                draw(st.sampled_from([b"", b"one", b"two"])),
+                tuple(names),
+                draw(times),
+                ends_ms,
+                draw(st.sampled_from(["", "u-bob"])),
+                draw(st.sampled_from([0, 2])),
+            )
+        case "drop":
+            id_ = draw(st.sampled_from(["", "r1", "r2"]))
+            owner = draw(st.sampled_from(["", "u-bob"]))
+            return RecordChange(key, "pin", id_, None, (), draw(times), owner=owner)
         case "recall":
             return RecallChange(key, draw(ids), draw(times))
+        case "alias":
+            return AliasChange(key, draw(ids), draw(ids))
         case "members":
             return MembersChange(key, tuple(draw(st.lists(members, max_size=2))), draw(times))
         case "erase":

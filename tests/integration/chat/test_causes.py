@@ -114,7 +114,8 @@ async def test_a_refusal_says_what_the_vendor_disliked(
     ):
         heard = await bot.ask(turn())
     assert heard.errors[0].message == (
-        "Sorry: the model refused the request (unsupported_value: temperature)"
+        "Sorry: the model refused the request (unsupported_value: temperature): "
+        "BACKSCROLL_TEMPERATURE=none sends no temperature"
     )
     log = capsys.readouterr()
     for name, value in told.items():

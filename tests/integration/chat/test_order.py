@@ -146,6 +146,8 @@ async def test_both_rpcs_send_the_same_in_every_round_of_tools(httpserver: HTTPS
     for before, after in pairwise(sent):
         assert after["messages"][: len(before["messages"])] == before["messages"]
     _, *told = sent[-1]["messages"]
+    said_beside_calls = [one["content"] for one in told if one["role"] == "assistant"]
+    assert said_beside_calls == ["看看…", None, None]  # Bedrock refuses an empty text
     assert [one.get("tool_call_id") or [call["id"] for call in one["tool_calls"]] for one in told] == [
         ["c1", "c2"], "c1", "c2", ["c3"], "c3", ["c4"], "c4",
     ]  # fmt: skip

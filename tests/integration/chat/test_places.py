@@ -51,7 +51,8 @@ async def test_question_and_reply(where: str, rpc: str) -> None:
 async def test_every_round_and_a_reply_that_broke_off() -> None:
     """Calls, their results, what is left of a reply, and the whole one: each in the trigger's thread and session."""
     call = ToolCallDelta(ToolCallPart("c1", "weather"))
-    model = FakeModel([call, CALLS], [call, CALLS], ["su", failed(ModelFault.SERVER_ERROR)], ["sunny", STOP])  # fmt: skip
+    broken = ["su", failed(ModelFault.SERVER_ERROR)]
+    model = FakeModel([call, CALLS], [call, CALLS], broken, ["sunny", STOP])
     async with talk(model) as bot:
         await bot.tell(LINE)
         turn_id = (await bot.ask(turn(tools=True, context=TRIGGER))).end.turn_id
@@ -76,7 +77,8 @@ async def test_the_next_build_of_the_thread_sees_the_answer() -> None:
 
 async def test_what_the_question_answers_and_names_is_stored_with_it() -> None:
     """A question without a trigger is stored with the edge and the people its request tells."""
-    context = {"question": "Ben, is it there?", "reply": {"message_id": "m1"}, "mentions": [{"user_id": "u2"}]}  # fmt: skip
+    edges = {"reply": {"message_id": "m1"}, "mentions": [{"user_id": "u2"}]}
+    context = {"question": "Ben, is it there?", **edges}
     async with talk(FakeModel(["yes", STOP])) as bot:
         await bot.tell(LINE)
         await bot.ask(turn(context=context))

@@ -98,6 +98,9 @@ async def test_both_rpcs_send_the_model_the_same(layout: int, *, names: bool) ->
     ):
         await bot.tell(*LINES, Message("m9", "u1", "so when, 到底？", T0 + 8_000))
         streamed = await bot.ask(asked)
+        await bot.client.recall_message(
+            "room", streamed.end.reply_message_id
+        )  # or it is said again
         once = await bot.stub.Chat(pb.ChatRequest(turn=asked))
     first, second = (exchange.json for exchange in server.exchanges)
     assert first == second
@@ -235,8 +238,8 @@ async def test_a_history_that_cannot_be_read_still_gives_an_answer() -> None:
         async def down(key):
             raise StoreUnavailable("away")
 
-        bot.app.builder._provider.view = down
-        bot.app.builder._provider.hot_view = lambda key: None
+        bot.app.builder.opening.provider.view = down
+        bot.app.builder.opening.provider.hot_view = lambda key: None
         heard = await bot.ask(turn())
     assert (heard.text, heard.reason) == ("six", "COMPLETE")
     assert [one.reason for one in heard.context.degradations] == ["STORE_UNAVAILABLE"]

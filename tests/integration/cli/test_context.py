@@ -89,7 +89,7 @@ def test_a_channel_never_heard_of_gives_an_empty_context(chat):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([CHANNEL, "hi", "--profile", "best"], "no such profile"),
+        ([CHANNEL, "hi", "--profile", "best"], 'no profile "best"'),
         ([CHANNEL, "hi", "--profile", "best"], "profiles are: balanced"),
         ([CHANNEL, ""], "--trigger"),
         ([CHANNEL, "", "--trigger", "none"], "check the message id"),

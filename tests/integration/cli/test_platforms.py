@@ -138,7 +138,7 @@ def test_archives_are_read_without_unpacking(commands, tmp_path):
         (
             "a.json",
             b'{"conversations": 3, "owner": "x"}',
-            "a JSON document with conversations, owner",
+            "JSON whose records have conversations, owner",
         ),
         ("b.json", b'[{"karma": 3}]', "JSON whose records have karma"),
         ("a.bin", b"\0\1\2", "no text but bytes"),

@@ -129,7 +129,6 @@ async def test_a_lone_surrogate_in_utf8_is_bad_utf8(served: Served, name: str) -
     assert (result.refusal, result.field) == (R.APPEND_REFUSAL_BAD_UTF8, "parts[0].text.text")
 
 
-FAR_MS = 2**63 - 1
 WARNED: list[tuple[str, list[pb.Message], list[int]]] = [
     (
         "a reply to itself",
@@ -150,7 +149,13 @@ WARNED: list[tuple[str, list[pb.Message], list[int]]] = [
         [W.APPEND_WARNING_REPLY_PARENT_UNKNOWN],
     ),
     ("time zero", [text("x", sent_at_ms=0)], [W.APPEND_WARNING_TIME_ZERO]),
-    ("the future", [text("x", sent_at_ms=FAR_MS)], [W.APPEND_WARNING_TIME_IN_FUTURE]),
+    ("the future", [text("x", sent_at_ms=4_102_444_800_000)], [W.APPEND_WARNING_TIME_IN_FUTURE]),
+    ("seconds", [text("x", sent_at_ms=1_795_176_000)], [W.APPEND_WARNING_TIME_LOOKS_LIKE_SECONDS]),
+    (
+        "microseconds",
+        [text("x", sent_at_ms=1_795_176_000_000_000)],
+        [W.APPEND_WARNING_TIME_LOOKS_LIKE_SECONDS],
+    ),
     (
         "other metadata",
         [text("x", "m1"), text("x", "m1", role=pb.ROLE_SYSTEM)],

@@ -81,10 +81,23 @@ async def test_a_budget_too_small_tells_the_least_that_would_do(served: Served, 
 
 
 async def test_an_unknown_profile_lists_the_known_ones(served: Served, name: str) -> None:
-    found = await refused(build(served, channel=name, question="x", profile="secret profile"))
-    assert (found.code, found.reason) == (INVALID, "UNKNOWN_PROFILE")
-    assert "balanced" in found.metadata["known"]
-    assert "secret" not in found.text
+    found = await refused(build(served, channel=name, question="x", profile="ballanced"))
+    assert (found.code, found.reason, found.field) == (INVALID, "UNKNOWN_PROFILE", "profile")
+    assert "balanced" in found.metadata["known"].split(", ")
+    assert found.text.startswith('profile "ballanced" is none of: balanced, ')
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("x" * 100, "x" * 40), ("均衡 a\nb\x1b[31m\u202e", " ab[31m"), ("猫", ""), ('a"b', 'a"b')],
+)
+async def test_of_an_unknown_profile_only_what_can_be_printed_is_repeated(
+    served: Served, name: str, given: str, shown: str
+) -> None:
+    """Its first 40 printable ASCII characters: whoever reads the log is shown no escapes."""
+    found = await refused(build(served, channel=name, question="x", profile=given))
+    assert (found.reason, found.metadata["given"]) == ("UNKNOWN_PROFILE", shown)
+    assert found.text.startswith(f'profile "{shown}" is none of: ')
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [

@@ -147,7 +147,10 @@ class TestAccepted:
         [
             (0, WarningCode.TIME_ZERO),
             (NOW_MS + FUTURE_TOLERANCE_MS + 1, WarningCode.TIME_IN_FUTURE),
-            (MAX_TIME_MS, WarningCode.TIME_IN_FUTURE),
+            (NOW_MS * 2, WarningCode.TIME_IN_FUTURE),
+            (NOW_MS // 1_000, WarningCode.TIME_LOOKS_LIKE_SECONDS),
+            (NOW_MS * 1_000, WarningCode.TIME_LOOKS_LIKE_SECONDS),
+            (MAX_TIME_MS, WarningCode.TIME_LOOKS_LIKE_SECONDS),
         ],
     )
     def test_odd_times_are_kept_and_ranked_as_received(self, sent_at_ms, warning):

@@ -58,7 +58,7 @@ def test_a_known_code_says_more_than_its_status() -> None:
         (
             {"code": "unsupported_value", "type": "invalid_request_error", "param": "temperature"},
             {"code": "unsupported_value", "type": "invalid_request_error", "param": "temperature"},
-            " (unsupported_value: temperature)",
+            " (unsupported_value: temperature): BACKSCROLL_TEMPERATURE=none sends no temperature",
         ),
         (
             {"type": "invalid_request_error", "param": "messages[0].content[12].text", "code": None},

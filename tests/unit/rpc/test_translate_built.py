@@ -82,6 +82,7 @@ BUILT = BuiltContext(
         [1, 2],
         {1: ("recent",), 2: ("lexical", "mine", "thread", "yours")},
         [Category.RECENT, Category.SEMANTIC],
+        channels=["", "another"],
     ),
     messages=(NeutralMessage(Role.USER, "hello", message_ids=("m1",)),),
     payloads=(Payload("openai_chat", b"{}"),),

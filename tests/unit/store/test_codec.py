@@ -43,9 +43,9 @@ def through_a_row(stored: StoredMessage) -> StoredMessage:
     """As SQLite would hand it back: the row's columns in the order of `statements.COLUMNS`."""
     (tenant, channel, seq, id_, author_id, author_name, kind, role, sent, rank, received, thread,
      session, reply_to, reply_kind, inferred, dedupe, edited, state, revision, type_, tokens, text,
-     keywords, details) = encode_record("t", Record(stored, 1, 2))  # fmt: skip
+     keywords, details, moves) = encode_record("t", Record(stored, 1, 2))  # fmt: skip
     packed = kind | role << 4 | state << 8 | type_ << 12
-    packed |= reply_kind << 16 | max(inferred, 0) << 20
+    packed |= reply_kind << 16 | max(inferred, 0) << 20 | moves << 24
     row = (seq, id_, author_id, author_name, sent, rank, packed, revision, tokens, text,
            keywords or None, reply_to or None, thread, session, dedupe, details or None)  # fmt: skip
     (decoded,) = decode_rows([row], channel)
@@ -58,6 +58,7 @@ def through_a_row(stored: StoredMessage) -> StoredMessage:
     [
         STORED,
         replace(STORED, message=replace(SENT, reply=None)),
+        replace(STORED, moves=300),
         replace(STORED, analysis=replace(STORED.analysis, reply=None, keywords=())),
         replace(STORED, message=replace(SENT, mentions=(), parts=()), state=MessageState.RECALLED),
         replace(STORED, message=replace(SENT, parts=(TextPart("a"), TextPart("b")))),

@@ -12,6 +12,7 @@ import pytest
 
 from backscroll_sidecar.domain import MessageState
 from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import AliasChange, about_message
 from backscroll_sidecar.store.sqlite import SqliteStore, files, migrate
 from tests.contract.store.builders import (
     NOON_MS,
@@ -22,6 +23,7 @@ from tests.contract.store.builders import (
     message,
     put,
     recall,
+    record,
     rows,
     turn,
 )
@@ -149,6 +151,11 @@ async def test_a_database_of_every_version_opens(tmp_path: Path, dump: Path) -> 
         assert await store.turn("default", "t1", NOON_MS) == (OTHER_ROOM, b"\x00body")
         kept = (await rows(store, OTHER_ROOM))["r1"].message
         assert kept == broken_off(channel=OTHER_ROOM.channel)
+    if dump.stem >= "0007":
+        (pin,) = await store.records(ROOM, "pin", NOON_MS)
+        assert (pin.id, pin.body, pin.created_at_ms) == ("r1", b"\x00pin", NOON_MS)
+    if dump.stem >= "0008":
+        assert (await store.get_messages(ROOM, ["p1"]))["p1"].message.id == "m1"
     await store.apply([turn("t2", b"new")])
     assert await store.turn("default", "t2", NOON_MS) == (ROOM, b"new")
     await put(store, broken_off())
@@ -170,6 +177,8 @@ async def write_dump(folder: Path) -> None:
     await store.apply([edit("m2", "zwei 猫"), recall("m3")])
     await put(store, broken_off(), key=OTHER_ROOM)
     await store.apply([turn("t1", b"\x00body", key=OTHER_ROOM)])
+    await store.apply([AliasChange(ROOM, "m1", "p1")])
+    await store.apply([record("r1", b"\x00pin", names=(about_message("m1"),))])
     await store.close()
     connection = sqlite3.connect(path)
     dump = [f"PRAGMA application_id = {files.APPLICATION_ID};", *connection.iterdump()]

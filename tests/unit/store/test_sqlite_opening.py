@@ -136,7 +136,7 @@ async def test_durability_is_what_was_chosen(path: Path, durability: str) -> Non
     assert stats.log_bytes > 0
     assert stats.row_counts == {
         "channels": 1, "messages": 1, "revisions": 0, "vectors": 0, "tombstones": 0,
-        "members": 1, "events": 0, "turns": 0,
+        "members": 1, "events": 0, "turns": 0, "records": 0,
     }  # fmt: skip
     await store.close()
 

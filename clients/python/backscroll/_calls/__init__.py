@@ -20,6 +20,7 @@ from backscroll._calls.plan import (
     deadline_s,
     present,
 )
+from backscroll._calls.preferences import delete_preference, list_preferences, set_preference
 from backscroll._calls.reading import (
     export_messages,
     get_channel,
@@ -27,10 +28,20 @@ from backscroll._calls.reading import (
     health,
     list_members,
     list_messages,
+    list_pinned_messages,
     search,
     wait_for_index,
 )
-from backscroll._calls.writing import append, edit_message, erase, recall_message, upsert_members
+from backscroll._calls.writing import (
+    alias_message,
+    append,
+    edit_message,
+    erase,
+    pin_message,
+    recall_message,
+    unpin_message,
+    upsert_members,
+)
 
 __all__ = [
     "BULK_TIMEOUT_S",
@@ -41,10 +52,12 @@ __all__ = [
     "Listing",
     "Plan",
     "Stream",
+    "alias_message",
     "append",
     "build_context",
     "chat",
     "deadline_s",
+    "delete_preference",
     "edit_message",
     "erase",
     "export_messages",
@@ -53,10 +66,15 @@ __all__ = [
     "health",
     "list_members",
     "list_messages",
+    "list_pinned_messages",
+    "list_preferences",
+    "pin_message",
     "present",
     "recall_message",
     "search",
+    "set_preference",
     "stream_chat",
+    "unpin_message",
     "upsert_members",
     "wait_for_index",
 ]

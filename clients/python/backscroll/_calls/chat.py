@@ -37,6 +37,7 @@ def stream_chat(
     max_tool_iterations: int | None = None,
     enable_tools: bool | None = None,
     max_output_tokens: int | None = None,
+    extra_body_json: str = "",
     question_message_id: str = "",
     tools: ToolFunctions | None = None,
     turn_id: str = "",
@@ -66,6 +67,9 @@ def stream_chat(
         Whether the model may call tools. None: where there are `tools`.
     max_output_tokens
         Cap of the answer. None: the model's own.
+    extra_body_json
+        A JSON object of further fields for the request to the model, over those of the server's setting
+        model_extra_body: ``'{"enable_thinking": false}'``.
     question_message_id
         The id to store the question under, so that a retry is no second question. None: made up.
         Ignored where a stored message is the question, as `trigger_message_id` says.
@@ -112,7 +116,9 @@ def stream_chat(
         channel,
         question,
         context,
-        _model_call(temperature, max_tool_iterations, enable_tools, max_output_tokens),
+        _model_call(
+            temperature, max_tool_iterations, enable_tools, max_output_tokens, extra_body_json
+        ),
         question_message_id,
         tools,
         (turn_id, tool_results),
@@ -128,6 +134,7 @@ def chat(
     max_tool_iterations: int | None = None,
     enable_tools: bool | None = None,
     max_output_tokens: int | None = None,
+    extra_body_json: str = "",
     question_message_id: str = "",
     tools: ToolFunctions | None = None,
     turn_id: str = "",
@@ -150,7 +157,9 @@ def chat(
         channel,
         question,
         context,
-        _model_call(temperature, max_tool_iterations, enable_tools, max_output_tokens),
+        _model_call(
+            temperature, max_tool_iterations, enable_tools, max_output_tokens, extra_body_json
+        ),
         question_message_id,
         tools,
         (turn_id, tool_results),
@@ -298,6 +307,7 @@ def _model_call(
     max_tool_iterations: int | None,
     enable_tools: bool | None,
     max_output_tokens: int | None,
+    extra_body_json: str,
 ) -> context_pb2.ModelCall:
     return encode(
         context_pb2.ModelCall,
@@ -305,6 +315,7 @@ def _model_call(
         max_tool_iterations=max_tool_iterations,
         enable_tools=enable_tools,
         max_output_tokens=max_output_tokens,
+        extra_body_json=extra_body_json,
     )
 
 

@@ -17,6 +17,7 @@ from backscroll.values import (
     Overrides,
     PayloadFormatName,
     Reply,
+    SearchScopeName,
     SpeakerStyleName,
     SystemPrompt,
     TimeStyleName,
@@ -59,6 +60,7 @@ class ContextOptions(TypedDict, total=False):
     include_names: bool
     question_label: str | None
     visible_since_membership: bool
+    semantic_scope: SearchScopeName | int | None
 
 
 def build_context(
@@ -93,6 +95,7 @@ def build_context(
     include_names: bool = False,
     question_label: str | None = None,
     visible_since_membership: bool = False,
+    semantic_scope: SearchScopeName | int | None = None,
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -149,7 +152,10 @@ def build_context(
     question_label
         What precedes the question in the layouts that put it behind the context.
     visible_since_membership
-        Leave out what was said while the asker was no member.
+        Leave out what was said while the asker was no member. Who never was one sees nothing.
+    semantic_scope
+        Where the semantic source looks: "channel", "user" (the asker's channels) or "tenant", as
+        far as the server's configuration permits.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -208,6 +214,7 @@ def build_context(
             include_names=include_names,
             question_label=question_label,
             visible_since_membership=visible_since_membership,
+            semantic_scope=semantic_scope,
         ),
         timeout_s,
     )

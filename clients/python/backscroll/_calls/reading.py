@@ -207,6 +207,30 @@ def list_members(
     return response.members
 
 
+def list_pinned_messages(
+    channel: str, *, timeout_s: float | None = None
+) -> Plan[Sequence[history_pb2.StoredMessage]]:
+    """Return what is pinned in a channel, in the order in which it was pinned.
+
+    Raises
+    ------
+    NotFound
+        If the channel was never heard of.
+
+    Examples
+    --------
+    >>> client.pin_message("room", "m1")
+    >>> [row.message.id for row in client.list_pinned_messages("room")]
+    ['m1']
+    """
+    response: history_pb2.ListPinnedMessagesResponse = yield Call(
+        "ListPinnedMessages",
+        encode(history_pb2.ListPinnedMessagesRequest, channel=channel),
+        timeout_s,
+    )
+    return response.messages
+
+
 def wait_for_index(
     channel: str, *, wait_s: float | None = None, timeout_s: float | None = None
 ) -> Plan[history_pb2.WaitForIndexResponse]:

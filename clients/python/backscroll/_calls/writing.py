@@ -98,6 +98,39 @@ def edit_message(
     return response.message
 
 
+def alias_message(
+    channel: str, message_id: str, alias_id: str, *, timeout_s: float | None = None
+) -> Plan[None]:
+    """Tell under which other id the platform shows a stored message. Safe to repeat.
+
+    What answers that id answers the message, and a message that comes under it is a duplicate. Use it for a reply that
+    `stream_chat` or `chat` stored, once the platform has given it an id; a message with several gets several calls.
+
+    Raises
+    ------
+    NotFound
+        If the channel has no such message.
+    Gone
+        If it was recalled or erased.
+    Conflict
+        If the other id is that of another message.
+
+    Examples
+    --------
+    >>> client.alias_message("room", "m1", "telegram:4711")
+    """
+    yield Call(
+        "AliasMessage",
+        encode(
+            history_pb2.AliasMessageRequest,
+            channel=channel,
+            message_id=message_id,
+            alias_id=alias_id,
+        ),
+        timeout_s,
+    )
+
+
 def recall_message(channel: str, message_id: str, *, timeout_s: float | None = None) -> Plan[None]:
     """Take a message back: its text is deleted; its id stays taken. Twice is no error.
 
@@ -115,6 +148,43 @@ def recall_message(channel: str, message_id: str, *, timeout_s: float | None = N
     yield Call(
         "RecallMessage",
         encode(history_pb2.RecallMessageRequest, channel=channel, message_id=message_id),
+        timeout_s,
+    )
+
+
+def pin_message(channel: str, message_id: str, *, timeout_s: float | None = None) -> Plan[None]:
+    """Show a message in every context of the channel, whatever is asked. Twice is no error.
+
+    Raises
+    ------
+    NotFound
+        If the channel has no such message.
+    Gone
+        If it was recalled or erased.
+    Conflict
+        If 50 others are pinned.
+
+    Examples
+    --------
+    >>> client.pin_message("room", "m1")
+    """
+    yield Call(
+        "PinMessage",
+        encode(history_pb2.PinMessageRequest, channel=channel, message_id=message_id),
+        timeout_s,
+    )
+
+
+def unpin_message(channel: str, message_id: str, *, timeout_s: float | None = None) -> Plan[None]:
+    """Undo `pin_message`; a message that is not pinned is no error.
+
+    Examples
+    --------
+    >>> client.unpin_message("room", "m1")
+    """
+    yield Call(
+        "UnpinMessage",
+        encode(history_pb2.UnpinMessageRequest, channel=channel, message_id=message_id),
         timeout_s,
     )
 

@@ -40,7 +40,13 @@ class ContextServiceStub:
     INVALID_FIELD, TOO_LARGE; with a blank question also with MESSAGE_NOT_FOUND and MESSAGE_GONE (trigger_message_id).
     """
     StreamChat: _grpc.UnaryStreamMultiCallable[_context_pb2.StreamChatRequest, _context_pb2.StreamChatResponse]
-    """StreamChat builds the context, calls the model and streams its answer. It ends with exactly one end event."""
+    """StreamChat builds the context, calls the model and streams its answer. It ends with exactly one end event. What it
+    stores stands in the thread and session of the request, else of the trigger, and is never earlier than what it answers.
+    A question asked again by its trigger_message_id or question_message_id in the name of the same bot (the first of
+    self_ids) is answered once: a second call waits while another one answers it, and after a whole answer gives that one,
+    its ids and its end again, without the model. Recall the answer to have another. After an error or a partial answer,
+    and while the first turn waits for results of tools, a second call is a turn of its own; whichever ends first is stored.
+    """
     Chat: _grpc.UnaryUnaryMultiCallable[_context_pb2.ChatRequest, _context_pb2.ChatResponse]
     """Chat does the same and answers once."""
 
@@ -56,7 +62,13 @@ class ContextServiceAsyncStub(ContextServiceStub):
     INVALID_FIELD, TOO_LARGE; with a blank question also with MESSAGE_NOT_FOUND and MESSAGE_GONE (trigger_message_id).
     """
     StreamChat: _aio.UnaryStreamMultiCallable[_context_pb2.StreamChatRequest, _context_pb2.StreamChatResponse]  # type: ignore[assignment]
-    """StreamChat builds the context, calls the model and streams its answer. It ends with exactly one end event."""
+    """StreamChat builds the context, calls the model and streams its answer. It ends with exactly one end event. What it
+    stores stands in the thread and session of the request, else of the trigger, and is never earlier than what it answers.
+    A question asked again by its trigger_message_id or question_message_id in the name of the same bot (the first of
+    self_ids) is answered once: a second call waits while another one answers it, and after a whole answer gives that one,
+    its ids and its end again, without the model. Recall the answer to have another. After an error or a partial answer,
+    and while the first turn waits for results of tools, a second call is a turn of its own; whichever ends first is stored.
+    """
     Chat: _aio.UnaryUnaryMultiCallable[_context_pb2.ChatRequest, _context_pb2.ChatResponse]  # type: ignore[assignment]
     """Chat does the same and answers once."""
 
@@ -81,7 +93,13 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _context_pb2.StreamChatRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_context_pb2.StreamChatResponse], _abc.AsyncIterator[_context_pb2.StreamChatResponse]]:
-        """StreamChat builds the context, calls the model and streams its answer. It ends with exactly one end event."""
+        """StreamChat builds the context, calls the model and streams its answer. It ends with exactly one end event. What it
+        stores stands in the thread and session of the request, else of the trigger, and is never earlier than what it answers.
+        A question asked again by its trigger_message_id or question_message_id in the name of the same bot (the first of
+        self_ids) is answered once: a second call waits while another one answers it, and after a whole answer gives that one,
+        its ids and its end again, without the model. Recall the answer to have another. After an error or a partial answer,
+        and while the first turn waits for results of tools, a second call is a turn of its own; whichever ends first is stored.
+        """
 
     @_abc_1.abstractmethod
     def Chat(

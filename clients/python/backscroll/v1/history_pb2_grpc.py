@@ -222,15 +222,18 @@ class HistoryServiceServicer(object):
 
     def AliasMessage(self, request, context):
         """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
-        before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
-        retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+        before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
+        is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
+        other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
+        Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PinMessage(self, request, context):
-        """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+        """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+        source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
         MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

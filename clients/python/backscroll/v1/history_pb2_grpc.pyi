@@ -74,11 +74,14 @@ class HistoryServiceStub:
     """ListChannels lists the channels of the tenant, the one with the newest message first."""
     AliasMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]
     """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
-    before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
-    retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+    before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
+    is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
+    other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
+    Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
     """
     PinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]
-    """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+    """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+    source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
     MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
     """
     UnpinMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]
@@ -142,11 +145,14 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """ListChannels lists the channels of the tenant, the one with the newest message first."""
     AliasMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.AliasMessageRequest, _history_pb2.AliasMessageResponse]  # type: ignore[assignment]
     """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
-    before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
-    retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+    before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
+    is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
+    other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
+    Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
     """
     PinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.PinMessageRequest, _history_pb2.PinMessageResponse]  # type: ignore[assignment]
-    """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+    """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+    source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
     MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
     """
     UnpinMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.UnpinMessageRequest, _history_pb2.UnpinMessageResponse]  # type: ignore[assignment]
@@ -279,8 +285,10 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.AliasMessageResponse, _abc.Awaitable[_history_pb2.AliasMessageResponse]]:
         """AliasMessage tells under which other id the platform shows a stored message, such as a reply that the server stored
-        before it was sent. What answers that id answers the message, and a message that comes under it is a DUPLICATE. Safe to
-        retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
+        before it was sent. What answers that id answers the message, is stored as doing so, and a message that comes under it
+        is a DUPLICATE. Every call that names a message takes either id. A message may have several. The server finds a reply's
+        other id itself where the platform's copy is appended with ROLE_ASSISTANT, the reply's author and its words (marks of
+        Markdown and white space aside) within ten minutes. Safe to retry. Fails with MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT where the id is taken by another message.
         """
 
     @_abc_1.abstractmethod
@@ -289,7 +297,8 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.PinMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.PinMessageResponse, _abc.Awaitable[_history_pb2.PinMessageResponse]]:
-        """PinMessage makes the source "pinned" propose a message in every build of the channel. Safe to retry. Fails with
+        """PinMessage shows a message in every build of the channel, first of all that is selected: in each profile that has the
+        source "pinned", which are all but "classic" and "naive". A build of one thread has the pins of that. Safe to retry. Fails with
         MESSAGE_NOT_FOUND, MESSAGE_GONE, and CONFLICT beyond 50 pinned messages in a channel.
         """
 

@@ -53,8 +53,8 @@ _DraftAnalysis = _draft(
     Analysis, "text", "message_type", "mention_ids", "keywords", "token_count", "reply"
 )
 _DraftStored = _draft(
-    StoredMessage, "message", "analysis", "seq", "rank_time_ms", "revision", "state"
-)
+    StoredMessage, "message", "analysis", "seq", "rank_time_ms", "revision", "state", "moves", "alias_ids",
+)  # fmt: skip
 _DraftText = _draft(TextPart, "text")
 
 
@@ -67,7 +67,7 @@ def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
         seq, id_, author_id, author_name, sent_at_ms, rank_time_ms, packed, revision, token_count,
         text, keywords, reply_to, thread_id, session_id, dedupe_key, details,
     ) in rows:  # fmt: skip
-        author_kind, role, state, message_type, reply_kind, inferred = enums(packed)
+        author_kind, role, state, message_type, reply_kind, inferred, moves = enums(packed)
         who = (author_id, author_name, packed & 15)
         author = authors.get(who)
         if author is None:
@@ -96,6 +96,7 @@ def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
         analysis.__class__ = Analysis
         stored.message, stored.analysis, stored.seq = message, analysis, seq
         stored.rank_time_ms, stored.revision, stored.state = rank_time_ms, revision, state
+        stored.moves, stored.alias_ids = moves, ()
         stored.__class__ = StoredMessage
         out.append(stored)
     return out
@@ -104,6 +105,12 @@ def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
 def decode_placed(rows: Iterable[Row]) -> list[StoredMessage]:
     """Rows of `statements.COLUMNS` and then the channel, of any channels."""
     return [stored for row in rows for stored in decode_rows((row[:-1],), row[-1])]
+
+
+def encode_place(stored: StoredMessage) -> Row:
+    """What a late parent or an alias changes, in the order of `statements.UPDATE_MESSAGE`; no edge: ''."""
+    reply = stored.message.reply
+    return (stored.rank_time_ms, "" if reply is None else reply.message_id, stored.moves)
 
 
 def encode_content(stored: StoredMessage) -> Row:
@@ -133,15 +140,15 @@ def encode_record(tenant: str, record: Record) -> Row:
         tenant, message.channel, stored.seq, message.id, author.id, author.name, int(author.kind),
         int(message.role), message.sent_at_ms, stored.rank_time_ms, record.received_at_ms,
         message.thread_id, message.session_id, parent, reply_kind, inferred, message.dedupe_key,
-        record.edited_at_ms, *encode_content(stored),
+        record.edited_at_ms, *encode_content(stored), stored.moves,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
 def _enums(
     packed: int,
-) -> tuple[AuthorKind, Role, MessageState, MessageType, ReplyKind | None, bool]:
-    """The small numbers of a row, four bits each; see `statements.COLUMNS`."""
+) -> tuple[AuthorKind, Role, MessageState, MessageType, ReplyKind | None, bool, int]:
+    """The small numbers of a row, four bits each, and what is left: its moves; see `statements.COLUMNS`."""
     kind, role, state, type_, reply, inferred = (packed >> shift & 15 for shift in range(0, 24, 4))
     return (
         AuthorKind(kind),
@@ -150,6 +157,7 @@ def _enums(
         MessageType(type_),
         ReplyKind(reply) if reply else None,
         bool(inferred),
+        packed >> 24,
     )
 
 

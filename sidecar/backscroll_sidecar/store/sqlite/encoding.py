@@ -21,7 +21,7 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
-from backscroll_sidecar.store.facts import OldRevision, Person
+from backscroll_sidecar.store.facts import OldRevision, Person, Place
 
 Row = tuple[Any, ...]
 _PARTS: dict[str, type[Part]] = {
@@ -124,3 +124,11 @@ def decode_event(row: Row) -> Event:
     """The inverse of `encode_event`."""
     id_, parent_id, type_, level, at_ms, payload = row
     return Event(id_, type_, level, at_ms, parent_id, json.loads(payload))
+
+
+def wanted(named: Iterable[tuple[str, ...]]) -> str:
+    """The parameter of the statements that begin with `wanted`; a place alone has no name."""
+    names: dict[Place, list[str | None]] = {}
+    for tenant, channel, *name in named:
+        names.setdefault((tenant, channel), []).append(name[0] if name else None)
+    return orjson.dumps([(*here, some) for here, some in names.items()]).decode()

@@ -146,7 +146,7 @@ def checkpoint(connection: sqlite3.Connection) -> None:
 def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
     """Read back what the writer's connection really does."""
     tables = (
-        "channels", "messages", "revisions", "vectors", "tombstones", "members", "events", "turns",
+        "channels", "messages", "revisions", "vectors", "tombstones", "members", "events", "turns", "records",
     )  # fmt: skip
     counts = connection.execute(statements.COUNT_ROWS).fetchone()
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()

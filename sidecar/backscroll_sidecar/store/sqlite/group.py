@@ -7,38 +7,37 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
-import orjson
-
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
 from backscroll_sidecar.store.decide import decide
 from backscroll_sidecar.store.facts import (
-    TURNS_PURGED_AT_ONCE,
+    PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
     Needs,
-    OldRevision,
     Person,
     Place,
     Plan,
-    Record,
     dedupe_digest,
     float32_bytes,
+    named_among,
     named_in_turns,
     needs_of,
     runs,
 )
+from backscroll_sidecar.store.sqlite import place_statements as place_sql
+from backscroll_sidecar.store.sqlite import places, records
 from backscroll_sidecar.store.sqlite import statements as sql
-from backscroll_sidecar.store.sqlite.codec import decode_rows, encode_content, encode_record
+from backscroll_sidecar.store.sqlite.codec import encode_content, encode_place, encode_record
 from backscroll_sidecar.store.sqlite.connection import transaction
 from backscroll_sidecar.store.sqlite.encoding import (
     Row,
     decode_person,
-    decode_revision,
     encode_event,
     encode_person,
     encode_revision,
+    wanted,
 )
 from backscroll_sidecar.store.sqlite.scrub import note_deletion
 
@@ -95,14 +94,6 @@ def apply_group(
     return applied
 
 
-def wanted(named: Iterable[tuple[str, ...]]) -> str:
-    """The parameter of the statements that begin with `wanted`; a place alone has no name."""
-    names: dict[Place, list[str | None]] = {}
-    for tenant, channel, *name in named:
-        names.setdefault((tenant, channel), []).append(name[0] if name else None)
-    return orjson.dumps([(*here, some) for here, some in names.items()]).decode()
-
-
 # --- looking up ----------------------------------------------------------------------------------
 
 
@@ -110,57 +101,64 @@ def find_facts(connection: sqlite3.Connection, needs: Needs, known: Known) -> Fa
     """One statement a kind of fact, however large the group; none where nothing is asked, or all is known."""
     facts = Facts()
     facts.last_seqs.update(_of(known.last_seqs, needs.places))
-    if places := needs.places.keys() - facts.last_seqs.keys():
-        rows = connection.execute(sql.FIND_LAST_SEQS, (wanted(places),))
+    if unknown := needs.places.keys() - facts.last_seqs.keys():
+        rows = connection.execute(sql.FIND_LAST_SEQS, (wanted(unknown),))
         facts.last_seqs.update({(tenant, channel): seq for tenant, channel, seq in rows})
+    taken: list[Named] = []
     if needs.ids:
-        # Nearly all ids are new: one statement says so.
+        # Nearly all ids are new, and nobody answers them yet: one statement says so.
         taken = connection.execute(sql.FIND_TAKEN, (wanted(needs.ids),)).fetchall()
         if taken:
             ids = wanted(taken)
-            facts.records.update(_find_records(connection, ids))
+            facts.records.update(places.find_records(connection, ids))
             for *named, with_channel in connection.execute(sql.FIND_ERASED, (ids,)):
                 tenant, channel, message_id = named
                 facts.erased[tenant, channel, message_id] = bool(with_channel)
+            places.find_aliases(connection, named_among(taken, facts), facts)
     if needs.dedupe_keys:
         facts.holders.update(_find_holders(connection, needs.dedupe_keys))
     if needs.parents:
-        for *named, here, elsewhere in connection.execute(
-            sql.FIND_PARENTS, (wanted(needs.parents),)
-        ):
-            tenant, channel, message_id = named
-            if here:
-                facts.parents.add((tenant, channel, message_id))
-            elif elsewhere:
-                facts.strangers.add((tenant, channel, message_id))
-        facts.children.update(connection.execute(sql.FIND_CHILDREN, (wanted(needs.replying),)))
-        if facts.children:
-            edges = connection.execute(sql.FIND_EDGES, (wanted(needs.parents),))
-            facts.edges.update({(tenant, channel, id_): up for tenant, channel, id_, up in edges})
+        _find_parents(connection, needs, facts)
+    if taken:
+        places.find_followers(connection, needs, named_among(taken, facts), facts)
+    places.find_said(connection, needs, facts)
     facts.people.update(_of(known.people, needs.people))
     if people := needs.people.keys() - facts.people.keys():
         facts.people.update(_find_people(connection, people))
+    facts.drawers.update(records.find_drawers(connection, needs.drawers))
     return facts
+
+
+def _find_parents(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> None:
+    unknown = _look_for_parents(connection, needs.parents, facts)
+    if unknown:
+        aliases = places.find_aliases(connection, unknown, facts)
+        _look_for_parents(connection, [(*alias[:2], aliases[alias]) for alias in aliases], facts)
+    facts.children.update(connection.execute(sql.FIND_CHILDREN, (wanted(needs.replying),)))
+    if facts.children:
+        above = wanted(dict.fromkeys([*needs.parents, *facts.parents]))
+        edges = connection.execute(sql.FIND_EDGES, (above,))
+        facts.edges.update({(tenant, channel, id_): up for tenant, channel, id_, up in edges})
+
+
+def _look_for_parents(
+    connection: sqlite3.Connection, parents: Iterable[Named], facts: Facts
+) -> list[Named]:
+    """Find when they are ranked; those that have no row in their channel."""
+    unknown: list[Named] = []
+    for *named, rank_time_ms, elsewhere in connection.execute(sql.FIND_PARENTS, (wanted(parents),)):
+        tenant, channel, message_id = named
+        if rank_time_ms is not None:
+            facts.parents[tenant, channel, message_id] = rank_time_ms
+            continue
+        unknown.append((tenant, channel, message_id))
+        if elsewhere:
+            facts.strangers.add((tenant, channel, message_id))
+    return unknown
 
 
 def _of(known: Mapping[N, T], wanted_names: Iterable[N]) -> dict[N, T]:
     return {name: known[name] for name in wanted_names if name in known}
-
-
-def _find_records(connection: sqlite3.Connection, ids: str) -> dict[Named, Record]:
-    rows = connection.execute(sql.FIND_RECORDS, (ids,)).fetchall()
-    if not rows:
-        return {}
-    older: dict[Named, list[OldRevision]] = {}
-    for tenant, channel, id_, *revision in connection.execute(sql.FIND_REVISIONS, (ids,)):
-        older.setdefault((tenant, channel, id_), []).append(decode_revision(*revision))
-    records: dict[Named, Record] = {}
-    for tenant, channel, received_at_ms, edited_at_ms, *columns in rows:
-        (stored,) = decode_rows((tuple(columns),), channel)
-        named = (tenant, channel, stored.message.id)
-        revisions = tuple(older.get(named, ()))
-        records[named] = Record(stored, received_at_ms, edited_at_ms, revisions)
-    return records
 
 
 def _find_holders(connection: sqlite3.Connection, keys: Iterable[Named]) -> dict[Named, Holder]:
@@ -207,11 +205,19 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         many(
             sql.UPDATE_MESSAGE,
             [
-                (record.edited_at_ms, *encode_content(record.stored), *named[:2], record.stored.seq)
+                (
+                    *encode_place(record.stored),
+                    record.edited_at_ms,
+                    *encode_content(record.stored),
+                    *named[:2],
+                    record.stored.seq,
+                )
                 for named, record in plan.updated.items()
             ],
         )
     _write_segments(connection, plan)
+    if plan.aliases:
+        many(place_sql.PUT_ALIAS, [(*named, id_) for named, id_ in plan.aliases.items()])
     if plan.emptied:
         emptied = wanted(plan.emptied)
         connection.execute(sql.EMPTY_REVISIONS, (emptied,))
@@ -234,10 +240,12 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         tenant, channel = turn.key.tenant, turn.key.channel
         kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
         connection.execute(sql.PUT_TURN, kept)
-        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": TURNS_PURGED_AT_ONCE}
+        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": PURGED_AT_ONCE}
         connection.execute(sql.PURGE_TURNS, expired)
-    if plan.emptied:  # recalled: behind the turns, which may have come earlier in the run
+    records.write(connection, plan.records)
+    if plan.emptied:  # recalled: behind turns and records, which came earlier in the run
         note_deletion(connection)
+        records.forget_messages(connection, plan.emptied)
         recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
         many(sql.RECALL_TURNS, recalled)
     if plan.events:
@@ -329,25 +337,30 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     victims = _victims(connection, change)
     many = connection.executemany
     rows = [(*here, message_id) for _, message_id, _, _ in victims]
+    aliases = places.aliases_of(connection, rows)
     is_whole = _is_whole_channel(change)
-    many(
-        sql.INSERT_TOMBSTONE,
-        [
-            (*here, message_id, change.at_ms, dedupe_digest(dedupe_key),
-             is_whole and state != MessageState.RECALLED)
-            for _, message_id, dedupe_key, state in victims
-        ],
-    )  # fmt: skip
+    gone: list[Row] = []
+    for _, message_id, dedupe_key, state in victims:
+        comes_back = is_whole and state != MessageState.RECALLED
+        gone.append((*here, message_id, change.at_ms, dedupe_digest(dedupe_key), comes_back))
+        gone += [
+            (*here, alias_id, change.at_ms, "", comes_back)
+            for alias_id in aliases.get(message_id, ())
+        ]
+    many(sql.INSERT_TOMBSTONE, gone)
     if change.message_ids:  # named now: what went with its channel before does not come back either
         named = wanted((*here, message_id) for message_id in change.message_ids)
         connection.execute(sql.SEAL_TOMBSTONES, (named,))
     counts = {"revisions": many(sql.ERASE_REVISIONS, rows).rowcount}
+    counts["aliases"] = many(place_sql.ERASE_ALIASES, rows).rowcount
     many(sql.ERASE_VECTORS, rows)
     counts["events"] = many(sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
     drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     connection.execute(sql.ERASE_INDEXES, here)
     counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
+    ids = [message_id for _, message_id, *_ in victims]
+    counts["records"] = records.erase(connection, change, ids)
     counts["members"] = 0
     if is_whole:
         counts["events"] += connection.execute(sql.ERASE_ALL_EVENTS, here).rowcount
@@ -359,8 +372,7 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts = {name: max(count, 0) for name, count in sorted(counts.items())}
     if any(counts.values()):
         note_deletion(connection)
-    erased_ids = tuple(message_id for _, message_id, _, _ in victims)
-    return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))
+    return Applied(erased_ids=tuple(ids), receipt=EraseReceipt(counts))
 
 
 def _victims(
@@ -369,8 +381,9 @@ def _victims(
     key: ChannelKey = change.key
     here = (key.tenant, key.channel)
     if change.message_ids:
-        ids = wanted((*here, message_id) for message_id in change.message_ids)
-        return connection.execute(sql.VICTIMS_BY_ID, (ids,)).fetchall()
+        true_ids = places.true_ids(connection, key, change.message_ids).values()
+        named = wanted((*here, message_id) for message_id in true_ids)
+        return connection.execute(sql.VICTIMS_BY_ID, (named,)).fetchall()
     if change.user_id:
         return connection.execute(sql.VICTIMS_BY_AUTHOR, (*here, change.user_id)).fetchall()
     return connection.execute(sql.VICTIMS_ALL, here).fetchall()

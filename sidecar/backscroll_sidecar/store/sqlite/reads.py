@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
@@ -19,11 +19,11 @@ from backscroll_sidecar.ports import (
     Unembedded,
     UnembeddedPage,
 )
+from backscroll_sidecar.store.sqlite import places
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
-from backscroll_sidecar.store.sqlite.encoding import Row, decode_event, decode_member
-from backscroll_sidecar.store.sqlite.group import wanted
+from backscroll_sidecar.store.sqlite.encoding import Row, decode_event, decode_member, wanted
 
 EXPORT_PAGE_ROWS = 1_000
 _LAST_SEQ = 2**63 - 1
@@ -49,10 +49,11 @@ def load_channel(
             next_seq = segment.last_seq + 1
         found.append(connection.execute(sql.LOAD_ROWS, (*here, next_seq, _LAST_SEQ)).fetchall())
         people = members(connection, key)
+        aliases = places.load_aliases(connection, key)
     parts = [
         one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
     ]
-    return ChannelRows(parts, people)
+    return ChannelRows(parts, people, aliases)
 
 
 def _blob(connection: sqlite3.Connection, rowid: int, name: str) -> bytes:
@@ -88,7 +89,8 @@ def list_messages(
         "include_recalled": query.include_recalled,
         "limit": max(query.limit, 0),
     }
-    return decode_rows(connection.execute(statement, values), key.channel)
+    rows = decode_rows(connection.execute(statement, values), key.channel)
+    return places.with_aliases(connection, key, rows)
 
 
 def latest_of_user(
@@ -104,16 +106,38 @@ def latest_of_user(
     statement = sql.LATEST_OF_USER_IN if channels else sql.LATEST_OF_USER
     rows = connection.execute(statement, values).fetchall()
     rows.reverse()
-    return decode_placed(rows)
+    found = decode_placed(rows)
+    by_channel: dict[str, list[StoredMessage]] = {}
+    for one in found:
+        by_channel.setdefault(one.message.channel, []).append(one)
+    told = {
+        (row.message.channel, row.seq): row
+        for channel, some in by_channel.items()
+        for row in places.with_aliases(connection, ChannelKey(tenant, channel), some)
+    }
+    return [told[one.message.channel, one.seq] for one in found]
 
 
 def get_messages(
     connection: sqlite3.Connection, key: ChannelKey, message_ids: Sequence[str]
 ) -> dict[str, StoredMessage]:
     """In the order of the ids."""
+    found = _by_id(connection, key, message_ids)
+    missing = [message_id for message_id in message_ids if message_id not in found]
+    if missing:
+        true_ids = places.true_ids(connection, key, missing)
+        aliased = {id_: true_id for id_, true_id in true_ids.items() if id_ != true_id}
+        rows = _by_id(connection, key, aliased.values())
+        found |= {id_: rows[true_id] for id_, true_id in aliased.items() if true_id in rows}
+    return {id_: found[id_] for id_ in dict.fromkeys(message_ids) if id_ in found}
+
+
+def _by_id(
+    connection: sqlite3.Connection, key: ChannelKey, message_ids: Iterable[str]
+) -> dict[str, StoredMessage]:
     ids = wanted((key.tenant, key.channel, message_id) for message_id in dict.fromkeys(message_ids))
     rows = decode_rows(connection.execute(sql.GET_MESSAGES, (ids,)), key.channel)
-    return {stored.message.id: stored for stored in rows}
+    return {row.message.id: row for row in places.with_aliases(connection, key, rows)}
 
 
 def reply_tree(
@@ -123,10 +147,11 @@ def reply_tree(
     values = {
         "tenant": key.tenant,
         "channel": key.channel,
-        "id": message_id,
+        "id": places.true_ids(connection, key, [message_id])[message_id],
         "limit": max(limit, 0),
     }
-    return decode_rows(connection.execute(sql.REPLY_TREE, values), key.channel)
+    rows = decode_rows(connection.execute(sql.REPLY_TREE, values), key.channel)
+    return places.with_aliases(connection, key, rows)
 
 
 def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo | None:
@@ -175,7 +200,8 @@ def export_page(
 ) -> list[StoredMessage]:
     """The next rows after this seq."""
     values = (key.tenant, key.channel, after_seq, EXPORT_PAGE_ROWS)
-    return decode_rows(connection.execute(sql.EXPORT_PAGE, values), key.channel)
+    rows = decode_rows(connection.execute(sql.EXPORT_PAGE, values), key.channel)
+    return places.with_aliases(connection, key, rows)
 
 
 def vectors(

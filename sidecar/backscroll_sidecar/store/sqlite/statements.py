@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-_WANTED = """
+WANTED = """
 WITH RECURSIVE places (in_tenant, in_channel, in_names) AS MATERIALIZED (
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?)
 ), wanted (in_tenant, in_channel, in_name) AS (
@@ -23,7 +23,7 @@ WITH RECURSIVE places (in_tenant, in_channel, in_names) AS MATERIALIZED (
 COLUMNS = """
 seq, id, author_id, author_name, sent_at_ms, rank_time_ms,
 author_kind | (role << 4) | (state << 8) | (message_type << 12)
-    | (coalesce(reply_kind, 0) << 16) | (coalesce(reply_inferred, 0) << 20),
+    | (coalesce(reply_kind, 0) << 16) | (coalesce(reply_inferred, 0) << 20) | (moves << 24),
 revision, token_count, text, keywords, reply_to, thread_id, session_id, dedupe_key, details
 """
 """What `codec.decode_rows` reads: small numbers share one column, fetching a column costs more than unpacking it."""
@@ -36,59 +36,61 @@ _EVENT_COLUMNS = "id, parent_id, type, level, at_ms, payload"
 
 # --- what a group must know ----------------------------------------------------------------------
 
-FIND_LAST_SEQS = f"""{_WANTED}
+FIND_LAST_SEQS = f"""{WANTED}
 SELECT tenant, channel, last_seq FROM wanted CROSS JOIN channels ON tenant = in_tenant AND channel = in_channel
 """
 
-FIND_TAKEN = f"""{_WANTED}
+FIND_TAKEN = f"""{WANTED}
 SELECT in_tenant, in_channel, in_name FROM wanted
 WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel = in_channel)
     OR EXISTS (SELECT 1 FROM tombstones WHERE tenant = in_tenant AND channel = in_channel AND message_id = in_name)
+    OR EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND channel = in_channel AND reply_to = in_name)
+    OR EXISTS (SELECT 1 FROM aliases WHERE tenant = in_tenant AND channel = in_channel AND alias_id = in_name)
 """
 
-FIND_RECORDS = f"""{_WANTED}
+FIND_RECORDS = f"""{WANTED}
 SELECT tenant, channel, received_at_ms, edited_at_ms, {COLUMNS}
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND channel = in_channel AND id = in_name
 """
 
-FIND_REVISIONS = f"""{_WANTED}
+FIND_REVISIONS = f"""{WANTED}
 SELECT tenant, channel, message_id, revision, edited_at_ms, content
 FROM wanted CROSS JOIN revisions ON tenant = in_tenant AND channel = in_channel AND message_id = in_name
 ORDER BY tenant, channel, message_id, revision
 """
 
-FIND_ERASED = f"""{_WANTED}
+FIND_ERASED = f"""{WANTED}
 SELECT tenant, channel, message_id, with_channel
 FROM wanted CROSS JOIN tombstones ON tenant = in_tenant AND channel = in_channel AND message_id = in_name
 """
 
-FIND_HOLDERS = f"""{_WANTED}
+FIND_HOLDERS = f"""{WANTED}
 SELECT tenant, channel, dedupe_key, id, state
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND channel = in_channel AND dedupe_key = in_name
 WHERE dedupe_key <> ''
 """
 
-FIND_ERASED_HOLDERS = f"""{_WANTED}
+FIND_ERASED_HOLDERS = f"""{WANTED}
 SELECT tenant, channel, dedupe_digest, message_id, with_channel
 FROM wanted CROSS JOIN tombstones INDEXED BY tombstones_by_dedupe_digest
     ON tenant = in_tenant AND channel = in_channel AND dedupe_digest = in_name
 WHERE dedupe_digest <> ''
 """
 
-FIND_PARENTS = f"""{_WANTED}
+FIND_PARENTS = f"""{WANTED}
 SELECT in_tenant, in_channel, in_name,
-    EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel = in_channel),
+    (SELECT rank_time_ms FROM messages WHERE tenant = in_tenant AND id = in_name AND channel = in_channel),
     EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel < in_channel)
     OR EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name AND channel > in_channel)
 FROM wanted
 """
 
-FIND_CHILDREN = f"""{_WANTED}
+FIND_CHILDREN = f"""{WANTED}
 SELECT in_tenant, in_channel, in_name FROM wanted
 WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND channel = in_channel AND reply_to = in_name)
 """
 
-FIND_EDGES = f"""{_WANTED}
+FIND_EDGES = f"""{WANTED}
 , above (up_tenant, up_channel, up_id) AS (
     SELECT in_tenant, in_channel, in_name FROM wanted
     UNION
@@ -101,7 +103,7 @@ FROM above CROSS JOIN messages ON tenant = up_tenant AND id = up_id AND channel 
 WHERE reply_to IS NOT NULL
 """
 
-FIND_PEOPLE = f"""{_WANTED}
+FIND_PEOPLE = f"""{WANTED}
 SELECT tenant, channel, {_MEMBER_COLUMNS}
 FROM wanted CROSS JOIN members ON tenant = in_tenant AND channel = in_channel AND user_id = in_name
 """
@@ -120,9 +122,9 @@ ON CONFLICT (tenant, channel) DO UPDATE SET last_seq = excluded.last_seq
 INSERT_MESSAGE = f"""
 INSERT INTO messages (
     tenant, channel, seq, id, author_id, author_name, author_kind, role, sent_at_ms, rank_time_ms, received_at_ms,
-    thread_id, session_id, reply_to, reply_kind, reply_inferred, dedupe_key, edited_at_ms, {_CONTENT_COLUMNS}
+    thread_id, session_id, reply_to, reply_kind, reply_inferred, dedupe_key, edited_at_ms, {_CONTENT_COLUMNS}, moves
 ) VALUES
-({"?, " * 13} nullif(?, ''), nullif(?, 0), nullif(?, -1), {"?, " * 7} nullif(?, ''), nullif(?, ''))
+({"?, " * 13} nullif(?, ''), nullif(?, 0), nullif(?, -1), {"?, " * 7} nullif(?, ''), nullif(?, ''), ?)
 """
 
 PUT_MEMBER = f"""
@@ -144,7 +146,8 @@ def for_rows(statement: str, count: int) -> str:
 
 
 UPDATE_MESSAGE = f"""
-UPDATE messages SET (edited_at_ms, {_CONTENT_COLUMNS}) = ({"?, " * 6} nullif(?, ''), nullif(?, ''))
+UPDATE messages SET (rank_time_ms, reply_to, moves, edited_at_ms, {_CONTENT_COLUMNS})
+    = (?, nullif(?, ''), {"?, " * 7} nullif(?, ''), nullif(?, ''))
 WHERE tenant = ? AND channel = ? AND seq = ?
 """
 
@@ -152,12 +155,12 @@ INSERT_REVISION = """
 INSERT INTO revisions (tenant, channel, message_id, revision, edited_at_ms, content) VALUES (?, ?, ?, ?, ?, ?)
 """
 
-EMPTY_REVISIONS = f"""{_WANTED}
+EMPTY_REVISIONS = f"""{WANTED}
 UPDATE revisions SET content = '[[],[]]'
 WHERE (tenant, channel, message_id) IN (SELECT in_tenant, in_channel, in_name FROM wanted)
 """
 
-DELETE_VECTORS = f"""{_WANTED}
+DELETE_VECTORS = f"""{WANTED}
 DELETE FROM vectors WHERE (tenant, channel, message_id) IN (SELECT in_tenant, in_channel, in_name FROM wanted)
 """
 
@@ -172,7 +175,7 @@ ON CONFLICT (tenant, channel, message_id, revision, embedder_id) DO UPDATE
     SET dims = excluded.dims, vector = excluded.vector WHERE dims <> excluded.dims
 """
 
-DELETE_INDEXES = f"""{_WANTED}
+DELETE_INDEXES = f"""{WANTED}
 DELETE FROM vector_indexes WHERE (tenant, channel) IN (SELECT in_tenant, in_channel FROM wanted)
 """
 
@@ -206,7 +209,7 @@ RECALL_TURNS = "DELETE FROM turns WHERE tenant = ? AND channel = ? AND instr(bod
 # --- segments ------------------------------------------------------------------------------------
 
 STRETCH = """
-SELECT count(*), coalesce(sum(revision), 0), coalesce(sum(state = 1), 0) FROM messages
+SELECT count(*), coalesce(sum(revision + moves), 0), coalesce(sum(state = 1), 0) FROM messages
 WHERE tenant = ? AND channel = ? AND seq BETWEEN ? AND ?
 """
 
@@ -223,7 +226,7 @@ INSERT INTO segments (
 
 # --- erasing -------------------------------------------------------------------------------------
 
-VICTIMS_BY_ID = f"""{_WANTED}
+VICTIMS_BY_ID = f"""{WANTED}
 SELECT DISTINCT seq, id, dedupe_key, state
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND id = in_name AND channel = in_channel ORDER BY seq
 """
@@ -241,7 +244,7 @@ INSERT_TOMBSTONE = """
 INSERT INTO tombstones (tenant, channel, message_id, erased_at_ms, dedupe_digest, with_channel)
 VALUES (?, ?, ?, ?, ?, ?)
 """
-SEAL_TOMBSTONES = f"""{_WANTED}
+SEAL_TOMBSTONES = f"""{WANTED}
 UPDATE tombstones SET with_channel = 0 WHERE (tenant, channel, message_id) IN (
     SELECT in_tenant, in_channel, in_name FROM wanted
 )
@@ -312,7 +315,7 @@ LATEST_OF_USER = f"""
 WITH places (place) AS (SELECT channel FROM members WHERE tenant = :tenant AND user_id = :user_id) {_LATEST_OF_USER}
 """
 
-GET_MESSAGES = f"""{_WANTED}
+GET_MESSAGES = f"""{WANTED}
 SELECT {COLUMNS} FROM wanted CROSS JOIN messages ON tenant = in_tenant AND id = in_name AND channel = in_channel
 """
 
@@ -400,5 +403,5 @@ TURN = "SELECT channel, body FROM turns WHERE tenant = ? AND turn_id = ? AND exp
 COUNT_ROWS = """
 SELECT (SELECT count(*) FROM channels), (SELECT count(*) FROM messages), (SELECT count(*) FROM revisions),
     (SELECT count(*) FROM vectors), (SELECT count(*) FROM tombstones), (SELECT count(*) FROM members),
-    (SELECT count(*) FROM events), (SELECT count(*) FROM turns)
+    (SELECT count(*) FROM events), (SELECT count(*) FROM turns), (SELECT count(*) FROM records)
 """

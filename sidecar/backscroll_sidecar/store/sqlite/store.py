@@ -24,10 +24,11 @@ from backscroll_sidecar.ports import (
     IndexRecord,
     LastMessage,
     ListQuery,
+    StoredRecord,
     StoredVector,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.sqlite import files, group, migrate, reads, scrub
+from backscroll_sidecar.store.sqlite import files, group, migrate, places, reads, records, scrub
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
 
@@ -167,6 +168,11 @@ class SqliteStore:
     ) -> Sequence[StoredMessage]:
         return await self._reader.run(lambda c: reads.reply_tree(c, key, message_id, limit))
 
+    async def answer_to(
+        self, key: ChannelKey, message_id: str, author_id: str
+    ) -> StoredMessage | None:
+        return await self._reader.run(lambda c: places.answer_to(c, key, message_id, author_id))
+
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         return await self._reader.run(lambda c: reads.channel_info(c, key))
 
@@ -181,6 +187,34 @@ class SqliteStore:
 
     async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
         return await self._reader.run(lambda c: reads.turn(c, tenant, turn_id, now_ms))
+
+    async def records(
+        self,
+        key: ChannelKey,
+        kind: str,
+        now_ms: int,
+        *,
+        owner: str | None = None,
+        after: int = 0,
+        limit: int = 1_000,
+    ) -> Sequence[StoredRecord]:
+        return await self._reader.run(
+            lambda c: records.records(c, key, kind, now_ms, owner, after, limit)
+        )
+
+    async def records_of_owner(
+        self, tenant: str, kind: str, owner: str, now_ms: int
+    ) -> Sequence[StoredRecord]:
+        return await self._reader.run(
+            lambda c: records.records_of_owner(c, tenant, kind, owner, now_ms)
+        )
+
+    async def record_owners(
+        self, tenant: str, kind: str, after: str | None, limit: int
+    ) -> Sequence[str]:
+        return await self._reader.run(
+            lambda c: records.record_owners(c, tenant, kind, after, limit)
+        )
 
     async def export(self, key: ChannelKey) -> AsyncIterator[StoredMessage]:
         after_seq = 0

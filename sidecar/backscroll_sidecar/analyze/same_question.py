@@ -1,0 +1,92 @@
+"""What is said in a line besides calling somebody: bots cut mentions and commands off before they ask. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+MOST_CALLS, MOST_CALL_CHARS = 16, 128
+"""More calls at one end, and longer ones, are part of the text."""
+_MENTION = (
+    r"<[@#][!&]?\w{1,64}>"  # as Discord and Slack write them
+    r"|\[CQ:at,[^\[\]]{1,64}\]"  # and OneBot
+    r"|(?<![\w.])[@\uff20]\S{1,64}"
+)
+_COMMAND = r"(?<!\S)[/!\uff01\uff0f][^\W\d_][\w-]{0,31}(?:@\w{1,64})?(?!\S)"
+_MARKS = r"\s,\uff0c:\uff1a;\uff1b.\u3002?\uff1f\u3001\u2026\u2014\-"
+_ENDS = re.compile(rf"\A(?:[{_MARKS}]|[!\uff01](?![^\W\d_]))+|[{_MARKS}!\uff01]+\Z")
+"""Marks around a call; an exclamation mark before a letter begins a command."""
+
+
+def is_same_question(stored: str, asked: str, names: Iterable[str] = ()) -> bool:
+    """Whether one of two texts is the other without mentions and commands at its ends and the marks around those.
+
+    Parameters
+    ----------
+    names
+        What those go by whom the stored line mentions: ``Cat, what is up?`` calls Cat, and a name may have spaces.
+    """
+    stored, asked = stored.strip(), asked.strip()
+    if stored == asked:
+        return True
+    if not stored or not asked:
+        return False
+    calls = _calls(tuple(sorted(filter(None, names), key=len, reverse=True)))
+    if _adds_calls(stored, asked, calls) or _adds_calls(asked, stored, calls):
+        return True
+    bare = _without_calls(stored, calls)
+    return bool(bare) and bare != _without_marks(stored) and bare == _without_marks(asked)
+
+
+def said_besides_calls(text: str, names: Iterable[str] = ()) -> str:
+    """The text without mentions and commands at its ends and the marks around them; `names` as above."""
+    return _without_calls(text, _calls(tuple(sorted(filter(None, names), key=len, reverse=True))))
+
+
+@lru_cache(maxsize=256)
+def _calls(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches one call at a place: a name, a mention, a command."""
+    known = "|".join(map(re.escape, names))
+    by_name = rf"[@\uff20]?(?:{known})(?!\w)|[@\uff20](?:{known})(?![A-Za-z0-9_])|" if known else ""
+    return re.compile(f"(?:{by_name}{_MENTION}|{_COMMAND})", re.IGNORECASE)
+
+
+def _adds_calls(longer: str, shorter: str, calls: re.Pattern[str]) -> bool:
+    """Whether what stands before and behind `shorter` in `longer` is nothing but calls, and one at least."""
+    at = longer.find(shorter)
+    if at < 0 or len(longer) == len(shorter):
+        return False
+    if longer.endswith(shorter):  # the last place, where it says the same twice
+        at = len(longer) - len(shorter)
+    before, behind = longer[:at], longer[at + len(shorter) :]
+    if _goes_on(before[-1:], shorter[:1]) or _goes_on(shorter[-1:], behind[:1]):
+        return False
+    rest = _without_marks(before) + _without_marks(behind)
+    return bool(rest) and not _without_calls(before, calls) and not _without_calls(behind, calls)
+
+
+def _goes_on(one: str, other: str) -> bool:
+    """Whether two characters stand inside one ASCII word."""
+    return all(c.isascii() and (c.isalnum() or c == "_") for c in (one or " ", other or " "))
+
+
+def _without_marks(text: str) -> str:
+    return _ENDS.sub("", text)
+
+
+def _without_calls(text: str, calls: re.Pattern[str]) -> str:
+    """The text without calls at its ends, `MOST_CALLS` at each, and the marks around them."""
+    text = _without_marks(text)
+    for _ in range(MOST_CALLS):
+        first = calls.match(text)
+        if first is None:
+            break
+        text = _without_marks(text[first.end() :])
+    for _ in range(MOST_CALLS):
+        found = calls.finditer(text, max(0, len(text) - MOST_CALL_CHARS))
+        last = next((one for one in found if one.end() == len(text)), None)
+        if last is None:
+            break
+        text = _without_marks(text[: last.start()])
+    return text

@@ -1,0 +1,120 @@
+"""How a turn begins: what of it is stored as the question, and what its request and its context make of it. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from backscroll_sidecar.chat.turns import ChatRequest, Turn
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext
+from backscroll_sidecar.domain import Message, StoredMessage, TextPart
+from backscroll_sidecar.errors import InvalidRequest, Reason
+from backscroll_sidecar.history.validate import rank_time
+from backscroll_sidecar.turn_ids import question_id
+
+if TYPE_CHECKING:
+    from backscroll_sidecar.chat.service import ChatSettings
+
+T = TypeVar("T")
+
+DEFAULT_SELF_ID = "assistant"
+"""The author of replies where the caller names no id of its bot."""
+
+
+def checked_context(request: ChatRequest) -> BuildRequest:
+    """The context a new turn asks for.
+
+    Raises
+    ------
+    InvalidRequest
+        There is none, or nobody asks.
+    """
+    context = request.context
+    if context is None:
+        raise InvalidRequest(
+            "context and turn_id are both unset", field="context", reason=Reason.MISSING_FIELD
+        )
+    if context.key.channel and not context.trigger_message_id and context.asker is None:
+        raise InvalidRequest(
+            "context.asker is needed to store a question without a trigger",
+            field="context.asker",
+            reason=Reason.MISSING_FIELD,
+        )
+    return context
+
+
+def self_id_of(context: BuildRequest) -> str:
+    """In whose name the turn answers."""
+    return context.self_ids[0] if context.self_ids else DEFAULT_SELF_ID
+
+
+def asked_id(request: ChatRequest, context: BuildRequest) -> str:
+    """The id by which the question would be known again, were it asked twice; empty where it has none."""
+    if not context.key.channel:
+        return ""
+    return context.trigger_message_id or request.question_message_id
+
+
+def question_to_store(request: ChatRequest, context: BuildRequest, turn_id: str) -> Message | None:
+    """The question as a message, its time aside; None where a stored message is the question, or nobody asks."""
+    if context.trigger_message_id or context.asker is None:
+        return None
+    if not context.key.channel or not context.question.strip():
+        return None
+    return Message(
+        request.question_message_id or question_id(turn_id),
+        context.key.channel,
+        context.asker,
+        (TextPart(context.question),),
+        0,
+        thread_id=context.thread_id or "",
+        session_id=context.session_id,
+        reply=context.reply,
+        mentions=context.mentions,
+    )
+
+
+def turn_begun(
+    request: ChatRequest,
+    context: BuildRequest,
+    built: BuiltContext,
+    settings: ChatSettings,
+    *,
+    turn_id: str,
+    trigger: StoredMessage | None,
+    question: Message | None,
+    now_ms: int,
+    since: int,
+) -> Turn:
+    """The turn that begins with this context: in the request's thread, else in that of what it answers, and behind it.
+
+    `trigger`: what is stored as the question already; `question`: what is stored now.
+    """
+    asked = trigger.message if trigger else question
+    after_ms = trigger.rank_time_ms if trigger else 0
+    if question is not None:
+        after_ms, _ = rank_time(built.asked_at_ms, now_ms)
+    return Turn(
+        id=turn_id,
+        key=context.key,
+        self_id=self_id_of(context),
+        model=built.model,
+        messages=tuple(built.payload_messages),
+        question_message_id=asked.id if asked else context.trigger_message_id,
+        max_iterations=_or(request.max_tool_iterations, settings.max_tool_iterations),
+        temperature=_or(request.temperature, settings.temperature),
+        tools_json=context.tools_json,
+        max_output_tokens=request.max_output_tokens,
+        extra_body_json=request.extra_body_json,
+        with_names=context.include_names,
+        budget=built.tokens.budget,
+        reserve=built.tokens.reserve,
+        tokenizer=built.tokens.tokenizer,
+        since=since,
+        thread_id=context.thread_id or (asked.thread_id if asked else ""),
+        session_id=context.session_id or (asked.session_id if asked else ""),
+        after_ms=after_ms,
+    )
+
+
+def _or(value: T | None, default: T) -> T:
+    return default if value is None else value

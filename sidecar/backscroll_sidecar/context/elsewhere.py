@@ -1,0 +1,216 @@
+"""Lines of other channels that mean what the question means: references beside those of the channel itself.
+
+They stand behind the channel's own candidates: their rows are counted on from those of the view. Nothing is looked for
+unless the request names a wider scope and the operator permits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.gather import SOURCE_SHARE, Gathered
+from backscroll_sidecar.context.lines import LineStyle
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.picking import Picked
+from backscroll_sidecar.context.profiles import Profile
+from backscroll_sidecar.context.rank import MEANING, Contributions, Ranked
+from backscroll_sidecar.context.rounds import whole_rounds
+from backscroll_sidecar.context.select import HEAD, Selection
+from backscroll_sidecar.context.writing import Drafts, Pen, Shown, draft
+from backscroll_sidecar.domain import ChannelKey, Degradation, Rung, SearchScope, StoredMessage
+from backscroll_sidecar.errors import BackscrollError
+from backscroll_sidecar.ports import WideHits
+from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
+
+log = structlog.get_logger(__name__)
+SEMANTIC = "semantic"
+
+
+@runtime_checkable
+class WideMeaning(Protocol):
+    """The part of the semantic source that looks beyond the channel."""
+
+    async def elsewhere(
+        self, query: StrategyQuery, scope: SearchScope, *, in_stays: bool
+    ) -> WideHits:
+        """What it finds in other channels. Raises `SourceFailed`, `NotAllowed`, `StoreUnavailable`."""
+
+
+class Rows(Protocol):
+    """Makes rows of stored messages."""
+
+    def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
+        """Messages of whatever channels as a view, in their order where that is by time."""
+
+
+class Elsewhere(NamedTuple):
+    """k lines of other channels, in time order.
+
+    Attributes
+    ----------
+    view : the lines as rows; edges are left out.
+    channels : of each row.
+    scores : float64[k], cosines to the question, not below 0.
+    """
+
+    view: ChannelView
+    channels: tuple[str, ...]
+    scores: NDArray[np.float64]
+
+
+class JointDrafts(NamedTuple):
+    """Lines of the channel and of others to be written, in time order. `is_own`: which are the channel's."""
+
+    own: Drafts
+    others: Drafts
+    is_own: list[bool]
+
+    def left_us(self) -> float:
+        """Microseconds that `finish` takes, predicted."""
+        return self.own.left_us() + self.others.left_us()
+
+    def finish(self) -> Shown:
+        """All of them as they are written."""
+        own, others = iter(self.own.finish()), iter(self.others.finish(kept=False))
+        return Shown([next(own if is_own else others) for is_own in self.is_own])
+
+
+def drafted(
+    view: ChannelView,
+    there: Elsewhere | None,
+    rows: NDArray[np.int32],
+    style: LineStyle,
+    pen: Pen,
+) -> Drafts | JointDrafts:
+    """What is there of rows in this style; those of one view ascend."""
+    if there is None:
+        return draft(view, rows, style, pen)
+    is_own = rows < view.count
+    own = draft(view, rows[is_own], style, pen)
+    return JointDrafts(
+        own, draft(there.view, rows[~is_own] - view.count, style, pen), is_own.tolist()
+    )
+
+
+async def with_elsewhere(
+    picked: Picked,
+    request: BuildRequest,
+    profile: Profile,
+    query: StrategyQuery,
+    source: object,
+    rows: Rows,
+    deadline: Deadline,
+) -> Picked:
+    """What was picked and, as far as the request's scope is wider, lines of other channels. Raises nothing (law 5).
+
+    `source`: the semantic strategy, if there is one.
+    """
+    if request.semantic_scope is SearchScope.CHANNEL or picked.rung is not Rung.RANKED:
+        return picked
+    try:
+        if SEMANTIC not in profile.sources + profile.memory_sources:
+            raise SourceFailed("NOT_IN_PROFILE")
+        if not isinstance(source, WideMeaning):
+            raise SourceFailed("NOT_CONFIGURED")
+        looking = source.elsewhere(
+            query, request.semantic_scope, in_stays=request.visible_since_membership
+        )
+        hits = await deadline.bound(looking, SOURCE_SHARE)
+        return _beside(picked, query.view, _lines(hits, request.key, rows), hits.exhaustive)
+    except TimeoutError:
+        reason = "TIMEOUT"
+    except SourceFailed as failed:
+        reason = failed.reason
+    except BackscrollError as error:
+        reason = error.reason.value
+    except Exception as error:
+        log.warning("looking elsewhere failed", error=type(error).__name__, exc_info=True)
+        reason = "ERROR"
+    lost = Degradation("gather", reason, SEMANTIC)
+    known = picked.degradations
+    return picked if lost in known else replace(picked, degradations=(*known, lost))
+
+
+def _lines(hits: WideHits, key: ChannelKey, rows: Rows) -> Elsewhere:
+    by_time = sorted(hits.hits, key=lambda hit: (hit.stored.rank_time_ms, hit.stored.seq))
+    stored = [hit.stored for hit in by_time]
+    return Elsewhere(
+        rows.view_of(key.tenant, stored),
+        tuple(one.message.channel for one in stored),
+        np.array([max(0.0, hit.score) for hit in by_time], np.float64),
+    )
+
+
+def _beside(picked: Picked, view: ChannelView, there: Elsewhere, exhaustive: bool) -> Picked:
+    """The candidates with those lines behind them; of the selected the best come first, then both take turns."""
+    count, k = len(picked.gathered.rows), len(there.channels)
+    if not k:
+        gathered = picked.gathered
+        return replace(
+            picked, gathered=replace(gathered, exhaustive=gathered.exhaustive and exhaustive)
+        )
+    own: list[int] = picked.selection.chosen.tolist()
+    best_first = (np.argsort(-there.scores, kind="stable") + count).tolist()
+    order = own[:HEAD]
+    for pair in zip_longest(best_first, own[HEAD:]):
+        order += [place for place in pair if place is not None]
+    most, members = picked.profile.max_context, picked.gathered.rounds.members
+    chosen = whole_rounds(order, members, most) if members else order[:most]
+    stage_of = picked.selection.stage_of
+    return replace(
+        picked,
+        gathered=_gathered(picked.gathered, view.count, k, exhaustive),
+        ranked=_ranked(picked.ranked, count, there.scores),
+        selection=Selection(
+            np.array(chosen, np.intp),
+            picked.selection.rejected,
+            lambda place: MEANING if place >= count else stage_of(place),
+        ),
+        elsewhere=there,
+    )
+
+
+def _gathered(gathered: Gathered, first_row: int, k: int, exhaustive: bool) -> Gathered:
+    sources = gathered.sources
+    if SEMANTIC not in sources:
+        sources += (SEMANTIC,)
+    bit = np.uint32(1 << sources.index(SEMANTIC))
+    return replace(
+        gathered,
+        rows=np.append(gathered.rows, np.arange(first_row, first_row + k, dtype=np.int32)),
+        source_bits=np.append(gathered.source_bits, np.full(k, bit)),
+        semantic=np.append(gathered.semantic, np.ones(k, np.bool_)),
+        sources=sources,
+        exhaustive=gathered.exhaustive and exhaustive,
+    )
+
+
+def _ranked(ranked: Ranked, count: int, scores: NDArray[np.float64]) -> Ranked:
+    """With a factor more: the cosine, which is all that the other lines are scored by."""
+    places, all_scores = ranked.places, ranked.all_scores
+
+    def contributions() -> Contributions:
+        shares, linear = ranked.contributions()
+        wider = np.zeros((count + len(scores), shares.shape[1] + 1))
+        wider[:count, :-1], wider[count:, -1] = shares, scores
+        return wider, np.append(linear, scores)
+
+    more = np.arange(count, count + len(scores), dtype=np.int32)
+    return replace(
+        ranked,
+        scores=np.append(ranked.scores, scores),
+        contributions=contributions,
+        factors=(*ranked.factors, MEANING),
+        weights=(*ranked.weights, 1.0),
+        places=None if places is None else np.append(places, more),
+        all_scores=None if all_scores is None else lambda: np.append(all_scores(), scores),
+    )

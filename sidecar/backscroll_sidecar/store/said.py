@@ -1,0 +1,60 @@
+"""What turns of StreamChat and Chat said: once each, however often it is told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from backscroll_sidecar.domain import Message, MessageState
+from backscroll_sidecar.ports import AppendChange
+from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo, spoken
+from backscroll_sidecar.store.facts import Facts, Named, Place, Record
+from backscroll_sidecar.turn_ids import is_reply, is_said
+
+_LIVE = MessageState.LIVE
+
+
+class Said:
+    """What is known of it in one run. `records` are the rows known so far."""
+
+    def __init__(self, facts: Facts, records: Mapping[Named, Record]) -> None:
+        self._records = records
+        self._said = {who: list(rows) for who, rows in facts.said.items()}
+        self._answers = dict(facts.answers)
+
+    def first_answer(self, here: Place, message: Message) -> str:
+        """The id of the whole reply another turn stored to the same message, if this is one; empty: there is none."""
+        reply = message.reply
+        if reply is None or not is_reply(message.id):
+            return ""
+        first = self._answers.get((*here, reply.message_id, message.author.id), "")
+        record = self._records.get((*here, first))
+        return "" if record is not None and record.stored.state is not _LIVE else first
+
+    def echoed(self, here: Place, change: AppendChange, message: Message) -> Record | None:
+        """The row this is a copy of: the oldest with these words that no copy came of."""
+        if not may_be_echo(message, change) or not (words := spoken(message)):
+            return None
+        for row in self._said.get((*here, message.author.id), ()):
+            now = self._records.get((*here, row.stored.message.id), row)
+            if (
+                now.stored.state is _LIVE
+                and abs(change.received_at_ms - row.received_at_ms) <= ECHO_MS
+                and spoken(now.stored.message) == words
+            ):
+                return now
+        return None
+
+    def note_alias(self, here: Place, message_id: str) -> None:
+        """A copy came, or somebody told of it."""
+        for who, rows in self._said.items():
+            if who[:2] == here:
+                self._said[who] = [row for row in rows if row.stored.message.id != message_id]
+
+    def note(self, here: Place, record: Record) -> None:
+        """A turn stored a row."""
+        message = record.stored.message
+        if not is_said(message.id):
+            return
+        self._said.setdefault((*here, message.author.id), []).append(record)
+        if message.reply is not None and is_reply(message.id):
+            self._answers[(*here, message.reply.message_id, message.author.id)] = message.id

@@ -1,0 +1,148 @@
+"""Aliases, and which rows stand behind which: looked up for a group in the writer's thread, for readers in theirs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from backscroll_sidecar.domain import ChannelKey, StoredMessage
+from backscroll_sidecar.store.facts import Facts, Named, Needs, OldRevision, Record
+from backscroll_sidecar.store.sqlite import place_statements as place_sql
+from backscroll_sidecar.store.sqlite import statements as sql
+from backscroll_sidecar.store.sqlite.codec import decode_rows
+from backscroll_sidecar.store.sqlite.encoding import Row, decode_revision, wanted
+from backscroll_sidecar.turn_ids import is_reply, is_said
+
+SLACK_MS = 60_000
+"""More than a run has rows: so much later than its newest one may a row of it come to stand behind others."""
+EVER_MS = 2**62
+
+# --- for a group ---------------------------------------------------------------------------------
+
+
+def find_records(connection: sqlite3.Connection, ids: str) -> dict[Named, Record]:
+    """The rows of these ids, as `wanted` writes them, and what edits replaced in them."""
+    rows = connection.execute(sql.FIND_RECORDS, (ids,)).fetchall()
+    if not rows:
+        return {}
+    older: dict[Named, list[OldRevision]] = {}
+    for tenant, channel, id_, *revision in connection.execute(sql.FIND_REVISIONS, (ids,)):
+        older.setdefault((tenant, channel, id_), []).append(decode_revision(*revision))
+    records: dict[Named, Record] = {}
+    for row in rows:
+        named, record = _record(row)
+        records[named] = record._replace(older=tuple(older.get(named, ())))
+    return records
+
+
+def find_aliases(
+    connection: sqlite3.Connection, ids: Sequence[Named], facts: Facts
+) -> dict[Named, str]:
+    """Which of these ids are aliases, and the rows of their messages."""
+    if not ids:
+        return {}
+    found = connection.execute(place_sql.FIND_ALIASES, (wanted(ids),)).fetchall()
+    aliases = {(tenant, channel, alias_id): id_ for tenant, channel, alias_id, id_ in found}
+    facts.aliases.update(aliases)
+    _add_records(connection, [(*alias[:2], id_) for alias, id_ in aliases.items()], facts)
+    return aliases
+
+
+def find_followers(
+    connection: sqlite3.Connection, needs: Needs, ids: Sequence[Named], facts: Facts
+) -> None:
+    """The rows that answer these ids, which have none, as far as they may have to move or to be told another parent."""
+    until_ms = max(needs.newest_ms, *facts.parents.values(), 0) + SLACK_MS
+    aliased = [named for named in ids if named in needs.aliased]
+    others = [named for named in ids if named not in needs.aliased]
+    found: list[tuple[str, str, str, str]] = []
+    for some, bound_ms in ((aliased, EVER_MS), (others, until_ms)):
+        if some:
+            values = (wanted(some), bound_ms)
+            found += connection.execute(place_sql.FIND_FOLLOWERS, values).fetchall()
+    for tenant, channel, parent, child in dict.fromkeys(found):
+        facts.followers.setdefault((tenant, channel, parent), []).append(child)
+    _add_records(
+        connection, [(tenant, channel, child) for tenant, channel, _, child in found], facts
+    )
+
+
+def find_said(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> None:
+    """What turns said of late, and how they answered."""
+    if needs.speaking:
+        values = (wanted(needs.speaking), needs.since_ms)
+        for row in connection.execute(place_sql.FIND_SAID, values):
+            (tenant, channel, message_id), record = _record(row)
+            if is_said(message_id):
+                who = (tenant, channel, record.stored.message.author.id)
+                facts.said.setdefault(who, []).append(record)
+    if needs.answered:
+        for *answered, message_id in connection.execute(
+            place_sql.FIND_ANSWERS, (wanted(needs.answered),)
+        ):
+            tenant, channel, question, author_id = answered
+            if is_reply(message_id):
+                facts.answers.setdefault((tenant, channel, question, author_id), message_id)
+
+
+def _add_records(connection: sqlite3.Connection, ids: Iterable[Named], facts: Facts) -> None:
+    if missing := [named for named in ids if named not in facts.records]:
+        facts.records.update(find_records(connection, wanted(dict.fromkeys(missing))))
+
+
+def _record(row: Row) -> tuple[Named, Record]:
+    tenant, channel, received_at_ms, edited_at_ms, *columns = row
+    (stored,) = decode_rows((tuple(columns),), channel)
+    return (tenant, channel, stored.message.id), Record(stored, received_at_ms, edited_at_ms)
+
+
+# --- for an erasure and for readers --------------------------------------------------------------
+
+
+def true_ids(connection: sqlite3.Connection, key: ChannelKey, ids: Iterable[str]) -> dict[str, str]:
+    """For each id the id of its message, in their order: the same unless it is an alias."""
+    found = dict.fromkeys(ids, "")
+    named = wanted((key.tenant, key.channel, id_) for id_ in found)
+    rows = connection.execute(place_sql.FIND_ALIASES, (named,))
+    aliases = {alias_id: message_id for _, _, alias_id, message_id in rows}
+    return {id_: aliases.get(id_, id_) for id_ in found}
+
+
+def aliases_of(
+    connection: sqlite3.Connection, messages: Iterable[Named]
+) -> Mapping[str, tuple[str, ...]]:
+    """The aliases of messages of one channel that have any, by the id of their message."""
+    found: dict[str, tuple[str, ...]] = {}
+    for message_id, alias_id in connection.execute(place_sql.ALIASES_OF, (wanted(messages),)):
+        found[message_id] = (*found.get(message_id, ()), alias_id)
+    return found
+
+
+def with_aliases(
+    connection: sqlite3.Connection, key: ChannelKey, rows: list[StoredMessage]
+) -> list[StoredMessage]:
+    """The same rows of a channel with their other ids; most channels have none."""
+    here = (key.tenant, key.channel)
+    if not rows or connection.execute(place_sql.HAS_ALIASES, here).fetchone() is None:
+        return rows
+    found = aliases_of(connection, ((*here, row.message.id) for row in rows))
+    return [
+        replace(row, alias_ids=found[row.message.id]) if row.message.id in found else row
+        for row in rows
+    ]
+
+
+def load_aliases(connection: sqlite3.Connection, key: ChannelKey) -> tuple[tuple[str, str], ...]:
+    """All of a channel, each with the id of its message."""
+    return tuple(connection.execute(place_sql.LOAD_ALIASES, (key.tenant, key.channel)))
+
+
+def answer_to(
+    connection: sqlite3.Connection, key: ChannelKey, message_id: str, author_id: str
+) -> StoredMessage | None:
+    """The first whole reply of a turn to a message."""
+    question = true_ids(connection, key, [message_id])[message_id]
+    values = (key.tenant, key.channel, question, author_id)
+    rows = decode_rows(connection.execute(place_sql.ANSWER_TO, values), key.channel)
+    return next((row for row in rows if is_reply(row.message.id)), None)

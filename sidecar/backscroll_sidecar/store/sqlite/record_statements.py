@@ -1,0 +1,80 @@
+"""Every statement on records, by the rules of `statements`."""
+
+# ruff: noqa: S608 -- the only things put into these texts are the constants of this module
+
+from __future__ import annotations
+
+from backscroll_sidecar.store.sqlite.statements import WANTED
+
+_COLUMNS = "number, channel, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms"
+_LIVE = "(expires_at_ms = 0 OR expires_at_ms > :now_ms)"
+
+RECORDS_IN_DRAWER = """
+SELECT id, expires_at_ms FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ?
+"""
+
+PUT_RECORD = """
+INSERT INTO records (tenant, channel, kind, owner, id, body, created_at_ms, updated_at_ms, expires_at_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, channel, kind, owner, id) DO UPDATE
+    SET body = excluded.body, updated_at_ms = excluded.updated_at_ms, expires_at_ms = excluded.expires_at_ms
+RETURNING number
+"""
+
+PUT_RECORD_NAME = (
+    "INSERT OR IGNORE INTO record_names (tenant, channel, number, name) VALUES (?, ?, ?, ?)"
+)
+
+# --- what goes: tenant, channel and number of each record ----------------------------------------
+
+EXPIRED_IN_DRAWER = """
+SELECT tenant, channel, number FROM records
+WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ? AND expires_at_ms BETWEEN 1 AND ?
+"""
+
+EXPIRED_RECORDS = """
+SELECT tenant, channel, number FROM records WHERE tenant = ? AND expires_at_ms > 0 AND expires_at_ms <= ?
+ORDER BY expires_at_ms, number LIMIT ?
+"""
+
+ONE_RECORD = """
+SELECT tenant, channel, number FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ? AND id = ?
+"""
+
+DRAWER = """
+SELECT tenant, channel, number FROM records WHERE tenant = ? AND channel = ? AND kind = ? AND owner = ?
+"""
+
+RECORDS_NAMING = f"""{WANTED}
+SELECT DISTINCT tenant, channel, number
+FROM wanted CROSS JOIN record_names ON tenant = in_tenant AND channel = in_channel AND name = in_name
+"""
+
+RECORDS_OF_CHANNEL = "SELECT tenant, channel, number FROM records WHERE tenant = ? AND channel = ?"
+
+DELETE_RECORD = "DELETE FROM records WHERE tenant = ? AND channel = ? AND number = ?"
+DELETE_RECORD_NAMES = "DELETE FROM record_names WHERE tenant = ? AND channel = ? AND number = ?"
+
+# --- reading -------------------------------------------------------------------------------------
+
+RECORDS = f"""
+SELECT {_COLUMNS} FROM records INDEXED BY records_by_creation
+WHERE tenant = :tenant AND channel = :channel AND kind = :kind AND number > :after AND {_LIVE}
+ORDER BY number LIMIT :limit
+"""
+
+RECORDS_OF_ONE = f"""
+SELECT {_COLUMNS} FROM records INDEXED BY records_by_owner
+WHERE tenant = :tenant AND kind = :kind AND owner = :owner AND channel = :channel AND number > :after AND {_LIVE}
+ORDER BY number LIMIT :limit
+"""
+
+RECORDS_OF_OWNER = f"""
+SELECT {_COLUMNS} FROM records WHERE tenant = :tenant AND kind = :kind AND owner = :owner AND {_LIVE}
+ORDER BY channel, number
+"""
+
+RECORD_OWNERS = """
+SELECT DISTINCT owner FROM records INDEXED BY records_by_owner
+WHERE tenant = :tenant AND kind = :kind AND (:after IS NULL OR owner > :after) ORDER BY owner LIMIT :limit
+"""

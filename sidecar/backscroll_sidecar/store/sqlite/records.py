@@ -1,0 +1,120 @@
+"""Records in the database: written in the writer's thread, read in the reader's."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.ports import (
+    EVERYWHERE,
+    EraseChange,
+    RecordChange,
+    StoredRecord,
+    about_message,
+    about_user,
+)
+from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Drawer, Named, drawer_of
+from backscroll_sidecar.store.sqlite import record_statements as sql
+from backscroll_sidecar.store.sqlite.encoding import wanted
+from backscroll_sidecar.store.sqlite.scrub import note_deletion
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def find_drawers(
+    connection: sqlite3.Connection, drawers: Iterable[Drawer]
+) -> dict[Drawer, dict[str, int]]:
+    """The ids in each, with the time each expires."""
+    return {drawer: dict(connection.execute(sql.RECORDS_IN_DRAWER, drawer)) for drawer in drawers}
+
+
+def write(connection: sqlite3.Connection, changes: Sequence[RecordChange]) -> None:
+    """Keep and delete, in this order; a kept one takes expired ones along."""
+    for change in changes:
+        drawer = drawer_of(change)
+        if change.body is None:
+            statement, values = (
+                (sql.ONE_RECORD, (*drawer, change.id)) if change.id else (sql.DRAWER, drawer)
+            )
+            _delete(connection, connection.execute(statement, values).fetchall())
+            continue
+        expired = connection.execute(sql.EXPIRED_IN_DRAWER, (*drawer, change.at_ms)).fetchall()
+        _delete(connection, expired)
+        times = (change.at_ms, change.at_ms, change.expires_at_ms)
+        kept = (*drawer, change.id, change.body, *times)
+        ((number,),) = connection.execute(sql.PUT_RECORD, kept).fetchall()
+        here = (*change.key, number)
+        connection.execute(sql.DELETE_RECORD_NAMES, here)
+        connection.executemany(sql.PUT_RECORD_NAME, [(*here, name) for name in change.named_ids])
+        some = (change.key.tenant, change.at_ms, PURGED_AT_ONCE)
+        _delete(connection, connection.execute(sql.EXPIRED_RECORDS, some).fetchall())
+
+
+def forget_messages(connection: sqlite3.Connection, messages: Iterable[Named]) -> int:
+    """Delete what is about these messages; how many records that were."""
+    names = wanted((*here, about_message(id_)) for *here, id_ in messages)
+    return _delete(connection, connection.execute(sql.RECORDS_NAMING, (names,)).fetchall())
+
+
+def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable[str]) -> int:
+    """Delete what is about what goes: these messages and, of a user or a whole channel, all the rest."""
+    here = (change.key.tenant, change.key.channel)
+    if not change.message_ids and not change.user_id:
+        return _delete(connection, connection.execute(sql.RECORDS_OF_CHANNEL, here).fetchall())
+    count = forget_messages(connection, [(*here, id_) for id_ in victims])
+    if not change.message_ids:
+        user = about_user(change.user_id)
+        names = wanted([(*here, user), (here[0], EVERYWHERE, user)])
+        count += _delete(connection, connection.execute(sql.RECORDS_NAMING, (names,)).fetchall())
+    return count
+
+
+def _delete(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int]]) -> int:
+    if rows:
+        connection.executemany(sql.DELETE_RECORD, rows)
+        connection.executemany(sql.DELETE_RECORD_NAMES, rows)
+        note_deletion(connection)
+    return len(rows)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def records(
+    connection: sqlite3.Connection,
+    key: ChannelKey,
+    kind: str,
+    now_ms: int,
+    owner: str | None,
+    after: int,
+    limit: int,
+) -> list[StoredRecord]:
+    """A page of one kind, in order of creation."""
+    statement = sql.RECORDS if owner is None else sql.RECORDS_OF_ONE
+    values = {
+        "tenant": key.tenant,
+        "channel": key.channel,
+        "kind": kind,
+        "owner": owner,
+        "after": after,
+        "now_ms": now_ms,
+        "limit": max(limit, 0),
+    }
+    return [StoredRecord(*row) for row in connection.execute(statement, values)]
+
+
+def records_of_owner(
+    connection: sqlite3.Connection, tenant: str, kind: str, owner: str, now_ms: int
+) -> list[StoredRecord]:
+    """By channel."""
+    values = {"tenant": tenant, "kind": kind, "owner": owner, "now_ms": now_ms}
+    return [StoredRecord(*row) for row in connection.execute(sql.RECORDS_OF_OWNER, values)]
+
+
+def record_owners(
+    connection: sqlite3.Connection, tenant: str, kind: str, after: str | None, limit: int
+) -> list[str]:
+    """A page of names."""
+    values = {"tenant": tenant, "kind": kind, "after": after, "limit": max(limit, 0)}
+    return [owner for (owner,) in connection.execute(sql.RECORD_OWNERS, values)]

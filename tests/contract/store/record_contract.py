@@ -1,0 +1,239 @@
+"""What every store does with records: small things kept beside the messages (laws 1, 2 and 6; N-10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.errors import Conflict, Gone, NotFound
+from backscroll_sidecar.ports import (
+    EVERYWHERE,
+    EraseChange,
+    HistoryStore,
+    StoredRecord,
+    about_message,
+    about_user,
+)
+from tests.contract.store.builders import (
+    NOON_MS,
+    OTHER_ROOM,
+    ROOM,
+    append,
+    dropped_record,
+    message,
+    put,
+    recall,
+    record,
+)
+
+BODIES = [b"", b"\x00\xff\n'; DROP TABLE records; --", "群😀".encode(), bytes(range(256)) * 4096]
+NOWHERE = ChannelKey("default", EVERYWHERE)
+ALICE = about_user("u-alice")
+
+
+async def bodies(
+    store: HistoryStore, kind: str = "pin", key: ChannelKey = ROOM, owner: str | None = None
+) -> dict[str, bytes]:
+    found = await store.records(key, kind, NOON_MS, owner=owner)
+    return {one.id: one.body for one in found}
+
+
+class RecordContract:
+    """Obligations of `apply`, `records`, `records_of_owner` and `record_owners`."""
+
+    @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
+    async def test_a_record_is_read_back_byte_for_byte(
+        self, store: HistoryStore, body: bytes
+    ) -> None:
+        """Law 2: nothing else of the channel is touched by it, and no other kind, owner or channel has it."""
+        change = record("r1", body)
+        (applied,) = await store.apply([change])
+        assert (applied.error, applied.stored, applied.is_erasure) == (None, (), False)
+        assert applied.record == change
+        (found,) = await store.records(ROOM, "pin", NOON_MS)
+        assert replace(found, number=1) == StoredRecord(
+            1, ROOM.channel, "", "r1", body, NOON_MS, NOON_MS, 0
+        )
+        assert await bodies(store, "preference") == {}
+        assert await bodies(store, owner="u-alice") == {}
+        assert await bodies(store, key=OTHER_ROOM) == {}
+        assert await store.channel_info(ROOM) is None
+
+    async def test_the_last_word_counts_and_the_place_stays(self, store: HistoryStore) -> None:
+        """In a group and later: a replaced record keeps the time of its creation and its place."""
+        await store.apply([record("a", b"1"), record("b"), record("a", b"2", at=1)])
+        await store.apply([record("a", b"3", at=2), record("c")])
+        found = await store.records(ROOM, "pin", NOON_MS)
+        assert [(one.id, one.created_at_ms, one.updated_at_ms) for one in found] == [
+            ("a", NOON_MS, NOON_MS + 2), ("b", NOON_MS, NOON_MS), ("c", NOON_MS, NOON_MS),
+        ]  # fmt: skip
+        assert found[0].body == b"3"
+
+    async def test_records_are_read_by_pages(self, store: HistoryStore) -> None:
+        """In order of creation, whosever they are; of one owner where asked."""
+        owners = ["", "u-alice", "u-bob"]
+        await store.apply([record(f"r{n}", owner=owners[n % 3]) for n in range(9)])
+        seen: list[str] = []
+        after = 0
+        while page := await store.records(ROOM, "pin", NOON_MS, after=after, limit=2):
+            seen += [one.id for one in page]
+            after = page[-1].number
+        assert seen == [f"r{n}" for n in range(9)]
+        first = await store.records(ROOM, "pin", NOON_MS, owner="u-bob", limit=2)
+        assert [one.id for one in first] == ["r2", "r5"]
+        last = await store.records(ROOM, "pin", NOON_MS, owner="u-bob", after=first[-1].number)
+        assert [one.id for one in last] == ["r8"]
+        assert await store.records(ROOM, "pin", NOON_MS, limit=0) == []
+
+    async def test_deleting_one_and_all(self, store: HistoryStore) -> None:
+        """How many went is told; what is not there is no error; other owners keep theirs."""
+        await store.apply([record(id_, owner="u-bob") for id_ in "abc"] + [record("a")])
+        gone = []
+        for id_ in ("a", "a", "", ""):
+            (applied,) = await store.apply([dropped_record(id_, owner="u-bob")])
+            assert applied.record is not None
+            gone.append(applied.deleted_records)
+        assert gone == [1, 0, 2, 0]
+        assert await bodies(store) == {"a": b"body"}
+
+    async def test_no_more_than_the_limit(self, store: HistoryStore) -> None:
+        """In the transaction that would pass it: in a group and later; a replaced one is not one more."""
+        applied = await store.apply([record(id_, limit=2, owner="u-bob") for id_ in "abca"])
+        assert [type(one.error) for one in applied] == [type(None)] * 2 + [Conflict, type(None)]
+        applied = await store.apply([
+            record("c", limit=2, owner="u-bob"), record("c", limit=2, owner="u-eve"),
+            dropped_record("a", owner="u-bob"), record("d", limit=2, owner="u-bob"),
+            record("e", owner="u-bob"),
+        ])  # fmt: skip
+        assert [type(one.error) for one in applied] == [Conflict] + [type(None)] * 4
+        assert list(await bodies(store, owner="u-bob")) == ["b", "d", "e"]
+
+    async def test_a_record_ends_at_its_time(self, store: HistoryStore) -> None:
+        """To the millisecond; over, it neither counts nor keeps its place, and the table does not grow with use."""
+        await store.apply([record("a", lives=10), record("b"), record("c", lives=10)])
+        assert len(await store.records(ROOM, "pin", NOON_MS + 9)) == 3
+        assert [one.id for one in await store.records(ROOM, "pin", NOON_MS + 10)] == ["b"]
+        applied = await store.apply([record("a", at=10, limit=2), record("d", at=10, limit=2)])
+        assert [type(one.error) for one in applied] == [type(None), Conflict]
+        found = await store.records(ROOM, "pin", NOON_MS)
+        assert [(one.id, one.created_at_ms) for one in found] == [
+            ("b", NOON_MS),
+            ("a", NOON_MS + 10),
+        ]
+        await store.apply([record(f"r{n:02}", lives=20 + n, owner=f"u{n}") for n in range(40)])
+        await store.apply([record("late", at=1_000)])
+        assert [o for o in await store.record_owners("default", "pin", None, 99) if o] == [
+            f"u{n}" for n in range(16, 40)
+        ]
+
+    async def test_owners_and_what_is_theirs(self, store: HistoryStore) -> None:
+        """Across channels, what holds everywhere first; never another tenant's, another kind's."""
+        abroad = ChannelKey("b", ROOM.channel)
+        await store.apply([
+            record("r1", owner="u-bob", key=OTHER_ROOM), record("r2", owner="u-bob", key=NOWHERE),
+            record("r3", owner="u-bob"), record("r4", owner="u-bob", key=abroad),
+            record("r5", owner="u-bob", kind="else"), record("r6", owner="u-alice"),
+            record("r7", owner="u-bob", key=NOWHERE), record("r8", owner="u-bob", lives=5),
+        ])  # fmt: skip
+        found = await store.records_of_owner("default", "pin", "u-bob", NOON_MS + 5)
+        assert [(one.channel, one.id) for one in found] == [
+            (EVERYWHERE, "r2"), (EVERYWHERE, "r7"), (OTHER_ROOM.channel, "r1"), (ROOM.channel, "r3"),
+        ]  # fmt: skip
+        assert await store.record_owners("default", "pin", None, 9) == ["u-alice", "u-bob"]
+        assert await store.record_owners("default", "pin", None, 1) == ["u-alice"]
+        assert await store.record_owners("default", "pin", "u-alice", 9) == ["u-bob"]
+        assert await store.record_owners("b", "else", None, 9) == []
+
+    async def test_a_record_names_messages_that_are_there(self, store: HistoryStore) -> None:
+        """Neither unknown nor recalled nor erased ones, in a group and later; users need not be known."""
+        await put(store, message("m1"), message("gone"), message("taken back"))
+        await store.apply([EraseChange(ROOM, ("gone",), "", NOON_MS), recall("taken back")])
+        applied = await store.apply([
+            append(message("m2"), message("m3")), recall("m3"),
+            *(record(m, names=(about_message(m),)) for m in ("m1", "m2", "m3", "m4", "gone", "taken back")),
+            record("user", names=("u:nobody",)), record("m1", names=(about_message("m1"),), key=OTHER_ROOM),
+        ])  # fmt: skip
+        kinds = [type(one.error) for one in applied[2:]]
+        assert kinds == [
+            type(None), type(None), Gone, NotFound, Gone, Gone, type(None), NotFound,
+        ]  # fmt: skip
+        assert list(await bodies(store)) == ["m1", "m2", "user"]
+        assert await bodies(store, key=OTHER_ROOM) == {}
+
+    @pytest.mark.parametrize(
+        ("message_ids", "user_id", "left"),
+        [
+            ((), "", ["else", "elsewhere"]),
+            ((), "u-alice", ["m2", "bob", "else", "elsewhere"]),
+            ((), "u-bob", ["m1", "both", "alice", "everywhere", "else", "elsewhere"]),
+            (("m1",), "", ["m2", "alice", "bob", "everywhere", "else", "elsewhere"]),
+        ],
+        ids=["channel", "alice", "bob", "message"],
+    )
+    async def test_an_erasure_deletes_what_is_about_it(
+        self, store: HistoryStore, message_ids: tuple[str, ...], user_id: str, left: list[str]
+    ) -> None:
+        """N-10: of a message, of a user here and under no channel, of a channel; the receipt counts."""
+        await put(store, message("m1"), message("m2", author="u-bob"))
+        await put(store, message("m1"), key=OTHER_ROOM)
+        await store.apply([
+            record("m1", names=("m:m1",)), record("m2", names=("m:m2",)),
+            record("both", names=("m:m1", "m:m2", ALICE)),
+            record("alice", names=(ALICE,)), record("bob", names=("u:u-bob", "u:u-alic")),
+            record("everywhere", names=(ALICE,), key=NOWHERE), record("else", key=NOWHERE),
+            record("elsewhere", names=("m:m1", ALICE), key=OTHER_ROOM),
+        ])  # fmt: skip
+        if not message_ids and not user_id:
+            left = ["everywhere", *left]
+        elif user_id == "u-bob":
+            left = [one for one in left if one != "both"]
+        erasure = EraseChange(ROOM, message_ids, user_id, NOON_MS)
+        for count in (8 - len(left), 0):
+            (applied,) = await store.apply([erasure])
+            assert applied.receipt is not None
+            assert applied.receipt.counts["records"] == count
+            found = [
+                id_ for key in (ROOM, NOWHERE, OTHER_ROOM) for id_ in await bodies(store, key=key)
+            ]
+            assert found == left
+
+    async def test_a_recall_deletes_what_names_the_message(self, store: HistoryStore) -> None:
+        """In a group and later; a record replaced since is about what it now names."""
+        await put(store, *(message(f"m{n}") for n in range(4)), message("m", author="u-bob"))
+        await store.apply([
+            record("a", names=("m:m1",)), record("b", names=("m:m2",)), record("c", names=("m:m1",)),
+        ])  # fmt: skip
+        applied = await store.apply([
+            record("c", names=("m:m3",)), record("d", names=("m:m1", "m:m2")), recall("m1"), recall("m0"),
+            record("e", names=("m:m2",), limit=3),
+        ])  # fmt: skip
+        assert [one.error for one in applied] == [None] * 5
+        assert list(await bodies(store)) == ["b", "c", "e"]
+        await store.apply([recall("m3"), record("f", limit=3)])
+        assert list(await bodies(store)) == ["b", "e", "f"]
+
+    async def test_records_of_tenants_never_meet(self, store: HistoryStore) -> None:
+        """Law 6: the same names; nobody's record expires by another's clock, or goes with another's user."""
+        a, b = ChannelKey("a", EVERYWHERE), ChannelKey("b", EVERYWHERE)
+        await store.apply(
+            [
+                record("r", b"a", key=a, lives=9, names=(ALICE,)),
+                record("r", b"b", key=b, names=(ALICE,)),
+            ]
+        )
+        await store.apply(
+            [record("late", key=b, at=10**9), EraseChange(ChannelKey("b", "c"), (), "u-alice", 0)]
+        )
+        assert await bodies(store, key=a) == {"r": b"a"}
+        assert await bodies(store, key=b) == {"late": b"body"}
+
+    async def test_hostile_names_are_only_names(self, store: HistoryStore) -> None:
+        """Law 4, for whatever a caller names."""
+        names = ["'; DROP TABLE records; --", "%", "_", "群😀", "x" * 512, " ", "R", "r", "\x1f"]
+        await store.apply([record(n, n.encode(), owner=n, names=(about_user(n),)) for n in names])
+        for name in names:
+            assert await bodies(store, owner=name) == {name: name.encode()}
+        await store.apply([EraseChange(ROOM, (), name, 0) for name in names[:4]])
+        assert list(await bodies(store)) == names[4:]

@@ -1,0 +1,86 @@
+"""A reply that broke off is seen by the model when somebody asks to go on with it, or by setting always or never."""
+
+from __future__ import annotations
+
+import pytest
+
+from backscroll import Author, Message
+from backscroll_sidecar.context.profiles import PROFILES
+from tests.kit.served import served
+
+NOON = 1_795_176_000_000
+ANN, BEN, BOT = Author("u1", "Ann"), Author("u2", "Ben"), Author("bot", "Cat", "bot")
+STORY = Message("q", ANN, "tell a story", NOON - 5_000)
+HALF = Message(
+    "half", BOT, "once upon a time there was", NOON - 4_000, role="assistant", reply_to="q", partial=True
+)  # fmt: skip
+
+
+async def contents(client, question="continue", asker="u1", **request):
+    """The messages but for the question, as role and text, by both ways."""
+    request = {"self_ids": ["bot"], "asked_at": NOON, **request}
+    found = []
+    for explain in (False, True):
+        built = await client.build_context(
+            "room", question, asker=asker, explain=explain, **request
+        )
+        assert built.raw.rung == 1
+        found.append([(m["role"], m["content"]) for m in built.payload["messages"][:-1]])
+    assert found[0] == found[1]
+    return found[0]
+
+
+def has_half(messages) -> bool:
+    return any("once upon" in content for _, content in messages)
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize("question", ["continue", "@Cat go on please", "接着说", "继续"])
+async def test_who_asks_to_go_on_is_understood(profile, question):
+    """As the bot's own line, whatever the profile; and what it was an answer to where chains are kept."""
+    async with served() as (client, _):
+        await client.append("room", [STORY, HALF])
+        messages = await contents(client, question, profile=profile, include_system=False)
+        assert ("assistant", "once upon a time there was") in messages
+        budget = {"token_budget": 120} if profile != "retrieval" else {"token_budget": 200}
+        assert has_half(await contents(client, question, profile=profile, **budget))
+
+
+async def test_otherwise_it_stays_out():
+    """Another question, somebody else's words since, another bot's reply, another thread, a whole answer since."""
+    async with served() as (client, _):
+        await client.append("room", [STORY, HALF])
+        assert not has_half(await contents(client, "what is the weather?"))
+        assert not has_half(await contents(client, "continue", self_ids=["other"]))
+        assert has_half(await contents(client, "continue", asker="u2"))
+        await client.append("room", [Message("again", ANN, "go on", NOON - 3_000)])
+        assert has_half(await contents(client))  # it was asked in vain
+        await client.append("room", [Message("b", BEN, "I am here", NOON - 2_000)])
+        assert not has_half(await contents(client))
+        await client.append("room", [
+            Message("half2", BOT, "once upon a day", NOON - 1_000, role="assistant", partial=True, thread_id="T"),
+            Message("go", ANN, "continue", NOON - 500, thread_id="T"),
+            Message("elsewhere", ANN, "continue", NOON - 400, thread_id="U"),
+        ])  # fmt: skip
+        assert has_half(await contents(client, "", trigger_message_id="go"))
+        assert not has_half(await contents(client, "", trigger_message_id="elsewhere"))
+
+
+async def test_a_recalled_one_is_gone():
+    async with served() as (client, _):
+        await client.append("room", [STORY, HALF])
+        await client.recall_message("room", "half")
+        assert not has_half(await contents(client))
+
+
+@pytest.mark.parametrize("policy", ["when_asked", "never", "always"])
+async def test_the_setting(policy):
+    """never: not even then; always: a line like others, found by its words long after."""
+    async with served(partial_replies=policy) as (client, _):
+        await client.append("room", [STORY, HALF])
+        assert has_half(await contents(client)) is (policy != "never")
+        assert has_half(await contents(client, "what now?")) is (policy == "always")
+        lines = [Message(f"m{n}", BEN, f"line {n}", NOON - 3_000 + n) for n in range(150)]
+        await client.append("room", lines)
+        found = await contents(client, "once upon which time?", profile="memory")
+        assert has_half(found) is (policy == "always")
