@@ -299,7 +299,7 @@ def test_the_names_of_s3_define_naive(shell, where):
     assert len(history) == 15
     said = [one["content"].partition(">: ")[2] for one in history]
     assert max(map(len, said)) == 20
-    assert all(text.endswith("…") for text in said if len(text) == 20)
+    assert any(text.endswith("…") for text in said)
     assert question["content"].endswith("hello?")
 
 
