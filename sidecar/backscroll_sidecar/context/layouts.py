@@ -122,6 +122,8 @@ class Messages(Sequence[NeutralMessage]):
     @overload
     def __getitem__(self, index: slice) -> tuple[NeutralMessage, ...]: ...
     def __getitem__(self, index: int | slice) -> NeutralMessage | tuple[NeutralMessage, ...]:
+        if index == 0 and self.before:
+            return self.before[0]
         return self.after[-1] if index == -1 and self.after else self._made()[index]
 
     def __iter__(self) -> Iterator[NeutralMessage]:
