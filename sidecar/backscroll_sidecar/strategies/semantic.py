@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,6 @@ from backscroll_sidecar.strategies.base import (
     StrategyResult,
 )
 
-Gate = Callable[[StrategyQuery], bool]
 _NOTE = "semantic.question"
 _REASONS = {ModelFault.LOADING: "EMBEDDER_LOADING", ModelFault.TIMEOUT: "TIMEOUT"}
 
@@ -39,7 +38,6 @@ class Semantic:
     ----------
     embedder : makes the question's vector, where the request brings none.
     vectors : the stored vectors of the same embedder.
-    gate : asked before a question is embedded; False: this question needs no memory, the source is empty.
     wide : finds messages of other channels; None: there is none but the question's own.
     """
 
@@ -49,13 +47,11 @@ class Semantic:
         self,
         embedder: Embedder,
         vectors: VectorSearch,
-        gate: Gate = lambda _: True,
         *,
         wide: WideSearch | None = None,
     ) -> None:
         self._embedder = embedder
         self._vectors = vectors
-        self._gate = gate
         self._wide = wide
 
     async def gather(self, query: StrategyQuery) -> StrategyResult:
@@ -90,7 +86,7 @@ class Semantic:
     async def question_vector(self, query: StrategyQuery) -> NDArray[np.float32] | None:
         """float32[dims]: the question's vector, made at most once a build; None when there is nothing to search for.
 
-        A vector that came with the request is taken as it is, whatever the gate says. Raises `SourceFailed`.
+        A vector that came with the request is taken as it is. Raises `SourceFailed`.
         """
         if _NOTE not in query.notes:
             query.notes[_NOTE] = await self._make_vector(query)
@@ -145,8 +141,6 @@ class Semantic:
             if isinstance(given.values, memoryview):  # as it came: no copy
                 return np.frombuffer(given.values, np.float32)
             return np.array(given.values, np.float32)
-        if not self._gate(query):
-            return None
         try:
             vectors = await self._embedder.embed([text], is_query=True)
         except ModelError as error:

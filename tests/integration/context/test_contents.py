@@ -53,7 +53,7 @@ async def test_recent_by_conversation_and_by_user(client):
     """S1-02, S1-03, S2-03: the last 3 of 5 oldest first; one user's across channels; neither known: empty."""
     await client.append("room", [line(n, (ANN, BEN)[n % 2], f"line {n}") for n in range(5)])
     await client.append("cellar", [line(9, ANN, "down here")])
-    three = {"recent_limit": 3, "max_context": 3}
+    three = {"recent_limit": 3}
     assert ids(await ask(client, profile="room", overrides=three)) == ["m2", "m3", "m4"]
     assert ids(await ask(client, profile="room", overrides=three, asker=None)) == ["m2", "m3", "m4"]
     assert ids(await ask(client, channel="", profile="room", overrides=three)) == ["m2", "m4", "m9"]

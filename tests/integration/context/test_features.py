@@ -116,13 +116,17 @@ async def test_types_of_real_lines(client):
         )
         for n, line in enumerate(LINES)
     ]
-    await client.append("room", [asked, told, *lines])
+    same = "the second one, since last year"
+    edges = [Message(f"to {to}", "p9", same, NOON + 900, reply_to=to) for to in ("asked", "told")]
+    await client.append("room", [asked, told, *lines, *edges, Message("to none", "p9", same, NOON)])
     found = await listed(client)
     kinds = {
         id: message_pb2.MessageType.Name(one.message_type).removeprefix("MESSAGE_TYPE_")
         for id, one in found.items()
     }
     assert (kinds["asked"], kinds["told"]) == ("QUESTION", "DISCUSSION")
+    by_edge = [kinds[f"to {to}"] for to in ("asked", "told", "none")]
+    assert by_edge == ["ANSWER", "DISCUSSION", "DISCUSSION"]
 
     def f1(lang: str, types: list[str]) -> float:
         pairs = [

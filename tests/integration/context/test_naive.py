@@ -128,7 +128,7 @@ async def test_system_history_question(client, include_system):
     assert ids == [[]] * include_system + [["m1"], ["m2"], ["m3"], []]
 
 
-@pytest.mark.row("S3-29")
+@pytest.mark.row("S3-29", "S3-16", "S3-11")
 @pytest.mark.parametrize(("window", "most"), [(1, 16), (3, 20), (12, 40), (20, 16)])
 async def test_first_the_number_then_the_length(window, most):
     """Any chat: the last n, then each of these cut; what was left out is neither cut nor counted as such."""

@@ -84,9 +84,9 @@ async def test_vectors_may_come_from_any_server_of_openais_kind(
     assert degraded(context) == []
 
 
-@pytest.mark.row("S2-05", "S2-16", "S2-22")
+@pytest.mark.row("S1-05", "S2-05", "S2-16", "S2-22")
 async def test_a_message_is_found_by_a_paraphrase():
-    """S2-22, S2-05: ingest, then found by other words; five at most; reported as looked at exhaustively."""
+    """S2-22, S2-05, S1-05: ingest, then found by other words; five at most; reported as looked at exhaustively."""
     async with served(embedder=fake()) as (client, _):
         await client.append("room", talk())
         assert (await client.wait_for_index("room", wait_s=10)).ready

@@ -42,9 +42,9 @@ class Shelf:
 
 
 class Kit:
-    def __init__(self, gate=lambda _: True, lines=LINES, **shelf) -> None:
+    def __init__(self, lines=LINES, **shelf) -> None:
         self.embedder, self.shelf = FakeEmbedder(), Shelf(**shelf)
-        self.semantic = Semantic(self.embedder, self.shelf, gate)
+        self.semantic = Semantic(self.embedder, self.shelf)
         dims = self.embedder.dims
         self.room = Room(lines, own=[self.semantic], dims_of=lambda id: dims if id == "fake" else 0)
 
@@ -107,17 +107,9 @@ async def test_one_embedding_a_build_however_often_it_is_used():
     assert len(seen[0].make().values) == len(kit.shelf.asked[0][0]) == 40
 
 
-async def test_no_embedding_where_the_gate_says_so():
-    """S2-11: this question needs no memory: nothing is embedded, the source is empty, nothing is lost."""
-    kit = Kit(gate=lambda query: "remember" in query.question)
-    built = await kit.build("and now?")
-    assert (kit.embedder.calls, kit.shelf.asked, of(built), losses(built)) == ([], [], [], [])
-    assert of(await kit.build("do you remember?"))
-
-
 async def test_no_embedding_where_a_vector_is_given():
     """S2-11: one of the same embedder is used as it is; one of another embedder is none of ours."""
-    kit = Kit(gate=lambda _: False)
+    kit = Kit()
     own = Embedding("fake", tuple(float(n + 1) for n in range(64)))
     built = await kit.build(query_embedding=own)
     assert kit.embedder.calls == []
