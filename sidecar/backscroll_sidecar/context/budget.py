@@ -23,6 +23,7 @@ from backscroll_sidecar.context.layouts import (
     Messages,
     Parts,
     Section,
+    begins_with_system,
 )
 from backscroll_sidecar.context.model import TokenCounts
 from backscroll_sidecar.context.selected import Line, Lines
@@ -33,7 +34,7 @@ from backscroll_sidecar.context.writing import (
     Written,
     name_tokens,
 )
-from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, Role, TokenizerName
+from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.values import quick
 
@@ -295,8 +296,7 @@ def _by_part(
     by_part = {
         one.part: one.shown.tokens if one.is_turns else tokens[one.text] for one in made.sections
     }
-    first = made.payload_messages[0]
-    has_system = first.role is Role.SYSTEM and first.content == parts.system
+    has_system = parts.system and begins_with_system(made.payload_messages[0].content, parts.system)
     system = tokens[parts.system] + MESSAGE_TOKENS if has_system else 0
     tools = tokens.again(frame.tools_json)
     last = made.payload_messages[-1].content

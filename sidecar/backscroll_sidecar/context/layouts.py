@@ -190,6 +190,11 @@ def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
     return tuple(sections)
 
 
+def begins_with_system(text: str, system: str) -> bool:
+    """Whether a message begins with the system text, as the layouts put it first."""
+    return text == system or text.startswith(SYSTEM_LABEL + indent(system))
+
+
 def preferences_line(preferences: Sequence[str]) -> str:
     """``User Preferences: …``, the prefix never doubled (S1-08)."""
     lines = map(bare_preference, preferences)

@@ -98,7 +98,8 @@ async def test_a_semantic_provider_drops_in():
             if provider == "semantic":
                 text = context.payload["messages"][0]["content"]
                 assert text == (
-                    "Relevant reference (semantic):\nUser: the kitten wants dinner\nUser: a cat wants dinner, a cat wants dinner,…"
+                    "Relevant reference (semantic):\nUser: the kitten wants dinner\n"
+                    "User: a cat wants dinner, a cat wants dinner,…"
                 )
             other = await ask(client, "feline eats", profile="room")
             assert ids(other) == [m.id for m in TALK]
