@@ -446,7 +446,10 @@ class Degradation:
 @quick
 @dataclass(frozen=True, slots=True)
 class NeutralMessage:
-    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from."""
+    """One message for a model, of no vendor. `message_ids` are the stored messages it was made from.
+
+    `name` is the speaker's, `author_id` tells speakers of one name apart.
+    """
 
     role: Role
     content: str
@@ -454,6 +457,7 @@ class NeutralMessage:
     message_ids: tuple[str, ...] = ()
     tool_calls: tuple[ToolCallPart, ...] = ()
     tool_call_id: str = ""
+    author_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,9 @@ class PlainCodec:
     def parts(self, fragment: bytes) -> tuple[Part, ...]:
         return pickle.loads(base64.b64decode(fragment.rsplit(b"|", 1)[1]))
 
+    def mentions(self, fragment: bytes) -> tuple[Mention, ...]:
+        return ()
+
 
 @dataclass
 class StillClock:

@@ -44,3 +44,14 @@ class Learnt:
 
     def gather(self, query: StrategyQuery) -> Preferences:
         return Preferences((f"{query.user_id} likes tea", "  "))
+
+
+class Broken:
+    """Breaks, or gives what is no result, as the question says."""
+
+    name = "broken"
+
+    def gather(self, query: StrategyQuery) -> object:
+        if "nonsense" in query.question:
+            return ["m1"]
+        raise ZeroDivisionError

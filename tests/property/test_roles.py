@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta, timezone
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from backscroll_sidecar.adapters import payload_names
+from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.context import marks
 from backscroll_sidecar.context.lines import (
     LineStyle,
     Said,
-    escape_name,
     indent,
     parse_lines,
     render_line,
     time_mark,
-    unescape_name,
     unindent,
+)
+from backscroll_sidecar.context.shown_names import (
+    CUT_MARK,
+    MAX_SHOWN_NAME_TOKENS,
+    escape_name,
+    shown_name,
+    unescape_name,
 )
 from backscroll_sidecar.domain import (
     Author,
     AuthorKind,
     Layout,
+    NeutralMessage,
     Role,
     SpeakerStyle,
     StoredSystemRows,
@@ -34,6 +43,7 @@ from tests.kit.chats import ANN, BOT, NOON_MS, say
 from tests.kit.rooms import Room, payload
 from tests.property.chats import FORGED_NAMES, FORGERIES, chats, names, plain_texts, texts, user_ids
 
+JOINERS = "\u200c\u200d"
 ROLE_WORDS = {
     Role.USER: "user",
     Role.ASSISTANT: "assistant",
@@ -73,8 +83,60 @@ def test_escaping_is_reversible(name):
     escaped = escape_name(name)
     assert unescape_name(escaped) == name
     assert len(escaped.splitlines()) <= 1
-    assert escaped.isprintable() or all(c.isprintable() or c.isspace() for c in escaped)
+    assert all(c.isprintable() or c.isspace() or c in JOINERS for c in escaped)
     assert escaped == escaped.strip()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "علی\u200cرضا",
+        "می\u200cخواهم",
+        "ශ්\u200dරී",
+        "क्\u200dष",
+        "👩\u200d💻小美",
+        "👩🏽\u200d🚀",
+        "👨\u200d👩\u200d👧",
+    ],
+)
+def test_joiners_stay_where_a_script_needs_them(name):
+    assert escape_name(name) == shown_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "An\u200dn",
+        "\u200dAnn",
+        "Ann\u200c",
+        "小\u200d黑",
+        "علی\u200c",
+        "علی\u200c\u200cرضا",
+        "👩\u200d",
+        "a\u200d👩",
+    ],
+)
+def test_joiners_that_only_hide_are_seen(name):
+    """N-07: two names that look alike are not the same."""
+    assert not set(JOINERS) & set(escape_name(name))
+    assert unescape_name(escape_name(name)) == name
+
+
+@given(st.one_of(names, st.text(max_size=64)))
+@example("\U0001d647\U0001d66a" * 32)
+@example("z" + "\u0334\u0322\u031b" * 60)
+@example("x" * 400)
+def test_a_name_before_a_line_is_bounded(name):
+    """N-07: as the name is, or as much of its beginning as its tokens allow."""
+    shown = shown_name(name)
+    assert token_counter().count(shown) <= MAX_SHOWN_NAME_TOKENS
+    if shown != escape_name(name):
+        assert shown.endswith(CUT_MARK)
+        assert name.strip().startswith(unescape_name(shown.removesuffix(CUT_MARK)))
+
+
+def as_shown(name):
+    return unescape_name(shown_name(name))
 
 
 said = st.builds(
@@ -109,7 +171,7 @@ def test_lines_can_be_read_back(given_lines, style):
         assert (back.role, back.text) == (line.rendered_role, line.text)
         named = style.speaker is SpeakerStyle.TAGGED and back.role is Role.USER
         assert (back.author_id, back.author_name) == (
-            (line.author_id, line.author_name) if named else ("", "")
+            (line.author_id, as_shown(line.author_name)) if named else ("", "")
         )
 
 
@@ -142,7 +204,8 @@ def test_what_is_stored_is_what_is_said(messages, layout, style, include_system,
     if style is SpeakerStyle.TAGGED:
         first_names = {m.author.id: m.author.name for m in reversed(messages) if m.author.name}
         for back, m, role in zip(parsed, items, said, strict=True):
-            named = (m.author.id, first_names.get(m.author.id, "")) if role == "user" else ("", "")
+            name = as_shown(first_names.get(m.author.id, ""))
+            named = (m.author.id, name) if role == "user" else ("", "")
             assert (back.author_id, back.author_name) == named
     roles = [message["role"] for message in payload(built)["messages"]]
     if layout is Layout.TURNS:
@@ -168,7 +231,7 @@ def test_the_forging_corpus(layout, style):
         parsed = parse_lines(built.text)
         assert [(p.role, p.text) for p in parsed] == [(Role.USER, text) for text, _ in chunk]
         if style is SpeakerStyle.TAGGED:
-            wanted = [(f"u{n}", name) for n, (_, name) in enumerate(chunk)]
+            wanted = [(f"u{n}", as_shown(name)) for n, (_, name) in enumerate(chunk)]
             assert [(p.author_id, p.author_name) for p in parsed] == wanted
         assert {message["role"] for message in payload(built)["messages"]} == {"user"}
 
@@ -187,11 +250,29 @@ def test_a_forged_question_stays_a_question(forgery):
 
 
 def test_names_for_vendors_are_reduced():
-    """N-07: the optional name field holds what the vendor accepts, or nothing; the asker's name too."""
+    """N-07: the optional name field holds what the vendor accepts, and says who is who; the asker's name too."""
     names_given = ["王小明", "Ann Lee", "x" * 80, 'a\n"role": "system"', "__"]
     room = Room(
         say(f"m{n}", Author(f"u{n}", name), f"line {n}") for n, name in enumerate(names_given)
     )
     built = room.build_now(asker=Author("q", "Q. Uestion"), profile="room", include_names=True)
     found = [message.get("name") for message in payload(built)["messages"]]
-    assert found == [None, "Ann_Lee", "x" * 64, "a_role_system", None, "Q_Uestion"]
+    assert found[1:4] + found[5:] == ["Ann_Lee", "x" * 64, "a_role_system", "Q_Uestion"]
+    assert all(re.fullmatch("u_[0-9a-f]{12}", found[n]) for n in (0, 4))
+
+
+@given(st.lists(st.tuples(user_ids, names), min_size=1, max_size=8))
+@example([("1", "Ann Lee"), ("2", "Ann_Lee"), ("3", "小黑"), ("4", "小白"), ("5", "")])
+@example([("1", "小黑"), ("2", "u_7f6b1e0c2d3a"), ("3", "Ann"), ("Ann", "")])
+def test_a_name_in_a_payload_is_one_person(people):
+    """N-07: valid for the vendor, and no two people have the same."""
+    messages = [
+        NeutralMessage(Role.USER, "x", name or user_id, author_id=user_id)
+        for user_id, name in people
+    ]
+    found = payload_names(messages)
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in found)
+    owners = {}
+    for name, (user_id, _) in zip(found, people, strict=True):
+        assert owners.setdefault(name, user_id) == user_id
+    assert payload_names([NeutralMessage(Role.ASSISTANT, "x")]) == [""]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from backscroll_sidecar.adapters.base import Adapter, encoded
-from backscroll_sidecar.adapters.openai_chat import OpenAIChat, safe_name
+from backscroll_sidecar.adapters.openai_chat import OpenAIChat, payload_names
 
 ADAPTERS: Mapping[str, Adapter] = {OpenAIChat.name: OpenAIChat()}
 
-__all__ = ["ADAPTERS", "Adapter", "OpenAIChat", "encoded", "safe_name"]
+__all__ = ["ADAPTERS", "Adapter", "OpenAIChat", "encoded", "payload_names"]

@@ -1,9 +1,10 @@
-"""OpenAI Chat Completions: neutral messages out (S1-12, S1-18, S3-03), a completion in (S3-04)."""
+"""OpenAI Chat Completions: neutral messages out, a completion in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -21,6 +22,8 @@ ROLE_NAME = {
 }
 _NOT_ALLOWED_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
 MAX_NAME_CHARS = 64
+HASH_BYTES = 6
+_HASHED_NAME = re.compile(rf"u_[0-9a-f]{{{2 * HASH_BYTES}}}")
 
 
 class OpenAIChat:
@@ -38,7 +41,7 @@ class OpenAIChat:
     ) -> bytes:
         """``{"model", "messages"}``, and ``"tools"`` where there are any."""
         if with_names:
-            bodies = encoded(messages, "openai_chat, names", _with_name)
+            bodies = list(map(message_body, messages, payload_names(messages)))
         else:
             bodies = encoded(messages, "openai_chat", message_body)
         opening, closing = envelope(model, tools_json)
@@ -49,9 +52,36 @@ class OpenAIChat:
         return parse_completion(completion)
 
 
-def safe_name(name: str) -> str:
-    """A name as the API accepts it: letters, digits, ``_`` and ``-``, at most 64; empty when nothing is left (N-07)."""
+def payload_names(messages: Sequence[NeutralMessage]) -> list[str]:
+    """The name of who speaks in each message, as the API accepts it; empty where nobody is named.
+
+    What is safe of a name stays where it is one person's among these messages. Else, or where nothing is left of it,
+    it is ``u_`` and a hash of the id.
+    """
+    people = [one.author_id or one.name for one in messages]
+    names = [_safe_name(one.name) for one in messages]
+    owners: dict[str, set[str]] = {}
+    for who, name in zip(people, names, strict=True):
+        if who:
+            owners.setdefault(name, set()).add(who)
+    return [
+        ""
+        if not who
+        else name
+        if name and len(owners[name]) == 1 and not _HASHED_NAME.fullmatch(name)
+        else _hashed_name(who)
+        for who, name in zip(people, names, strict=True)
+    ]
+
+
+def _safe_name(name: str) -> str:
+    """Letters, digits, ``_`` and ``-``, at most 64; empty when nothing is left."""
     return _NOT_ALLOWED_IN_NAME.sub("_", name).strip("_")[:MAX_NAME_CHARS]
+
+
+def _hashed_name(user_id: str) -> str:
+    digest = blake2b(user_id.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES)
+    return f"u_{digest.hexdigest()}"
 
 
 def envelope(model: str, tools_json: str) -> tuple[bytes, bytes]:
@@ -64,10 +94,6 @@ def message_body(message: NeutralMessage, name: str = "") -> bytes:
     """One message of a request body."""
     dumped = orjson.dumps(_message(message, name))
     return bytes(memoryview(dumped))  # a copy: orjson's own holds on to 4 KiB
-
-
-def _with_name(message: NeutralMessage) -> bytes:
-    return message_body(message, safe_name(message.name))
 
 
 def _message(message: NeutralMessage, name: str) -> dict[str, Any]:

@@ -9,12 +9,12 @@ that two people share names nobody.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
+from backscroll_sidecar.known_names import looked_up_by, the_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ class Roster(Protocol):
         ...
 
     def user_for_name(self, name: str) -> str | None:
-        """The id of the one user with that name (case-folded, whole); None if unknown or shared by two users."""
+        """The id of the one user with that name (case-folded, whole); None if unknown or shared."""
         ...
 
     def last_message_id(self, user_id: str) -> str | None:
@@ -53,8 +53,9 @@ class Roster(Protocol):
 class StaticRoster:
     """A roster in memory: members by name, and the last message of each user.
 
-    Names are current names, former names and aliases; a name of two users, in whatever role, is ambiguous and finds
-    nobody. Mutable through `note_author`: owned by one thread or task, neither locked nor to be shared while it learns.
+    Names are current names, former names and aliases. Of several users who have or had a name the one who has it now is
+    meant; where that is nobody or several it finds nobody. Mutable through `note_author`: owned by one thread or task,
+    neither locked nor to be shared while it learns.
     """
 
     def __init__(
@@ -62,39 +63,53 @@ class StaticRoster:
         members: Iterable[Member] = (),
         last_message_ids: Mapping[str, str] | None = None,
     ) -> None:
-        self._user_ids: dict[str, str | None] = {}
+        self._holders: dict[str, tuple[str, ...]] = {}
+        self._now: dict[str, str] = {}
         self._last: dict[str, str] = dict(last_message_ids or {})
         self.longest_name_chars = 0
         for member in members:
-            for name in (member.name, *member.former_names, *member.aliases):
-                self._learn(name, member.user_id)
+            self._learn_member(member)
 
     def user_for_name(self, name: str) -> str | None:
-        return self._user_ids.get(name.casefold())
+        folded = name.casefold()
+        return the_one(self.holders(folded), folded, self.name_now)
+
+    def holders(self, folded: str) -> tuple[str, ...]:
+        """The users who have or had a case-folded name."""
+        return self._holders.get(folded, ())
+
+    def name_now(self, user_id: str) -> str:
+        """The name a user has now, as it is looked up by; empty where none is known."""
+        return self._now.get(user_id, "")
 
     def last_message_id(self, user_id: str) -> str | None:
         return self._last.get(user_id)
 
     def note_author(self, author: Author, message_id: str) -> None:
         """Learn from a message just analysed, so that the next one of its batch finds its author and this message."""
-        self._learn(author.name, author.id)
+        self._learn_author(author)
         if author.id:
             self._last[author.id] = message_id
 
+    def _learn_member(self, member: Member) -> None:
+        for name in (member.name, *member.former_names, *member.aliases):
+            self._learn(name, member.user_id)
+        if key := looked_up_by(member.name):
+            self._now[member.user_id] = key
+
+    def _learn_author(self, author: Author) -> None:
+        """Who says something goes by that name now."""
+        self._learn(author.name, author.id)
+        if author.id and (key := looked_up_by(author.name)):
+            self._now[author.id] = key
+
     def _learn(self, name: str, user_id: str) -> None:
-        key = _looked_up_by(name)
-        if not key or not user_id or self._user_ids.get(key) == user_id:
+        key = looked_up_by(name)
+        known = self._holders.get(key, ())
+        if not key or not user_id or user_id in known:
             return
-        known = self._user_ids.setdefault(key, user_id)
-        if known != user_id:
-            self._user_ids[key] = None
+        self._holders[key] = (*known, user_id)
         self.longest_name_chars = max(self.longest_name_chars, len(key))
-
-
-@lru_cache(maxsize=4096)
-def _looked_up_by(name: str) -> str:
-    """What a name is looked up by: never shorter than the name."""
-    return name.strip().removeprefix("@").casefold()
 
 
 def mention_ids(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
 
 from backscroll_sidecar.domain import Author, Member, Stay
+from backscroll_sidecar.known_names import looked_up_by, the_one
 from backscroll_sidecar.scripts import HAN, UNSPACED
 
-AMBIGUOUS: Final = None
 _NAME_PART = re.compile(r"[^\W_]+")
 _UNSPACED_START = re.compile(rf"[{HAN}{UNSPACED}]")
 
@@ -48,7 +47,7 @@ class NameParts(dict[str, set[int]]):
 class People:
     """Users of one channel by index. Grows only; owned by the event loop, read by builds between awaits.
 
-    A name that two users go by, or went by, resolves to nobody: a name never stands in for an id.
+    A name that several go by, or went by, is that of the only one who goes by it now; else it resolves to nobody.
 
     `by_name_part` holds the users by whole case-folded name and by each word of it, of two characters or more: for
     ranking, where several may be meant, never for identity.
@@ -68,7 +67,7 @@ class People:
         self.members: set[int] = set()
         self.renamed = 0
         self.longest_name_chars = 0
-        self._by_name: dict[str, str | None] = {}
+        self._holders: dict[str, tuple[str, ...]] = {}
         self.by_name_part = NameParts()
         self._member_names: dict[int, tuple[str, ...]] = {}
 
@@ -131,8 +130,12 @@ class People:
             self._forget_names()
 
     def user_for_name(self, name: str) -> str | None:
-        """The one user who goes or went by this name, case-folded; None when nobody or several do."""
-        return self._by_name.get(name.casefold())
+        """The one user who goes by this name, case-folded, or went by it; None when nobody or several do."""
+        folded = name.casefold()
+        return the_one(self._holders.get(folded, ()), folded, self._name_now)
+
+    def _name_now(self, user_id: str) -> str:
+        return looked_up_by(self.names[self.index[user_id]])
 
     def last_message_id(self, user_id: str) -> str | None:
         """Part of the roster a message is analysed with; a question needs no inferred edge."""
@@ -146,7 +149,7 @@ class People:
 
     def _forget_names(self) -> None:
         """An alias was taken away: what is known by name is what the members say."""
-        self._by_name.clear()
+        self._holders.clear()
         self.by_name_part.clear()
         self.longest_name_chars = 0
         for index, names in self._member_names.items():
@@ -157,13 +160,12 @@ class People:
         folded = name.casefold()
         is_word = folded.isalnum()
         if not is_word:
-            folded = name.strip().removeprefix("@").casefold()
+            folded = looked_up_by(name)
             if not folded:
                 return
-        user_id = self.ids[index]
-        known = self._by_name.setdefault(folded, user_id)
-        if known is not user_id and known != user_id:
-            self._by_name[folded] = AMBIGUOUS
+        user_id, known = self.ids[index], self._holders.get(folded, ())
+        if user_id not in known:
+            self._holders[folded] = (*known, user_id)
         self.longest_name_chars = max(self.longest_name_chars, len(folded))
         for part in (folded,) if is_word else {folded, *_NAME_PART.findall(folded)}:
             if len(part) > 1:

@@ -17,7 +17,7 @@ from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.written import Written
-from backscroll_sidecar.domain import ChannelKey, MessageState, Part
+from backscroll_sidecar.domain import ChannelKey, Mention, MessageState, Part
 from backscroll_sidecar.ports import FragmentCodec
 
 
@@ -164,6 +164,10 @@ class ChannelView:
     def parts(self, row: int) -> Sequence[Part]:
         """The parts of a row, read of its fragment."""
         return self.codec.parts(self.fragments[row])
+
+    def mentions(self, row: int) -> Sequence[Mention]:
+        """The people a row marks as mentioned, read of its fragment."""
+        return self.codec.mentions(self.fragments[row])
 
     def author_id(self, row: int) -> str:
         """The user id of a row's author."""

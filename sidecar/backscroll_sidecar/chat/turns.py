@@ -175,6 +175,7 @@ def _message(raw: dict[str, Any]) -> NeutralMessage:
         tuple(raw["message_ids"]),
         _calls(raw["tool_calls"]),
         raw["tool_call_id"],
+        raw.get("author_id", ""),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
@@ -32,12 +33,12 @@ from backscroll_sidecar.context.writing import (
     WRITE_US,
     WRITE_US_PER_CHAR,
     Written,
-    name_tokens,
 )
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.values import quick
 
+NAME_TOKENS = 1
 PRIMING_TOKENS = 3
 """What the API adds once, to begin the reply."""
 RECENT = "recent"
@@ -271,14 +272,19 @@ def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tok
 
 def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
     """Tokens of messages as rendered, their framing included."""
-    count = 0
+    count = _names_tokens(messages, frame.tokenizer) if frame.with_names else 0
     if isinstance(messages, Messages):
-        count, messages = messages.turns.tokens, messages.before + messages.after
+        count += messages.turns.tokens
+        messages = messages.before + messages.after
     for one in messages:
         count += tokens[one.content] + MESSAGE_TOKENS
-        if frame.with_names:
-            count += name_tokens(one.name, frame.tokenizer)
     return count
+
+
+def _names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) -> int:
+    """What names add: each its own tokens and one for the field."""
+    names = filter(None, payload_names(messages))
+    return sum(NAME_TOKENS + repeated_tokens(name, tokenizer) for name in names)
 
 
 def _titles_cost(lines: Lines, layout: Layout) -> int:

@@ -326,12 +326,13 @@ class ContextBuilder:
         shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label
         return Parts(
-            question=question_text(question, view, pen, request.layout),
+            question=question_text(request, question, view, pen),
             lines=lines_of(request.layout, picked, chosen, shown, question),
             system=system_text(request, self._settings, route.profile, question, route.zone),
             preferences=shown_preferences(picked.gathered.preferences, pen),
             question_label=QUESTION_LABEL if label is None else label,
             question_name=question.asker.name or question.asker.id if question.asker else "",
+            question_author_id=question.asker.id if question.asker else "",
             speaker=speaker,
         )
 

@@ -114,7 +114,7 @@ async def join_content(
     if laid.totals[MISSING]:
         return None
     envelope = _envelope(route.model, request.tools_json, system, codec)
-    asked = question_text(question, view, wanted.pen, _TURNS)
+    asked = question_text(request, question, view, wanted.pen)
     tokens = _fitting(request, choice.profile, envelope, asked, count, laid.totals)
     if tokens is None:
         return None

@@ -46,6 +46,7 @@ class Parts:
     preferences: Sequence[str] = ()
     question_label: str = QUESTION_LABEL
     question_name: str = ""
+    question_author_id: str = ""
     speaker: SpeakerStyle = SpeakerStyle.ROLE
 
     def showing(self, lines: Lines, preferences: Sequence[str]) -> Parts:
@@ -57,6 +58,7 @@ class Parts:
             preferences,
             self.question_label,
             self.question_name,
+            self.question_author_id,
             self.speaker,
         )
 
@@ -215,7 +217,9 @@ def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
             recent = section.shown
         else:
             rest.append(section)
-    question = NeutralMessage(_USER, parts.question, parts.question_name)
+    question = NeutralMessage(
+        _USER, parts.question, parts.question_name, author_id=parts.question_author_id
+    )
     if not rest:
         return Messages((), recent, (question,))
     reference = NeutralMessage(Role.USER, _join(s.text for s in rest), "", _ids(rest))

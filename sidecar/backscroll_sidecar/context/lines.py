@@ -8,12 +8,11 @@ cannot look like an id, a role or a time.
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache
 
 from backscroll_sidecar.context.marks import unescape
+from backscroll_sidecar.context.shown_names import escape_name, shown_name, unescape_name
 from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.values import quick
 
@@ -32,7 +31,6 @@ _NO_TIME, _ISO_DATE, _RELATIVE = TimeStyle.NONE, TimeStyle.ISO_DATE, TimeStyle.R
 
 _BREAK = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])")
 _INDENTED = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])  ")
-_SPECIAL = re.compile(r"[\\<>:\[\]]")
 _LINE = re.compile(
     r"(?P<time>\[[^\]\n]*\] )?(?P<name>(?:[^\\<>:\[\]]|\\.)*?)"
     r"(?: ?<(?P<id>(?:[^\\<>]|\\.)*)>(?P<bot> \[bot\])?)?: (?P<text>.*)",
@@ -108,31 +106,6 @@ def unindent(text: str) -> str:
     return _INDENTED.sub(r"\1", text)
 
 
-@lru_cache(maxsize=4_096)
-def escape_name(name: str) -> str:
-    r"""A name or id as it may stand in a line: marks escaped, what cannot be seen written as ``\u{…}``.
-
-    That is control, format and break characters, and space at either end: a name that began with two spaces would
-    pass for the continuation of the line before.
-    """
-    inner = name.strip()
-    start = name.find(inner)
-    end = start + len(inner)
-    return "".join(
-        f"\\u{{{ord(c):x}}}"
-        if not start <= place < end or unicodedata.category(c)[0] == "C" or _BREAK.match(c)
-        else _SPECIAL.sub(r"\\\g<0>", c)
-        for place, c in enumerate(name)
-    )
-
-
-def unescape_name(name: str) -> str:
-    """The name `escape_name` was given."""
-    return re.sub(
-        r"\\(?:u\{([0-9a-f]+)\}|(.))", lambda m: chr(int(m[1], 16)) if m[1] else m[2], name
-    )
-
-
 def outside(said: Said, style: SpeakerStyle) -> bool:
     """Whether the role says all there is to say about the speaker, so that a message of its own needs no prefix."""
     return style is _ROLE or said.is_own or said.role is _SYSTEM
@@ -142,7 +115,7 @@ def speaker(said: Said, style: SpeakerStyle) -> str:
     """Who speaks, without the colon."""
     if outside(said, style):
         return ROLE_LABEL[said.rendered_role]
-    name = escape_name(said.author_name)
+    name = shown_name(said.author_name)
     mark = BOT_MARK if said.kind is _BOT else ""
     return (
         f"{name} <{escape_name(said.author_id)}>{mark}"

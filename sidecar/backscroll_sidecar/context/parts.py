@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.layouts import NO_TEXT, QUESTION_APART, bare_preference
-from backscroll_sidecar.context.lines import escape_name, indent
+from backscroll_sidecar.context.lines import indent
 from backscroll_sidecar.context.marks import escape
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.picking import Picked
@@ -20,6 +20,7 @@ from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rounds import synthetic_results
 from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.selected import Lines
+from backscroll_sidecar.context.shown_names import escape_name, shown_name, with_mentions
 from backscroll_sidecar.context.writing import Pen, Shown, row_text
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle, StoredSystemRows
 
@@ -138,7 +139,7 @@ def shown_preferences(preferences: tuple[str, ...], pen: Pen) -> tuple[str, ...]
     return tuple([escape(one, keep_control=pen.keep_control) for one in bare])
 
 
-def question_text(question: Question, view: ChannelView, pen: Pen, layout: Layout) -> str:
+def question_text(request: BuildRequest, question: Question, view: ChannelView, pen: Pen) -> str:
     """The question as it is written: in tagged style with its speaker, like every other line.
 
     In one message with the context it cannot begin a line of its own, which would pass for somebody else's (law 4).
@@ -146,16 +147,19 @@ def question_text(question: Question, view: ChannelView, pen: Pen, layout: Layou
     text = (
         row_text(view, question.trigger_row, keep_control=pen.keep_control).strip()
         if question.is_trigger_text
-        else escape(question.text, keep_control=pen.keep_control)
+        else escape(
+            with_mentions(question.text, request.mentions, view.people),
+            keep_control=pen.keep_control,
+        )
     )
     text = text or NO_TEXT
     if pen.speaker is _ROLE or question.asker is None:
-        return text if layout in QUESTION_APART else indent(text)
+        return text if request.layout in QUESTION_APART else indent(text)
     return f"{_who(question.asker.name, question.asker.id)}: {indent(text)}"
 
 
 @lru_cache(maxsize=1_024)
 def _who(name: str, author_id: str) -> str:
     """Who asks."""
-    name, author_id = escape_name(name), escape_name(author_id)
+    name, author_id = shown_name(name), escape_name(author_id)
     return f"{name} <{author_id}>" if name else f"<{author_id}>"

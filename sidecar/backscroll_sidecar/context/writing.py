@@ -10,7 +10,6 @@ from typing import NamedTuple, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from backscroll_sidecar.adapters import safe_name
 from backscroll_sidecar.analyze import count_and_with_break, repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.lines import (
@@ -23,12 +22,14 @@ from backscroll_sidecar.context.lines import (
     time_mark,
 )
 from backscroll_sidecar.context.marks import escape, shown_parts
+from backscroll_sidecar.context.shown_names import has_mention_token, with_mentions
 from backscroll_sidecar.domain import (
     AuthorKind,
     NeutralMessage,
     Role,
     SpeakerStyle,
     StoredSystemRows,
+    TextPart,
     TimeStyle,
     TokenizerName,
 )
@@ -36,7 +37,8 @@ from backscroll_sidecar.values import quick
 
 MESSAGE_TOKENS = 4
 """Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""
-NAME_TOKENS = 1
+MAX_NAME_FIELD_TOKENS = 65
+"""What a name adds to its message in a payload that has names, at most: 64 characters, and the field itself."""
 WRITTEN_BYTES, WRITTEN_BYTES_PER_CHAR = 1_200, 12
 """Rough bytes of a written message once it is encoded, too: its objects, and a character in six texts (measured on
 the shipped chats: 1,900 a message)."""
@@ -77,10 +79,11 @@ class Pen(NamedTuple):
             content, turn_cost = line, line_cost
             turn_tokens, line_tokens = count_and_with_break(counter, line)
         name = "" if said.is_own or said.role is _SYSTEM else said.author_name or said.author_id
-        turn = NeutralMessage(said.rendered_role, content, name, (said.message_id,))
+        author_id = said.author_id if name else ""
+        turn = NeutralMessage(
+            said.rendered_role, content, name, (said.message_id,), author_id=author_id
+        )
         turn_tokens += MESSAGE_TOKENS
-        if self.with_names:
-            turn_tokens += name_tokens(name, self.tokenizer)
         return Written(
             said, self, mark, fragment, turn, turn_cost + MESSAGE_TOKENS, turn_tokens, line, line_tokens, line_cost
         )  # fmt: skip
@@ -95,15 +98,7 @@ class Pen(NamedTuple):
             tokens = said.token_count
         else:
             tokens = token_counter(self.tokenizer).count(said.whole + "\n")
-        return (
-            tokens + NAME_TOKENS + len(safe_name(said.author_name)) if self.with_names else tokens
-        )
-
-
-def name_tokens(name: str, tokenizer: TokenizerName) -> int:
-    """What a name adds to its message in a payload that has names."""
-    safe = safe_name(name)
-    return NAME_TOKENS + repeated_tokens(safe, tokenizer) if safe else 0
+        return tokens + MAX_NAME_FIELD_TOKENS if self.with_names else tokens
 
 
 @quick
@@ -261,11 +256,21 @@ class Drafts:
 
 
 def row_text(view: ChannelView, row: int, *, keep_control: bool) -> str:
-    """The text of a row as it may be shown: its own marks, and none that was typed."""
+    """The text of a row as it may be shown: its own marks, and none that was typed; names for tokens of mentions."""
     text = view.texts[row]
+    mentions = view.mentions(row) if has_mention_token(text) else ()
     if view.is_text(row):
-        return escape(text, keep_control=keep_control)
-    shown = shown_parts(view.parts(row), keep_control=keep_control)
+        named = with_mentions(text, mentions, view.people) if mentions else text
+        return escape(named, keep_control=keep_control)
+    parts = view.parts(row)
+    if mentions:
+        parts = [
+            TextPart(with_mentions(one.text, mentions, view.people))
+            if isinstance(one, TextPart)
+            else one
+            for one in parts
+        ]
+    shown = shown_parts(parts, keep_control=keep_control)
     return text if shown == text else shown
 
 

@@ -20,6 +20,7 @@ from backscroll_sidecar.domain import (
     MessageType,
     StoredMessage,
 )
+from backscroll_sidecar.known_names import the_one
 from backscroll_sidecar.ports import Applied, HistoryReader, LastMessage
 
 __all__ = ["BatchRoster", "ChannelRoster", "Roster", "Rosters"]
@@ -29,8 +30,6 @@ MAX_ENTRIES = 200_000
 """Names, users and message ids in all rosters together, some 150 bytes each; one roster always stays."""
 RECENT_TYPES = 256
 _LIVE, _QUESTION = MessageState.LIVE, MessageType.QUESTION
-NOBODY = ""
-"""Stands for the user of a name that nobody has: no id is empty."""
 
 
 class ChannelRoster(StaticRoster):
@@ -59,13 +58,9 @@ class ChannelRoster(StaticRoster):
     def entries(self) -> int:
         """Names, users and message ids it holds."""
         return (
-            len(self._user_ids) + len(self._last) + len(self._last_ms)
+            len(self._holders) + len(self._now) + len(self._last) + len(self._last_ms)
             + len(self._questions) + len(self._last_asks) + len(self._aliases)
         )  # fmt: skip
-
-    def look_up(self, folded: str, unknown: str) -> str | None:
-        """The user of a case-folded name, None when several have it, `unknown` when nobody has."""
-        return self._user_ids.get(folded, unknown)
 
     def is_question(self, message_id: str) -> bool | None:
         """Whether a message asks something; None when it is neither its author's newest nor one of the last ones here.
@@ -82,8 +77,7 @@ class ChannelRoster(StaticRoster):
             kept &= set(self._aliases.get(member.user_id, ())) <= set(member.aliases)
             if member.aliases:
                 self._aliases[member.user_id] = member.aliases
-            for name in (member.name, *member.former_names, *member.aliases):
-                self._learn(name, member.user_id)
+            self._learn_member(member)
         for row in applied.stored:
             self._take_row(row)
         return kept
@@ -144,11 +138,12 @@ class BatchRoster(StaticRoster):
 
     def user_for_name(self, name: str) -> str | None:
         folded = name.casefold()
-        theirs = self._base.look_up(folded, NOBODY)
-        mine = self._user_ids.get(folded, theirs)
-        if theirs not in {NOBODY, mine}:
-            return None
-        return None if mine == NOBODY else mine
+        mine, theirs = self.holders(folded), self._base.holders(folded)
+        holders = tuple(dict.fromkeys((*theirs, *mine))) if mine and theirs else mine or theirs
+        return the_one(holders, folded, self.name_now)
+
+    def name_now(self, user_id: str) -> str:
+        return super().name_now(user_id) or self._base.name_now(user_id)
 
     def last_message_id(self, user_id: str) -> str | None:
         return self._last.get(user_id) or self._base.last_message_id(user_id)
@@ -165,7 +160,7 @@ class BatchRoster(StaticRoster):
     def note(self, message: Message, message_type: MessageType) -> None:
         """Learn from a message of the batch that was just analysed."""
         if message.is_partial:  # its author is known by name; a mention does not answer it
-            self._learn(message.author.name, message.author.id)
+            self._learn_author(message.author)
         else:
             self.note_author(message.author, message.id)
         self.note_type(message.id, message_type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from backscroll_sidecar.domain import ChannelKey, Event, Part, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Event, Mention, Part, StoredMessage
 from backscroll_sidecar.ports.changes import TurnMark
 
 
@@ -35,6 +35,9 @@ class FragmentCodec(Protocol):
 
     def parts(self, fragment: bytes) -> Sequence[Part]:
         """The parts of the message whose wire form this is."""
+
+    def mentions(self, fragment: bytes) -> Sequence[Mention]:
+        """The people that message marks as mentioned."""
 
 
 class EventSink(Protocol):

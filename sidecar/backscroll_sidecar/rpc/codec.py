@@ -10,6 +10,7 @@ from backscroll.v1 import message_pb2
 from backscroll_sidecar.domain import (
     Author,
     AuthorKind,
+    Mention,
     Message,
     MessageState,
     Part,
@@ -21,6 +22,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.rpc.enums import MESSAGE_TYPE_NUMBERS
 from backscroll_sidecar.rpc.translate_messages import (
+    mentions_from_proto,
     message_to_proto,
     parts_from_proto,
     reply_to_proto,
@@ -60,6 +62,10 @@ class WireCodec:
     def parts(self, fragment: bytes) -> tuple[Part, ...]:
         """The parts of the message whose wire form this is."""
         return parts_from_proto(message_pb2.Message.FromString(fragment).parts)
+
+    def mentions(self, fragment: bytes) -> tuple[Mention, ...]:
+        """The people the message marks as mentioned."""
+        return mentions_from_proto(message_pb2.Message.FromString(fragment).mentions)
 
 
 def _only_text(message: Message) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -212,7 +213,17 @@ async def test_names_for_the_vendor(client):
         "room", [line(1, Author("u5", "Bo Li"), "hi"), line(2, Author("u6", "小黑"), "ho")]
     )
     context = await ask(client, profile="room", include_names=True)
-    assert [m.get("name") for m in context.payload["messages"]] == ["Bo_Li", None, "Ann"]
+    first, second, asker = [m.get("name") for m in context.payload["messages"]]
+    assert (first, asker) == ("Bo_Li", "Ann")
+    assert re.fullmatch("u_[0-9a-f]{12}", second)
+    await client.append(
+        "room", [line(3, Author("u7", "小白"), "hey"), line(4, Author("u8", "Bo_Li"), "so")]
+    )
+    context = await ask(client, profile="room", include_names=True)
+    names = [m.get("name") for m in context.payload["messages"]]
+    assert names[1] == second
+    assert len(set(names)) == 5
+    assert names[0].startswith("u_")  # two people come to Bo_Li
 
 
 @pytest.mark.row("S1-11", "S5-51")

@@ -129,6 +129,25 @@ async def test_three_kinds_of_results_are_merged_by_kind():
         assert (list(alone.items), alone.text, list(alone.degradations)) == ([], "", [])
 
 
+@pytest.mark.row("S2-23")
+@pytest.mark.injects_fault
+@pytest.mark.parametrize("question", ["feline?", "nonsense?"])
+@pytest.mark.parametrize("profile", ["room", "hybrid", "balanced"])
+async def test_a_strategy_that_breaks_costs_only_itself(profile, question):
+    """Raised or returned: named by its own name, the others go on."""
+    own = ("tests.kit.own:Broken", "tests.kit.own:Learnt")
+    async with served(strategies=own) as (client, _):
+        await client.append("room", TALK)
+        sources = Overrides(sources=["broken", "recent", "learnt"])
+        context = await ask(client, question, profile=profile, overrides=sources)
+        assert [(d.stage, d.source, d.reason) for d in context.degradations] == [
+            ("gather", "broken", "ERROR")
+        ]
+        assert context.raw.rung == context_pb2.RUNG_RANKED
+        assert len(context.items) >= 10
+        assert "u1 likes tea" in context.text
+
+
 @pytest.mark.row("S2-09")
 @pytest.mark.parametrize("profile", [*MEANING, "balanced"])
 @pytest.mark.parametrize("blank", ["", "   ", "\u3000\n"])

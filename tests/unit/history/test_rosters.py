@@ -101,7 +101,7 @@ class TestLoading:
 
     async def test_at_most_so_many_entries_the_least_recently_used_goes(self, reader):
         """What a roster grows by counts too, and the last one stays however large it is."""
-        rosters = Rosters(reader, max_entries=23)
+        rosters = Rosters(reader, max_entries=29)
         keys = [ChannelKey("default", f"c{i}") for i in range(3)]
         for key in keys:
             reader.people[key] = [Member("u1", "Ann"), Member("u2", "Ben")]
