@@ -62,7 +62,7 @@ class Stub:
 
 def test_swap_the_provider():
     """S3-01, S2-17, S3-24: another provider, everything else as it is."""
-    built = Room(LINES, provider=Stub()).build_now(profile="room")
+    built = Room(LINES, views=Stub()).build_now(profile="room")
     assert ids(built) == ["m00", "m01", "m02"]
     assert payload(built)["messages"][-1]["content"] == "Ann <u1>: what now?"
 
@@ -94,7 +94,7 @@ def test_swap_the_adapter():
 def test_the_order_of_the_pipeline():
     """S3-14: provider, compressor, assembler, adapter. (The assembler also measures the fixed parts beforehand.)"""
     stub = Stub()
-    room = Room(provider=stub, compressor=stub, assembler=stub, adapters={"openai_chat": stub})
+    room = Room(views=stub, compressor=stub, assembler=stub, adapters={"openai_chat": stub})
     built = room.build_now(profile="room")
     used = [name for n, name in enumerate(stub.log) if name not in stub.log[n + 1 :]]
     assert used == ["provider", "compressor", "assembler", "adapter"]
