@@ -26,6 +26,8 @@ from backscroll_sidecar.settings_types import (
     Core,
     ProfileName,
     Share,
+    SourceName,
+    StageName,
     StrategyName,
     Table,
     Temperature,
@@ -36,6 +38,7 @@ from backscroll_sidecar.settings_types import (
 if TYPE_CHECKING:
     from backscroll_sidecar.chat import ChatSettings
     from backscroll_sidecar.context.settings import ContextSettings
+    from backscroll_sidecar.own_parts import OwnStages
 
 CLASSIC_ONLY = (
     "time_window_hours",
@@ -367,6 +370,21 @@ class Settings(_Section):
         default=12, ge=1, le=500,
         description="How many of the newest messages the profile `naive` takes.",
     )  # fmt: skip
+    naive_provider: SourceName = Field(
+        default="recent",
+        description="Where the profile `naive` gets its history: a source by name (recent, semantic, lexical, …), or "
+        "one of your own, named module:Class. A wrong one ends the start.",
+    )
+    naive_compressor: StageName | None = Field(
+        default=None,
+        description="What makes that history shorter: a class of your own, named module:Class. Unset: the last "
+        "TG_HISTORY_WINDOW messages, each cut to MAX_CHARS_PER_MESSAGE. A wrong one ends the start.",
+    )
+    naive_assembler: StageName | None = Field(
+        default=None,
+        description="What puts system text, history and question together: a class of your own, named module:Class. "
+        "Unset: the request's layout. A wrong one ends the start.",
+    )
     memory: MemorySettings = Field(default_factory=MemorySettings)
 
     @property
@@ -384,19 +402,22 @@ class Settings(_Section):
         """Directory of the files of vector indexes, beside the database they belong to."""
         return self.database_path.with_name(self.database_path.name + "-indexes")
 
-    def context_settings(self, own_sources: Sequence[str] = ()) -> ContextSettings:
+    def context_settings(
+        self, own_sources: Sequence[str] = (), stages: OwnStages | None = None
+    ) -> ContextSettings:
         """Settings of builds, the profiles derived (S0-01, S3-18, S5-26, S5-27). Imports numba.
 
-        `own_sources` run in every profile but `classic`, after its own.
+        `own_sources` run in every profile but `classic`, after its own; `stages` are the operator's of `naive`.
         """
         from backscroll_sidecar.context.partials import PartialReplies  # noqa: PLC0415
         from backscroll_sidecar.context.rounds import OrphanCalls  # noqa: PLC0415
         from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
+        from backscroll_sidecar.own_parts import OwnStages  # noqa: PLC0415
         from backscroll_sidecar.settings_profiles import profiles  # noqa: PLC0415
 
         memory = self.memory
         return ContextSettings(
-            profiles=profiles(self, own_sources),
+            profiles=profiles(self, own_sources, stages or OwnStages()),
             default_profile=self.default_profile,
             default_model=self.default_model,
             intelligent=memory.enable_intelligent_memory,

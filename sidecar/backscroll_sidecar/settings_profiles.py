@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 from backscroll_sidecar.context.profiles import PROFILES, Profile
 
 if TYPE_CHECKING:
+    from backscroll_sidecar.own_parts import OwnStages
     from backscroll_sidecar.settings import Settings
 
 
-def profiles(settings: Settings, own_sources: Sequence[str]) -> dict[str, Profile]:
-    """By name; `own_sources` run in every profile but `classic`, after its own."""
+def profiles(
+    settings: Settings, own_sources: Sequence[str], stages: OwnStages
+) -> dict[str, Profile]:
+    """By name; `own_sources` run in every profile but `classic`, after its own, `stages` are those of `naive`."""
     return {
         name: one if name == "classic" else _with_sources(one, own_sources)
-        for name, one in _derived_profiles(settings).items()
+        for name, one in _derived_profiles(settings, stages).items()
     }
 
 
@@ -24,9 +27,10 @@ def _with_sources(profile: Profile, own_sources: Sequence[str]) -> Profile:
     return replace(profile, sources=tuple(dict.fromkeys((*profile.sources, *own_sources))))
 
 
-def _derived_profiles(settings: Settings) -> Mapping[str, Profile]:
+def _derived_profiles(settings: Settings, stages: OwnStages) -> Mapping[str, Profile]:
     """The profiles with what the settings define of them."""
     memory, classic, naive = settings.memory, PROFILES["classic"], PROFILES["naive"]
+    window = settings.tg_history_window
     if classic.parameters is None:
         raise AssertionError("classic has a scorer")
     weights = (
@@ -54,8 +58,15 @@ def _derived_profiles(settings: Settings) -> Mapping[str, Profile]:
         },
         "naive": replace(
             naive,
-            recent_limit=settings.tg_history_window,
-            max_messages=settings.tg_history_window,
+            sources=(stages.provider.name if stages.provider else settings.naive_provider,),
+            recent_limit=window,
+            window_limit=window,
+            thread_limit=window,
+            semantic_limit=window,
+            recall_limit=window,
+            max_messages=window,
             max_chars_per_message=settings.max_chars_per_message,
+            compressor=stages.compressor,
+            assembler=stages.assembler,
         ),
     }

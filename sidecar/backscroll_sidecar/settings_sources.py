@@ -1,7 +1,8 @@
 """Where settings come from: flag over environment over ``.env`` over file over default.
 
 Serving forgives (S5-28): a wrong value falls back to its default with a warning. What guards the door does not fall
-back, because its default is an open door: a wrong TLS or token setting refuses. `check-config` forgives nothing.
+back, because its default is an open door: a wrong TLS or token setting refuses; so does a stage of one's own.
+`check-config` forgives nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ ENV_NAME = ".env"
 COMMAND_LINE_NAMES = ("BACKSCROLL_CONFIG", "BACKSCROLL_SERVER", "BACKSCROLL_TOKEN")
 """Read by the commands themselves; no settings of a server."""
 GUARDS = frozenset({"listen", "tls_cert", "tls_key", "tls_client_ca", "tokens_file"})
+STAGES = frozenset({"naive_provider", "naive_compressor", "naive_assembler"})
+"""Who names a stage wants no other pipeline in its place."""
 SECRETS = frozenset({"model_base_url", "model_api_key", "model_headers", "model_query"}).union(
     {"embedder_base_url", "embedder_api_key"}
 )
@@ -209,7 +212,8 @@ def _validated(
         kept = {field: one for field, one in given.items() if field not in wrong}
         result = section.model_validate({**_values(kept), **ready})
     for field, message in wrong.items():
-        one, fatal = given[field], field in GUARDS or given[field].origin == COMMAND_LINE
+        one = given[field]
+        fatal = field in GUARDS | STAGES or one.origin == COMMAND_LINE
         words = ", ".join(map(str, one.value)) if isinstance(one.value, tuple) else str(one.value)
         shown = f"the value is wrong: {message}"
         if field not in SECRETS:

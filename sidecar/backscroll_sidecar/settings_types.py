@@ -19,6 +19,12 @@ PROFILE_NAMES = (
 )  # fmt: skip
 
 
+SOURCE_NAMES = (
+    "recent", "window", "thread", "chain", "graph", "semantic", "lexical", "recall", "asker", "mention", "pinned",
+)  # fmt: skip
+"""Sources of messages that are built in."""
+
+
 def parts(value: object) -> object:
     """Environment variables hold lists separated by commas."""
     return (
@@ -68,10 +74,28 @@ def profile_name(value: str) -> str:
 
 def strategy(value: str) -> str:
     """Accept ``module:Class``; whether it can be imported is seen at start."""
-    module, colon, name = value.partition(":")
-    if not (colon and name.isidentifier() and all(map(str.isidentifier, module.split(".")))):
+    if not _is_dotted(value):
         raise ValueError("a strategy is named module:Class")
     return value
+
+
+def stage(value: str) -> str:
+    """Accept ``module:Class``, as `strategy` does."""
+    if not _is_dotted(value):
+        raise ValueError("a class of your own is named module:Class")
+    return value
+
+
+def source_name(value: str) -> str:
+    """Accept a built-in source of messages, or ``module:Class``."""
+    if value not in SOURCE_NAMES and not _is_dotted(value):
+        raise ValueError(f"it is one of {', '.join(SOURCE_NAMES)}, or module:Class")
+    return value
+
+
+def _is_dotted(value: str) -> bool:
+    module, colon, name = value.partition(":")
+    return bool(colon) and name.isidentifier() and all(map(str.isidentifier, module.split(".")))
 
 
 def home(value: Path) -> Path:
@@ -111,6 +135,8 @@ Core = Annotated[int, AfterValidator(core)]
 Address = Annotated[str, AfterValidator(address)]
 ProfileName = Annotated[str, AfterValidator(profile_name)]
 StrategyName = Annotated[str, AfterValidator(strategy)]
+StageName = Annotated[str, AfterValidator(stage)]
+SourceName = Annotated[str, AfterValidator(source_name)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float | Literal["none"], BeforeValidator(number_or_none)]
 Words = BeforeValidator(parts)

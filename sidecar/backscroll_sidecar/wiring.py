@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.models.openai import OpenAIModel
 from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
 from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
+from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.recording import Recorder
@@ -45,7 +45,7 @@ from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
-from backscroll_sidecar.strategies import BUILTIN, Semantic, Strategy
+from backscroll_sidecar.strategies import BUILTIN, Semantic
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
 from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.backlog import Backlog
@@ -150,12 +150,13 @@ async def open_app(
     `clock`, `model` and `embedder` take the places of the machine's time and of what is configured. The model is
     closed at the end. `recorder` notes what is asked of store, sources and model.
     """
+    stages = own_stages(settings)
     async with AsyncExitStack() as stack:
         store = await _open_store(settings)
         if recorder is not None:
             recorder.watch(store)
         yield await _assemble(
-            settings, clock or SystemClock(), store, stack, model, embedder, recorder
+            settings, stages, clock or SystemClock(), store, stack, model, embedder, recorder
         )
 
 
@@ -173,6 +174,7 @@ async def _open_store(settings: Settings) -> HistoryStore:
 
 async def _assemble(
     settings: Settings,
+    stages: OwnStages,
     clock: Clock,
     store: HistoryStore,
     stack: AsyncExitStack,
@@ -212,6 +214,8 @@ async def _assemble(
     own = own_strategies(settings)
     events: EventSink = writer if settings.memory.enable_async_data_collection else NoEvents()
     sources = {**BUILTIN, **({} if embedding is None else {"semantic": embedding.semantic}), **own}
+    if stages.provider is not None:
+        sources[stages.provider.name] = stages.provider
     if recorder is not None:
         sources = {name: recorder.strategy(one) for name, one in sources.items()}
     builder = ContextBuilder(
@@ -219,7 +223,7 @@ async def _assemble(
         store,
         sources,
         analyzer,
-        settings.context_settings(tuple(own)),
+        settings.context_settings(tuple(own), stages),
         clock,
         events,
         preferences=preferences,
@@ -409,23 +413,3 @@ def _model_options(settings: Settings) -> OpenAIOptions:
         thoughts=settings.model_thoughts,
         max_tokens_field=settings.model_max_tokens_field,
     )
-
-
-def own_strategies(
-    settings: Settings, report: Callable[[str, Exception], None] | None = None
-) -> Mapping[str, Strategy]:
-    """The operator's strategies by name (S2-23). One that cannot be made is reported and left out."""
-    found: dict[str, Strategy] = {}
-    for path in settings.strategies:
-        module, _, name = path.partition(":")
-        try:
-            strategy = getattr(importlib.import_module(module), name)()
-            if not isinstance(strategy, Strategy):
-                raise TypeError("it has no name or no gather")
-            found[strategy.name] = strategy
-        except Exception as error:  # noqa: BLE001 - an own module costs only itself (law 5)
-            if report is not None:
-                report(path, error)
-            else:
-                log.warning("the strategy %s cannot be used: %r", path, error)
-    return found

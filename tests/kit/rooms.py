@@ -149,9 +149,12 @@ class Room:
                 fallback_messages=self.settings.fallback_messages,
                 now_us=lambda: self.clock.monotonic_s() * 1e6,
             )
-        provider = parts.pop("provider", self.channels)
+        stages = {name: parts.pop(name, None) for name in ("compressor", "assembler")}
+        if any(stages.values()):
+            for name in self.settings.profiles:
+                self.settings = with_profile(self.settings, name, **stages)
         self.builder = ContextBuilder(
-            provider,
+            parts.pop("views", self.channels),
             self.reader,
             strategies,
             Analyzer(),

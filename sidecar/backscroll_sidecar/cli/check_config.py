@@ -16,7 +16,7 @@ from rich.table import Table
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json
 from backscroll_sidecar.settings import Settings, prepare_process
-from backscroll_sidecar.settings_sources import ConfigFileError, Loaded, Problem, load
+from backscroll_sidecar.settings_sources import STAGES, ConfigFileError, Loaded, Problem, load
 
 EPILOG = "Example: backscroll check-config --config /etc/backscroll.toml"
 
@@ -70,7 +70,7 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
 
 
 def _at_start(settings: Settings) -> Iterator[Problem]:
-    """What serve would stumble over only when it starts: addresses, tokens, models, strategies."""
+    """What serve would stumble over only when it starts: addresses, tokens, models, own parts."""
     from backscroll_sidecar.rpc.exposure import check_exposure
     from backscroll_sidecar.rpc.start_errors import StartRefused
     from backscroll_sidecar.rpc.tenants import TokenTenants, read_tokens
@@ -99,7 +99,7 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
             yield Problem("wrong value", "embedder_base_url, embedder_api_key", "start", said)
     if settings.strategies:
         prepare_process(settings)
-        from backscroll_sidecar.wiring import own_strategies
+        from backscroll_sidecar.own_parts import own_strategies
 
         broken: list[Problem] = []
         own_strategies(
@@ -109,6 +109,14 @@ def _at_start(settings: Settings) -> Iterator[Problem]:
             ),
         )
         yield from broken
+    if any(":" in (getattr(settings, name) or "") for name in STAGES):
+        prepare_process(settings)
+        from backscroll_sidecar.own_parts import own_stages
+
+        try:
+            own_stages(settings)
+        except StartRefused as error:
+            yield Problem("wrong value", error.setting, "start", str(error), fatal=True)
 
 
 def _print(loaded: Loaded) -> None:

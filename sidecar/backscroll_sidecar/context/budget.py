@@ -24,6 +24,7 @@ from backscroll_sidecar.context.layouts import (
     Messages,
     Parts,
     Section,
+    begins_with_system,
 )
 from backscroll_sidecar.context.model import TokenCounts
 from backscroll_sidecar.context.selected import Line, Lines
@@ -121,12 +122,7 @@ def fit(
     tokens[parts.system] = tokens.again(parts.system)
     stages = _Stages(parts, limits, frame, compressor, assembler, tokens)
     given, preferences = parts.lines, parts.preferences
-    made, total = stages.assemble(given, preferences)
-    messages, has_others = made.payload_messages, bool(preferences) or frame.with_names
-    if isinstance(messages, Messages) and given.has_turns and not has_others:
-        fixed = total - _lines_tokens(messages, tokens)
-    else:
-        fixed = stages.assemble(NO_LINES, preferences)[1]
+    fixed = stages.assemble(NO_LINES, preferences)[1]
     if fixed > frame.budget:
         fixed, preferences = stages.assemble(NO_LINES, ())[1], ()
         if fixed > frame.budget:
@@ -140,8 +136,7 @@ def fit(
                 compressed, preferences = made_of, others
                 break
     lines = whole_blocks(Lines.of(compressed.lines), given)
-    if lines is not given or preferences is not parts.preferences:
-        made, total = stages.assemble(lines, preferences)
+    made, total = stages.assemble(lines, preferences)
     while lines and total > frame.budget:
         worst = max(lines, key=lambda line: (line.place != given.answered, line.rank))
         lines = Lines.of([line for line in lines if block_of(line) != block_of(worst)])
@@ -292,12 +287,6 @@ def _names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) 
     return sum(NAME_TOKENS + repeated_tokens(name, tokenizer) for name in names)
 
 
-def _lines_tokens(messages: Messages, tokens: Tokens) -> int:
-    """What lines alone add to a payload without preferences and names: turns, and what stands behind them."""
-    others = [tokens[one.content] + MESSAGE_TOKENS for one in messages.after[:-1]]
-    return messages.turns.tokens + sum(others)
-
-
 def _titles_cost(lines: Lines, layout: Layout) -> int:
     """An upper bound for the titles of the lines' sections and the message they may need."""
     titled = int(lines.has_references)
@@ -313,20 +302,19 @@ def _by_part(
     by_part = {
         one.part: one.shown.tokens if one.is_turns else tokens[one.text] for one in made.sections
     }
-    system = tokens[parts.system] + MESSAGE_TOKENS if parts.system else 0
+    has_system = parts.system and begins_with_system(made.payload_messages[0].content, parts.system)
+    system = tokens[parts.system] + MESSAGE_TOKENS if has_system else 0
     tools = tokens.again(frame.tools_json)
     last = made.payload_messages[-1].content
     has_own = frame.layout in QUESTION_APART
     labelled = last if has_own else parts.question_label + parts.question
     by_part["question"] = tokens[labelled] + MESSAGE_TOKENS
     framing = total - system - tools - frame.reserve - sum(by_part.values())
-    if framing < 0:
-        # Pieces can count more than their join: the largest piece gives the difference back.
-        largest = max(
-            (RECENT, "semantic", "preferences", "question"), key=lambda part: by_part.get(part, 0)
-        )
-        by_part[largest] += framing
-        framing = 0
+    # Pieces can count more than their join, and an own assembler may leave some out: the largest give it back.
+    for part in sorted(by_part, key=lambda part: -by_part[part]) if framing < 0 else ():
+        back = min(-framing, by_part[part])
+        by_part[part] -= back
+        framing += back
     share = by_part.get
     return TokenCounts(
         frame.tokenizer, frame.budget, system, tools, share("preferences", 0), share(RECENT, 0),

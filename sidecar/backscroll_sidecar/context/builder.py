@@ -14,19 +14,19 @@ from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.asker import StoredPreferences, with_preferences
-from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
+from backscroll_sidecar.context.budget import Fitted
 from backscroll_sidecar.context.choice import Choice
-from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
+from backscroll_sidecar.context.compress import Limits
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.direct import Found
 from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhere
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import can_be_joined, join_content
-from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
+from backscroll_sidecar.context.layouts import QUESTION_LABEL, Parts
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
-from backscroll_sidecar.context.opening import Opening, Provider
+from backscroll_sidecar.context.opening import Opening, Views
 from backscroll_sidecar.context.pages import AnswerCodec
 from backscroll_sidecar.context.partials import PartialReplies, with_partials
 from backscroll_sidecar.context.parts import (
@@ -37,6 +37,7 @@ from backscroll_sidecar.context.parts import (
     speaker_style,
 )
 from backscroll_sidecar.context.picking import Picked, Picker, without_history
+from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.querying import strategy_query
 from backscroll_sidecar.context.question import INLINE_US, Question, resolve_question, resolve_us
 from backscroll_sidecar.context.result import (
@@ -48,6 +49,7 @@ from backscroll_sidecar.context.result import (
 )
 from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
+from backscroll_sidecar.context.stages import fit_in_stages
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
 from backscroll_sidecar.context.writing import Pen
@@ -83,7 +85,7 @@ class ContextBuilder:
 
     Parameters
     ----------
-    provider, compressor, assembler : the three interfaces of design S3, each replaceable alone (S3-01).
+    views : gives the channels that builds read.
     preferences : what is stored of askers; None: nothing.
     dims_of : the size of an embedder's vectors by its id, 0 when it is not known.
 
@@ -96,7 +98,7 @@ class ContextBuilder:
 
     def __init__(
         self,
-        provider: Provider,
+        views: Views,
         store: HistoryReader,
         strategies: Mapping[str, Strategy],
         analyzer: Analyzer,
@@ -104,23 +106,19 @@ class ContextBuilder:
         clock: Clock,
         events: EventSink,
         *,
-        compressor: Compressor | None = None,
-        assembler: Assembler | None = None,
         adapters: Mapping[str, Adapter] = ADAPTERS,
         picker: Picker | None = None,
         preferences: StoredPreferences | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self.opening = Opening(provider, clock, settings.timeout_s)
+        self.opening = Opening(views, clock, settings.timeout_s)
         self._store = store
         self._analyzer = analyzer
         self._settings = settings
         self._clock = clock
         self._events = events
-        self._compressor = compressor or SimpleCompressor()
-        self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
-        self._joins = compressor is None and assembler is None and adapters is ADAPTERS
+        self._joins = adapters is ADAPTERS
         self._preferences = preferences
         self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
@@ -194,6 +192,8 @@ class ContextBuilder:
     async def _join(self, begun: _Begun, codec: AnswerCodec) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""
         request, lost, route, opened, question, _, _, choice, deadline, context_id, watch = begun
+        if choice.profile.has_own_stages:
+            return None
         system = system_text(request, self._settings, route.profile, question, route.zone)
         try:
             content = await join_content(
@@ -231,12 +231,11 @@ class ContextBuilder:
             watch.lap("pick")
         parts = await self._parts(request, route, opened.view, question, picked)
         watch.lap("write")
-        limits = Limits(picked.profile.max_messages, picked.profile.max_chars_per_message)
-        fitted, lost = await self._fit(request, route, parts, limits)
+        fitted, lost = await fit_in_stages(request, picked.profile, parts, deadline)
         watch.lap("fit")
         payloads, not_adapted = self._payloads(request, route, fitted)
         watch.lap("adapt")
-        events = self._record(request, context_id, fitted, limits, watch)
+        events = self._record(request, context_id, fitted, picked.profile, watch)
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
@@ -295,7 +294,7 @@ class ContextBuilder:
             found=found,
         )
         return await with_elsewhere(
-            picked, request, profile, query, self._semantic, self.opening.provider, deadline,
+            picked, request, profile, query, self._semantic, self.opening.views, deadline,
             skips_system=question.skips_system,
         )  # fmt: skip
 
@@ -337,39 +336,6 @@ class ContextBuilder:
             speaker=speaker,
         )
 
-    async def _fit(
-        self, request: BuildRequest, route: Route, parts: Parts, limits: Limits
-    ) -> tuple[Fitted, tuple[Degradation, ...]]:
-        """Inside the budget; a compressor or assembler that breaks is replaced by the plain one."""
-        frame = Frame(
-            budget=route.profile.token_budget
-            if request.token_budget is None
-            else request.token_budget,
-            reserve=request.reserve_tokens,
-            tools_json=request.tools_json,
-            layout=request.layout,
-            include_system=request.include_system,
-            with_names=request.include_names,
-            tokenizer=request.tokenizer,
-        )
-        lost: list[Degradation] = []
-
-        def fit_parts() -> Fitted:
-            try:
-                return fit(parts, limits, frame, self._compressor, self._assembler)
-            except StageFailed as failed:  # law 5
-                log.warning("fitting failed", stage=failed.stage, exc_info=True)
-                lost.append(Degradation(failed.stage, "ERROR"))
-                return fit(parts, limits, frame, SimpleCompressor(), StandardAssembler())
-
-        is_long = fit_us(parts, limits, frame) > INLINE_US
-        fitted = await asyncio.to_thread(fit_parts) if is_long else fit_parts()
-        if fitted.preferences_dropped:
-            lost.append(Degradation("compress", "BUDGET", "preferences"))
-        if fitted.answered_dropped:
-            lost.append(Degradation("compress", "BUDGET", "chain"))
-        return fitted, tuple(lost)
-
     def _payloads(
         self, request: BuildRequest, route: Route, fitted: Fitted
     ) -> tuple[tuple[Payload, ...], tuple[Degradation, ...]]:
@@ -396,7 +362,7 @@ class ContextBuilder:
         request: BuildRequest,
         context_id: str,
         fitted: Fitted,
-        limits: Limits,
+        profile: Profile,
         watch: Stopwatch,
     ) -> tuple[Event, ...]:
         if not fitted.was_cut:
@@ -404,6 +370,7 @@ class ContextBuilder:
         now_ms = self._clock.now_ms()
         began_ms = now_ms - int(watch.total_s * 1_000)
         asked = request.trigger_message_id or request.own_question_id
+        limits = Limits(profile.max_messages, profile.max_chars_per_message)
         events = compression_events(context_id, began_ms, now_ms, asked, fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events

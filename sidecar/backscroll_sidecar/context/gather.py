@@ -100,6 +100,11 @@ class Gathered:
     exhaustive: bool = True
     proposed: tuple[Proposed, ...] = ()
 
+    @property
+    def lost_sources(self) -> frozenset[str]:
+        """The sources that could not be asked."""
+        return frozenset(one.source for one in self.degradations)
+
     def sources_of(self, place: int) -> tuple[str, ...]:
         """The names of the sources that proposed candidate `place`."""
         return self.sources_in(self.source_bits.item(place))

@@ -124,6 +124,8 @@ class Messages(Sequence[NeutralMessage]):
     @overload
     def __getitem__(self, index: slice) -> tuple[NeutralMessage, ...]: ...
     def __getitem__(self, index: int | slice) -> NeutralMessage | tuple[NeutralMessage, ...]:
+        if index == 0 and self.before:
+            return self.before[0]
         return self.after[-1] if index == -1 and self.after else self._made()[index]
 
     def __iter__(self) -> Iterator[NeutralMessage]:
@@ -188,6 +190,11 @@ def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
         is_turns = has_turns and category is _RECENT
         sections.append(Section(part, text, shown, is_turns))
     return tuple(sections)
+
+
+def begins_with_system(text: str, system: str) -> bool:
+    """Whether a message begins with the system text, as the layouts put it first."""
+    return text == system or text.startswith(SYSTEM_LABEL + indent(system))
 
 
 def preferences_line(preferences: Sequence[str]) -> str:

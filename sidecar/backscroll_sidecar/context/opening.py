@@ -25,7 +25,7 @@ LOOKS_BACK = frozenset({"lexical", "recall", "semantic"})
 log = structlog.get_logger(__name__)
 
 
-class Provider(Protocol):
+class Views(Protocol):
     """Where a build gets the channel from: the only part of the path that does I/O (S3-07)."""
 
     def hot_view(self, key: ChannelKey) -> ChannelView | None:
@@ -45,40 +45,40 @@ class Provider(Protocol):
 
 
 class Opening:
-    """Opens channels by way of a provider. `timeout_s`: how long a build waits for one at most."""
+    """Opens channels as views. `timeout_s`: how long a build waits for one at most."""
 
-    def __init__(self, provider: Provider, clock: Clock, timeout_s: float) -> None:
-        self.provider = provider
+    def __init__(self, views: Views, clock: Clock, timeout_s: float) -> None:
+        self.views = views
         self._clock = clock
         self._timeout_s = timeout_s
 
     async def open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
         """The channel as of now; an empty one, with the reason, when it cannot be had."""
-        hot = self.provider.hot_view(request.key) if request.key.channel else None
+        hot = self.views.hot_view(request.key) if request.key.channel else None
         if hot is not None:
             return Opened(hot, known=True, cache_hit=True)
         try:
             view = await deadline.bound(self._load(request, route))
-        except Exception as error:  # a provider may be anybody's code (law 5)
+        except Exception as error:  # whatever went wrong on the way (law 5)
             if not request.question.strip():
                 raise StoreUnavailable("the history cannot be read now") from error
             reason = reason_of(error)
             log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
             lost = (Degradation("gather", reason, "history"),)
-            return Opened(self.provider.empty_view(request.key), True, False, lost)
+            return Opened(self.views.empty_view(request.key), True, False, lost)
         known = view is not None
-        return Opened(view or self.provider.empty_view(request.key), known, cache_hit=False)
+        return Opened(view or self.views.empty_view(request.key), known, cache_hit=False)
 
     async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
         if request.key.channel:
-            return await self.provider.view(request.key)
+            return await self.views.view(request.key)
         if request.asker is None:
             return None
         profile = route.profile
         limit = max(profile.recent_limit, profile.window_limit)
         if not LOOKS_BACK.isdisjoint(profile.sources + profile.memory_sources):
             limit = max(limit, MOST_OF_USER)
-        return await self.provider.view_of_user(request.key.tenant, request.asker.id, limit)
+        return await self.views.view_of_user(request.key.tenant, request.asker.id, limit)
 
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
@@ -97,8 +97,8 @@ class Opening:
 
     async def _view_if_any(self, key: ChannelKey, deadline: Deadline) -> ChannelView | None:
         """The channel as of now; None, too, where it cannot be had: a build names what is wrong with the store."""
-        view = self.provider.hot_view(key)
+        view = self.views.hot_view(key)
         if view is None:
             with contextlib.suppress(Exception):
-                view = await deadline.bound(self.provider.view(key))
+                view = await deadline.bound(self.views.view(key))
         return view

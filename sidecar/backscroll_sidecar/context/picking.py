@@ -117,6 +117,10 @@ class OutOfTime(Exception):
     """A stage was skipped because its usual cost no longer fits."""
 
 
+class NoSourceLeft(Exception):
+    """None of the sources could be asked."""
+
+
 class Picker:
     """Picks the candidates of one question. Safe to call from any task of the loop."""
 
@@ -193,8 +197,10 @@ class Picker:
         )
         if profile.keep_answered:
             gathered = with_answered(gathered, query, question.explicit_parent_row)
-        stage = "rank"
+        stage, failed = "rank", tuple[Degradation, ...]()
         try:
+            if profile.falls_back and gathered.lost_sources.issuperset(profile.sources):
+                raise NoSourceLeft
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
                 gathered, ranked = await self._unite(
                     query, question, gathered, profile, deadline, found
@@ -207,12 +213,14 @@ class Picker:
                 view, question, gathered, ranked, profile, membership_only=membership_only
             )
             return Picked(_RANKED, gathered, ranked, selection, profile, gathered.degradations)
+        except NoSourceLeft:
+            pass  # each is named
         except (OutOfTime, TimeoutError):
-            failed = Degradation(stage, "DEADLINE")
+            failed = (Degradation(stage, "DEADLINE"),)
         except Exception as error:  # whatever broke, the bot gets an answer (law 5)
             log.warning("picking failed", stage=stage, error=type(error).__name__, exc_info=True)
-            failed = Degradation(stage, "ERROR")
-        lost = (*gathered.degradations, failed)
+            failed = (Degradation(stage, "ERROR"),)
+        lost = (*gathered.degradations, *failed)
         if self._fallback_on_error:
             try:
                 return await self._recent(query, question, profile, deadline, lost, membership_only)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from backscroll_scoring import ScoreParameters
+from backscroll_sidecar.context.compress import Compressor
+from backscroll_sidecar.context.layouts import Assembler
 from backscroll_sidecar.context.model import Overrides
 from backscroll_sidecar.errors import InvalidRequest, Reason
 
@@ -53,7 +55,8 @@ class Profile:
     ("linear"); age then takes at most `recency_share` of that away, half of it at `recency_half_life_minutes`.
     `references` are sources whose finds are shown as references, whatever they say. `memory_sources` look through the
     whole history where the gate says that the question needs it. `max_messages` and `max_chars_per_message` are the
-    compressor's limits (S3), None: no limit of its own.
+    compressor's limits (S3), None: no limit of its own. `compressor` and `assembler` are the operator's, None: built
+    in. With `falls_back` the last messages are taken where each of the sources failed.
     """
 
     name: str
@@ -87,6 +90,14 @@ class Profile:
     max_messages: int | None = None
     max_chars_per_message: int | None = None
     system_text: str = ""
+    compressor: Compressor | None = None
+    assembler: Assembler | None = None
+    falls_back: bool = False
+
+    @property
+    def has_own_stages(self) -> bool:
+        """Whether a stage is the operator's: then nothing is joined of stored bytes."""
+        return self.compressor is not None or self.assembler is not None
 
 
 _HYBRID = Profile(
@@ -119,7 +130,8 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "naive", ("recent",), None,
-            max_context=500, recent_limit=12, max_messages=12, max_chars_per_message=4_000, token_budget=16_384,
+            max_context=500, recent_limit=12, window_limit=12, thread_limit=12, semantic_limit=12, recall_limit=12,
+            max_messages=12, max_chars_per_message=4_000, token_budget=16_384, falls_back=True,
         ),
         Profile(
             "memory", ("lexical", "recall", "pinned", "preferences"), by_memory=True, collapse_duplicates=True,
@@ -147,6 +159,7 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "memory_sources": tuple(name for name in gated if name in wanted) if wanted else None,
         "recent_floor": overrides.recent_floor if profile.allows_floor else None,
         "recency_half_life_minutes": overrides.recency_half_life_minutes,
+        "falls_back": False if wanted else None,
         "parameters": _decaying(profile.parameters, overrides.decay_per_hour),
     }
     kept = {name: value for name, value in changes.items() if value is not None}

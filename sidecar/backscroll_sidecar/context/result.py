@@ -172,6 +172,8 @@ def _stable_prefix_tokens(
     Preferences and lines come after them and may be others in the next turn.
     """
     tokens = fitted.tokens
+    if not tokens.system:
+        return tokens.tools
     stable = stable_system_text(request, question, parts.system)
     if stable == parts.system:
         return tokens.tools + tokens.system

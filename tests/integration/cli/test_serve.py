@@ -281,16 +281,25 @@ def test_an_own_strategy_joins_and_a_broken_one_costs_only_itself(shell):
 
 
 @pytest.mark.row("S3-18")
-def test_the_names_of_s3_define_naive(shell):
-    """S3-18: through the server, both names from the environment."""
-    with shell.serving(TG_HISTORY_WINDOW="3", MAX_CHARS_PER_MESSAGE="20") as process:
+@pytest.mark.parametrize("where", ["environment", ".env", "file"])
+def test_the_names_of_s3_define_naive(shell, where):
+    """S3-18: both names take effect, more messages than by default and shorter ones."""
+    names, arguments = {"TG_HISTORY_WINDOW": "15", "MAX_CHARS_PER_MESSAGE": "20"}, []
+    if where == ".env":
+        (shell.directory / where).write_text("".join(f"{k}={v}\n" for k, v in names.items()))
+    elif where == "file":
+        file = shell.directory / "own.toml"
+        file.write_text("tg_history_window = 15\nmax_chars_per_message = 20\n")
+        arguments = ["--config", str(file)]
+    with shell.serving(*arguments, **(names if where == "environment" else {})) as process:
         shell.environment["BACKSCROLL_SERVER"] = process.address
         shell.json("import", str(CHAT))
-        body = json.loads(
-            shell.run("context", CHANNEL, "hello?", "--profile", "naive", "--payload").stdout
-        )
-    *history, question = body["messages"]
-    assert len(history) == 3
+        built = shell.json("context", CHANNEL, "hello?", "--profile", "naive")
+    *history, question = built["payloads"][0]["body"]["messages"]
+    assert len(history) == 15
+    said = [one["content"].partition(">: ")[2] for one in history]
+    assert max(map(len, said)) == 20
+    assert any(text.endswith("…") for text in said)
     assert question["content"].endswith("hello?")
 
 

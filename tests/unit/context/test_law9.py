@@ -14,7 +14,7 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.analyze.reply_cues import RARE_CHARS, NamesLately, names_called
 from backscroll_sidecar.channels import HotChannel
 from backscroll_sidecar.channels.people import NameParts
-from backscroll_sidecar.context import builder, diversity, recall
+from backscroll_sidecar.context import builder, diversity, recall, stages
 from backscroll_sidecar.context import question as question_module
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import INLINE_US, resolve_question
@@ -130,7 +130,7 @@ async def test_long_questions_leave_the_loop(question, inline, monkeypatch):
 @pytest.mark.parametrize(("times", "inline"), [(1, True), (600, False)])
 async def test_long_lines_are_written_off_the_loop(times, inline, monkeypatch):
     """Lines that are to be written for the first time, and those to be cut for every build."""
-    writing, fitting = watched(monkeypatch, Drafts, "finish"), watched(monkeypatch, builder, "fit")
+    writing, fitting = watched(monkeypatch, Drafts, "finish"), watched(monkeypatch, stages, "fit")
     text = "which cat is it? " * times
     room = Room([say(f"m{n}", ANN, text, 9_000 - n) for n in range(5)])
     most = {"overrides": {"max_chars_per_message": 2_000}, "profile": "naive"}

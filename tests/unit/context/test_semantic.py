@@ -197,7 +197,7 @@ async def test_another_provider_drops_in():
         def empty_view(self, key):
             return inner.empty_view(key)
 
-    other = Room(LINES, own=[Semantic(kit.embedder, kit.shelf)], provider=Elsewhere())
+    other = Room(LINES, own=[Semantic(kit.embedder, kit.shelf)], views=Elsewhere())
     here, there = await kit.build(), await other.build("what was line 3?", profile="retrieval")
     assert of(here) == of(there) == ["m00", "m01", "m02", "m03", "m04"]
     assert here.text == there.text

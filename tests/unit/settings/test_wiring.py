@@ -7,10 +7,11 @@ import pytest
 
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
+from backscroll_sidecar.own_parts import own_strategies
 from backscroll_sidecar.rpc import rehearsal
 from backscroll_sidecar.settings import MemorySettings, Settings
 from backscroll_sidecar.store.sqlite.examine import examine_database
-from backscroll_sidecar.wiring import open_app, own_strategies
+from backscroll_sidecar.wiring import open_app
 
 KEY = ChannelKey("default", "c")
 

@@ -1,0 +1,41 @@
+"""What authors of own stages import: the three protocols of the profile `naive`, and the values that go through them.
+
+A provider says which messages are the history, a compressor makes that fewer or shorter, an assembler makes messages
+for a model of it. ``docs/pipeline.md`` shows one of each.
+"""
+
+from backscroll_sidecar.context.compress import Compressed, Compressor, Limits, SimpleCompressor
+from backscroll_sidecar.context.layouts import (
+    Assembled,
+    Assembler,
+    Parts,
+    Section,
+    StandardAssembler,
+)
+from backscroll_sidecar.context.selected import Line, Lines
+from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, Role
+from backscroll_sidecar.strategies import Empty, Messages, StrategyQuery
+from backscroll_sidecar.strategies import Strategy as Provider
+
+__all__ = [
+    "Assembled",
+    "Assembler",
+    "Category",
+    "Compressed",
+    "Compressor",
+    "Empty",
+    "Fate",
+    "Layout",
+    "Limits",
+    "Line",
+    "Lines",
+    "Messages",
+    "NeutralMessage",
+    "Parts",
+    "Provider",
+    "Role",
+    "Section",
+    "SimpleCompressor",
+    "StandardAssembler",
+    "StrategyQuery",
+]

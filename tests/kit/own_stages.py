@@ -1,0 +1,159 @@
+"""An operator's own stages of the profile `naive`: such as note when they are asked, and such as break."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import ClassVar
+
+from backscroll_sidecar.pipeline import (
+    Assembled,
+    Category,
+    Compressed,
+    Messages,
+    NeutralMessage,
+    Role,
+    Section,
+    SimpleCompressor,
+    StandardAssembler,
+)
+
+LOG: list[str] = []
+"""Which stage was asked, in order. A test empties it."""
+
+
+class Providing:
+    """The last messages, noted."""
+
+    name = "noted"
+
+    def gather(self, query):
+        LOG.append("provider")
+        return Messages(Category.RECENT, range(max(0, query.end - query.recent_limit), query.end))
+
+
+class Compressing:
+    """What is built in, noted."""
+
+    def compress(self, lines, limits):
+        LOG.append("compressor")
+        return SimpleCompressor().compress(lines, limits)
+
+
+class Assembling:
+    """What is built in, noted."""
+
+    def assemble(self, parts, layout, *, include_system):
+        LOG.append("assembler")
+        return StandardAssembler().assemble(parts, layout, include_system=include_system)
+
+
+class FailingProvider:
+    """Cannot reach what it asks."""
+
+    name = "failing"
+
+    async def gather(self, query):
+        raise OSError("connection refused")
+
+
+class HangingProvider:
+    """Waits for ever."""
+
+    name = "hanging"
+
+    async def gather(self, query):
+        await asyncio.Event().wait()
+
+
+class NonsenseProvider:
+    """Gives what is no result."""
+
+    name = "nonsense"
+
+    def gather(self, query):
+        return [1, 2, 3]
+
+
+class _Sound:
+    """Breaks only where there is something to do: a start does not find that out."""
+
+    sound: ClassVar = SimpleCompressor()
+
+    def compress(self, lines, limits):
+        return self.broken(lines) if lines else self.sound.compress(lines, limits)
+
+
+class RaisingCompressor(_Sound):
+    def broken(self, lines):
+        raise ValueError("no")
+
+
+class ListCompressor(_Sound):
+    def broken(self, lines):
+        return list(lines)
+
+
+class TwiceCompressor(_Sound):
+    def broken(self, lines):
+        return Compressed([*lines, lines[0]], len(lines))
+
+
+class BackwardsCompressor(_Sound):
+    def broken(self, lines):
+        return Compressed(list(reversed(lines)), len(lines))
+
+
+class FatelessCompressor(_Sound):
+    def broken(self, lines):
+        return Compressed([], len(lines), {line.place: "gone" for line in lines})
+
+
+class SlowCompressor(_Sound):
+    def broken(self, lines):
+        time.sleep(3)
+        return Compressed(lines, len(lines))
+
+
+class GreedyCompressor(_Sound):
+    """Keeps to no limit: the budget holds all the same."""
+
+    def broken(self, lines):
+        return Compressed(lines, 0)
+
+
+class _SoundAssembler:
+    def assemble(self, parts, layout, *, include_system):
+        if parts.lines:
+            return self.broken(parts)
+        return StandardAssembler().assemble(parts, layout, include_system=include_system)
+
+
+class RaisingAssembler(_SoundAssembler):
+    def broken(self, parts):
+        raise ValueError("no")
+
+
+class EmptyAssembler(_SoundAssembler):
+    def broken(self, parts):
+        return Assembled((), (), "", ())
+
+
+class TextAssembler(_SoundAssembler):
+    def broken(self, parts):
+        return Assembled(("hi",), ("hi",), "", ())
+
+
+class OddSectionAssembler(_SoundAssembler):
+    def broken(self, parts):
+        one = (NeutralMessage(Role.USER, "hi"),)
+        return Assembled(one, one, "", (Section("summary", "hi"),))
+
+
+class TersePart:
+    """Tells of sections and leaves them out: what is counted stays what is sent."""
+
+    def assemble(self, parts, layout, *, include_system):
+        made = StandardAssembler().assemble(parts, layout, include_system=include_system)
+        one = (NeutralMessage(Role.USER, "hm"),)
+        return Assembled(one, one, "", made.sections)
