@@ -44,7 +44,12 @@ async def fill(client) -> None:
     await client.edit_message("room", "m29", "blah29, corrected")
     await client.recall_message("room", "m28")
     await client.pin_message("room", "far2")
-    for user, text in (("u1", "likes tea"), ("u1", "is called Dr. Ann"), ("u2", "说中文")):
+    for user, text in (
+        ("u1", "likes tea"),
+        ("u1", "is called Dr. Ann"),
+        ("u1", "is vegan"),
+        ("u2", "说中文"),
+    ):
         await client.set_preference(user, text)
     await client.set_preference("u1", "speaks of trains here", channel="room")
     first = (await client.list_preferences("u1"))[0]
@@ -56,6 +61,8 @@ async def told(client) -> dict[str, object]:
     """All that a caller can learn, in plain values."""
     out: dict[str, object] = {}
     anywhere = await client.build_context("", "so?", asker=ANN, profile="naive", asked_at=NOON)
+    other = await client.build_context("other", "so?", asker=ANN, profile="room", asked_at=NOON)
+    out["other"] = other.text
     out["anywhere"] = [item.message.id for item in anywhere.items]
     for profile in ("retrieval", "balanced", "classic", "naive", "memory", "hybrid"):
         for asker in (ANN, BEN):
@@ -102,13 +109,17 @@ async def test_each_store_gives_the_same_answers(tmp_path):
     ids = [name for name, _ in items]
     assert ids[:2] == ["far1", "far2"]
     assert ids[-10:] == [f"m{n}" for n in (19, 20, 21, 22, 23, 24, 25, 26, 27, 29)]
-    assert text.startswith("User Preferences: is called Dr. Ann\n  speaks of trains here\n\n")
+    assert text.startswith(
+        "User Preferences: is called Dr. Ann\n  is vegan\n  speaks of trains here\n\n"
+    )
     assert kept["anywhere"] == [f"m{n:02}" for n in range(4, 27, 2)]
+    assert "is vegan\n\n" in kept["other"]
     assert "blah29, corrected" in text
     assert "blah28" not in str(payload)
     assert sorted(kept["found"]) == ["far1", "far2"]
     assert kept["preferences"] == [
         ("", "is called Dr. Ann"),
+        ("", "is vegan"),
         ("room", "speaks of trains here"),
         ("", "说中文"),
     ]
