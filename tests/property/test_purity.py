@@ -64,6 +64,7 @@ limits = st.builds(
 )
 
 
+@pytest.mark.row("S3-05")
 @pytest.mark.usefixtures("_no_io")
 @given(some_lines(), limits)
 def test_the_compressor_is_pure(given_lines, given_limits):
@@ -88,6 +89,7 @@ def test_the_compressor_is_pure(given_lines, given_limits):
         assert (one.lines, one.was_cut) == (given_lines, False)
 
 
+@pytest.mark.row("S3-06")
 @pytest.mark.usefixtures("_no_io")
 @given(some_lines(), st.sampled_from(Layout), st.booleans(), texts)
 def test_the_assembler_is_pure(given_lines, layout, include_system, question):
@@ -147,6 +149,7 @@ def test_cuts_by_hand(text, most, expected):
     cut_text(text, most).encode()  # no half of a surrogate pair
 
 
+@pytest.mark.row("S3-07")
 def test_only_the_provider_does_io(monkeypatch):
     """S3-07: with sockets and files blocked a build on a hot channel runs to its end; a cold one asks its provider and
     nobody else."""

@@ -15,7 +15,9 @@ from backscroll import text_of
 from backscroll.v1 import message_pb2
 from backscroll_bench.quality.data import ChatSet, Line, Question
 from backscroll_bench.quality.rows import DataError
-from backscroll_sidecar.cli import chatlog
+from backscroll_sidecar.importers.items import NotUnderstood, Options, Unreadable
+from backscroll_sidecar.importers.reading import messages, survey
+from backscroll_sidecar.importers.sources import opened
 
 WINDOW = 100
 """How far back a conversation is looked at, as in the marked sets."""
@@ -40,12 +42,12 @@ def read_own(
     DataError
         If the file cannot be read, or holds no reply to an earlier message of its channel.
     """
-    options = chatlog.Options(links=True)
+    options = Options(links=True)
     try:
-        with chatlog.opened([str(path)]) as sources:
-            found = chatlog.survey(sources, options)
-            lines = [_line(one) for one in chatlog.messages(sources, options, found)]
-    except (OSError, chatlog.Unreadable) as error:
+        with opened([str(path)]) as sources:
+            found = survey(sources, options)
+            lines = [_line(one) for one in messages(sources, options, found)]
+    except (OSError, NotUnderstood, Unreadable) as error:
         raise DataError(path, 0, "", f"cannot be read: {error}") from None
     chats = _by_group(line for line in lines if line.content.strip())
     kept = {name: tuple(chats[name]) for name in list(chats)[:groups]}
@@ -56,7 +58,7 @@ def read_own(
     name = path.name.partition(".")[0]
     return Own(
         ChatSet(name, shown, tuple(asked)),
-        found.bad_lines,
+        [(file, place.number, why) for file, place, why in found.bad],
         sum(not line.content.strip() for line in lines),
     )
 

@@ -22,7 +22,8 @@ from backscroll._channel import metadata_for, open_channel
 from backscroll.errors import error_from
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import no_server, target
-from backscroll_sidecar.cli.console import CommandError, print_json, protobuf_words, usage
+from backscroll_sidecar.cli.console import CommandError, print_json, usage
+from backscroll_sidecar.importers.protobuf_json import protobuf_words
 
 METHOD = "backscroll.v1.ContextService/BuildContext, ContextService/BuildContext or BuildContext."
 EPILOG = """Example: backscroll call GetChannel '{"channel": "demo"}'"""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from backscroll_sidecar.cli.bench import EPILOG as BENCH_EPILOG
 from backscroll_sidecar.cli.bench import bench
@@ -22,6 +25,8 @@ from backscroll_sidecar.cli.doctor import EPILOG as DOCTOR_EPILOG
 from backscroll_sidecar.cli.doctor import doctor
 from backscroll_sidecar.cli.events import EPILOG as EVENTS_EPILOG
 from backscroll_sidecar.cli.events import events
+from backscroll_sidecar.cli.export import EPILOG as EXPORT_EPILOG
+from backscroll_sidecar.cli.export import export
 from backscroll_sidecar.cli.import_ import EPILOG as IMPORT_EPILOG
 from backscroll_sidecar.cli.import_ import import_
 from backscroll_sidecar.cli.quality import EPILOG as QUALITY_EPILOG
@@ -30,6 +35,18 @@ from backscroll_sidecar.cli.serve import EPILOG as SERVE_EPILOG
 from backscroll_sidecar.cli.serve import serve
 from backscroll_sidecar.cli.version import EPILOG as VERSION_EPILOG
 from backscroll_sidecar.cli.version import print_version, version
+
+_NEGATIVE = re.compile(r"-\d+")
+
+
+class Command(TyperCommand):
+    """A command that takes ids such as -1001234567890, as some platforms give to groups, for what they are."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - of the click within typer
+        """Take what looks like an option for a word where a number is among the words."""
+        ctx.ignore_unknown_options = any(map(_NEGATIVE.fullmatch, args))
+        return super().parse_args(ctx, args)
+
 
 app = typer.Typer(
     name="backscroll",
@@ -52,15 +69,20 @@ def _first(
     """Options of the program itself."""
 
 
-app.command("serve", epilog=SERVE_EPILOG)(serve)
-app.command("demo", epilog=DEMO_EPILOG)(demo)
-app.command("import", epilog=IMPORT_EPILOG)(import_)
-app.command("context", epilog=CONTEXT_EPILOG)(context)
-app.command("chat", epilog=CHAT_EPILOG)(chat)
-app.command("events", epilog=EVENTS_EPILOG)(events)
-app.command("call", epilog=CALL_EPILOG)(call)
-app.command("quality", epilog=QUALITY_EPILOG)(quality)
-app.command("bench", epilog=BENCH_EPILOG)(bench)
-app.command("doctor", epilog=DOCTOR_EPILOG)(doctor)
-app.command("check-config", epilog=CHECK_CONFIG_EPILOG)(check_config)
-app.command("version", epilog=VERSION_EPILOG)(version)
+COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
+    "serve": (serve, SERVE_EPILOG),
+    "demo": (demo, DEMO_EPILOG),
+    "import": (import_, IMPORT_EPILOG),
+    "export": (export, EXPORT_EPILOG),
+    "context": (context, CONTEXT_EPILOG),
+    "chat": (chat, CHAT_EPILOG),
+    "events": (events, EVENTS_EPILOG),
+    "call": (call, CALL_EPILOG),
+    "quality": (quality, QUALITY_EPILOG),
+    "bench": (bench, BENCH_EPILOG),
+    "doctor": (doctor, DOCTOR_EPILOG),
+    "check-config": (check_config, CHECK_CONFIG_EPILOG),
+    "version": (version, VERSION_EPILOG),
+}
+for _name, (_command, _epilog) in COMMANDS.items():
+    app.command(_name, cls=Command, epilog=_epilog)(_command)

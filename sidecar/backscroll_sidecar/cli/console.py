@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 STARTED_S: Final = time.monotonic()
 """When the process began to be ours: every command imports this first."""
@@ -59,26 +61,29 @@ def err() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+@contextmanager
+def progress(word: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], object]]:
+    """A bar on standard error while the block runs, if that is a terminal; yields what tells it how far it is."""
+    console = err()
+    bar = Progress(
+        TextColumn(word),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=quiet or not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=total)
+        yield lambda count: bar.update(task, completed=count)
+
+
 def os_words(error: OSError) -> str:
     """What the system said, the file first and without its number."""
     if not error.strerror:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-
-
-def protobuf_words(error: Exception) -> str:
-    """Protobuf's complaint about JSON, with the fields spelt as the contract spells them."""
-    words = re.sub(
-        r'Message type "[\w.]*?(\w+)" has no field named', r"\1 has no field", str(error)
-    )
-    words, _, fields = words.partition("Available Fields")
-    words = re.sub(r"\s+", " ", words).strip(" .")
-    names = (
-        re.sub(r"[A-Z]", lambda one: "_" + one[0].lower(), name)
-        for name in re.findall(r"'(\w+)'", fields)
-    )
-    listed = ", ".join(names)
-    return f"{words}; it has {listed}" if listed else words
 
 
 def print_json(value: object, *, indent: int | None = 2) -> None:

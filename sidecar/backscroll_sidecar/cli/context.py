@@ -14,7 +14,6 @@ from rich.markup import escape
 from backscroll import Client, Context, Overrides
 from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.chatlog import MIN_MILLISECONDS
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import out, print_json, usage
 from backscroll_sidecar.cli.render import (
@@ -26,6 +25,7 @@ from backscroll_sidecar.cli.render import (
     summary_line,
     unknown_ids,
 )
+from backscroll_sidecar.importers.times import MIN_MILLISECONDS
 
 EPILOG = 'Example: backscroll context my-group "which one did you mean?" --asker u17'
 PAGE = 1_000

@@ -16,12 +16,13 @@ from rich.markup import escape
 
 from backscroll import Client, Context, Overrides
 from backscroll.v1 import history_pb2
-from backscroll_sidecar.cli import chatlog, import_, options
+from backscroll_sidecar.cli import import_, options
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import out, print_json, usage
 from backscroll_sidecar.cli.context import texts
 from backscroll_sidecar.cli.process import Running, server
 from backscroll_sidecar.cli.render import LEGEND, as_dict, score_table, summary_line
+from backscroll_sidecar.importers.items import Options
 from backscroll_sidecar.settings_sources import load
 from backscroll_sidecar.settings_types import PROFILE_NAMES
 
@@ -84,12 +85,15 @@ def _data(name: str) -> Any:  # noqa: ANN401 - a Traversable
 
 
 def _import(client: Client) -> history_pb2.ImportMessagesResponse:
+    from backscroll_sidecar.importers.reading import survey
+    from backscroll_sidecar.importers.sources import opened
+
     with (
         resources.as_file(_data("demo_chat.jsonl.gz")) as path,
-        chatlog.opened([str(path)]) as sources,
+        opened([str(path)]) as sources,
     ):
-        found = chatlog.survey(sources, chatlog.Options())
-        return import_.send(client, sources, chatlog.Options(), found, quiet=True)
+        found = survey(sources, Options())
+        return import_.send(client, sources, Options(), found, quiet=True)
 
 
 def _build(client: Client, channel: str, question: dict[str, Any], profile: str | None) -> Context:

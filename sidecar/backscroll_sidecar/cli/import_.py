@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import Annotated, Any
+from collections.abc import Iterator
+from datetime import date
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from backscroll import Client
 from backscroll.v1 import history_pb2
-from backscroll_sidecar.cli import chatlog, options
+from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import CommandError, err, out, print_json, usage
+from backscroll_sidecar.cli.console import CommandError, err, out, print_json, progress, usage
+from backscroll_sidecar.importers.items import NotUnderstood, Options, Unreadable
+from backscroll_sidecar.importers.times import Times
+
+if TYPE_CHECKING:
+    from backscroll_sidecar.importers.reading import Survey
+    from backscroll_sidecar.importers.sources import Source
 
 EPILOG = "Example: backscroll import chat.jsonl.gz --channel my-group"
 SHOWN_LINES = 10
@@ -28,14 +38,53 @@ WARNINGS = {
     "TIME_LOOKS_LIKE_SECONDS": "has a time in seconds or microseconds; it counts as sent now",
     "METADATA_DIFFERS": "was there already, with another role, reply, mentions or names",
     "DEDUPE_KEY_SEEN": "has the dedupe_key of another message",
+    "OWN_REPLY_SEEN": "is a reply that the server stored itself",
     "TEXT_SANITISED": "held something that is no text",
 }
+LOOKS_LIKE_TIME = re.compile(r".*(time|date|stamp|when|sent|created)", re.IGNORECASE)
+
+
+class FormatChoice(StrEnum):
+    """The formats by name, as in `importers.recognise`."""
+
+    JSONL = "jsonl"
+    TELEGRAM = "telegram"
+    DISCORD = "discord"
+    SLACK = "slack"
+    WHATSAPP = "whatsapp"
+    IRC = "irc"
+    QQ = "qq"
+    WECHAT = "wechat"
+    LARK = "lark"
+    ONEBOT = "onebot"
+    OPENAI = "openai"
+    HISTORY_TABLE = "history-table"
+
+
+class UnitChoice(StrEnum):
+    """Units of times that are numbers."""
+
+    AUTO = "auto"
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+    MICROSECONDS = "us"
+
+
+class OrderChoice(StrEnum):
+    """Orders of day, month and year."""
+
+    AUTO = "auto"
+    DAY_FIRST = "dmy"
+    MONTH_FIRST = "mdy"
+    YEAR_FIRST = "ymd"
 
 
 def import_(
     files: Annotated[
         list[str],
-        typer.Argument(help="JSON Lines, plain or gzip; - reads standard input."),
+        typer.Argument(
+            help="Files, plain or gzip, zip archives or folders; - reads standard input."
+        ),
     ],
     channel: Annotated[
         str, typer.Option(metavar="NAME", help="Put every message into this channel.")
@@ -43,6 +92,29 @@ def import_(
     channel_prefix: Annotated[
         str, typer.Option(metavar="TEXT", help="Put this before every channel's name.")
     ] = "",
+    format_: Annotated[
+        FormatChoice | None,
+        typer.Option("--format", help="What the files are. Unset: known by what they begin with."),
+    ] = None,
+    time_unit: Annotated[
+        UnitChoice, typer.Option(help="Unit of times that are numbers; auto: by their size.")
+    ] = UnitChoice.AUTO,
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="Zone of times that say none, such as Europe/Berlin. Unset: this machine's for what people's "
+            "programs write; JSON Lines must say one.",
+        ),
+    ] = None,
+    date_order: Annotated[
+        OrderChoice,
+        typer.Option(help="Order of day, month and year in texts; auto: by the dates of the file."),
+    ] = OrderChoice.AUTO,
+    date: Annotated[
+        str | None,
+        typer.Option(metavar="DAY", help="The day a log begins that tells hours only: 2025-07-11."),
+    ] = None,
     links: Annotated[
         bool, typer.Option("--links", help="Take explicit_reply_to for the reply.")
     ] = False,
@@ -57,67 +129,59 @@ def import_(
     tls_ca: options.TlsCa = None,
     as_json: options.Json = False,
 ) -> None:
-    """Store chat logs: one JSON object a line, a message each.
+    """Store chat logs: JSON Lines, what `backscroll export` wrote, or what a platform exports.
 
-    Fields: id or message_id; channel or group_id; author or user_id, name; content, text or parts; sent_at_ms or
-    timestamp (milliseconds, or ISO 8601); mentions (names or user objects); reply_to; role; thread_id; dedupe_key.
-    Bad lines are named and passed over. What is already stored stays as it is.
+    Read are Telegram Desktop (JSON), DiscordChatExporter (JSON), Slack (zip, folder, day file), WhatsApp (text, zip),
+    IRC logs, QQ and WeChat (text, CSV, JSON), Lark/Feishu, OneBot events, OpenAI's chat format, a SQLite file with a
+    history table.
+
+    Fields of JSON Lines: id or message_id; channel or group_id; author or user_id, name; content, text or parts;
+    sent_at_ms or timestamp (a number, or ISO 8601); mentions (names or user objects); reply_to; role; thread_id;
+    dedupe_key. Bad lines are named and passed over. What is already stored stays as it is; what went when its
+    whole channel was erased is stored again.
     """
-    chosen = chatlog.Options(channel, channel_prefix, links)
+    from backscroll_sidecar.importers.reading import survey
+    from backscroll_sidecar.importers.sources import opened
+
+    times = Times(time_unit.value, _zone(time_zone), date_order.value, _day(date))
+    chosen = Options(channel, channel_prefix, links, times)
     try:
-        with chatlog.opened(files) as sources:
-            found = chatlog.survey(sources, chosen)
-            _show_bad_lines(found, as_json)
-            if strict and found.bad_lines:
-                count = f"{len(found.bad_lines)} bad line{'s' * (len(found.bad_lines) != 1)}"
-                raise CommandError(
-                    f"{count}; nothing was sent", "correct it, or leave out --strict"
-                )
+        with opened(files) as sources:
+            found = survey(sources, chosen, format_.value if format_ else "")
+            _check(found, as_json, strict)
             with connected(server, token, tls_ca) as client:
                 answer = send(client, sources, chosen, found, quiet=as_json)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         usage(f"{error.filename} cannot be read: {error.strerror}")
-    except chatlog.Unreadable as error:
+    except NotUnderstood as error:
+        raise CommandError(str(error), "nothing was sent") from None
+    except Unreadable as error:
         raise CommandError(str(error), "is the file whole?") from None
     if as_json:
-        print_json(summary(answer, found))
+        print_json(summary(answer, found, chosen))
     else:
-        _print_summary(answer, found)
+        _print_summary(answer, found, chosen)
     lost = answer.conflict_count + answer.gone_count + answer.refused_count
     nothing = not (answer.stored_count or answer.duplicate_count)
-    if (lost and strict) or (nothing and (lost or found.bad_lines)):
+    if (lost and strict) or (nothing and (lost or found.bad_count)):
         raise typer.Exit(1)
 
 
 def send(
-    client: Client,
-    sources: chatlog.Sources,
-    chosen: chatlog.Options,
-    found: chatlog.Survey,
-    *,
-    quiet: bool = False,
+    client: Client, sources: list[Source], chosen: Options, found: Survey, *, quiet: bool = False
 ) -> history_pb2.ImportMessagesResponse:
     """Send what the survey found good, under a progress bar on standard error."""
-    console = err()
-    bar = Progress(
-        TextColumn("importing"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=quiet or not console.is_terminal,
-    )
-    with bar:
-        task = bar.add_task("", total=found.message_count)
+    from backscroll_sidecar.importers.reading import messages
+
+    with progress("importing", found.message_count, quiet=quiet) as told:
         return client.import_messages(
-            chatlog.messages(sources, chosen, found),
-            restore_erased=True,
-            progress=lambda count: bar.update(task, completed=count),
+            messages(sources, chosen, found), restore_erased=True, progress=told
         )
 
 
-def summary(answer: history_pb2.ImportMessagesResponse, found: chatlog.Survey) -> dict[str, Any]:
+def summary(
+    answer: history_pb2.ImportMessagesResponse, found: Survey, chosen: Options
+) -> dict[str, Any]:
     """What became of everything, for programs."""
     return {
         "stored": answer.stored_count,
@@ -129,6 +193,7 @@ def summary(answer: history_pb2.ImportMessagesResponse, found: chatlog.Survey) -
         "warnings": {
             kind.lower(): count for kind, count in sorted(answer.warning_count_by_kind.items())
         },
+        "formats": {file: form.name for file, form in found.formats.items()},
         "channels": dict(found.channels),
         "problems": [
             {
@@ -139,11 +204,15 @@ def summary(answer: history_pb2.ImportMessagesResponse, found: chatlog.Survey) -
             }
             for one in answer.problems
         ],
+        "skipped": dict(found.skipped),
+        "bad_line_count": found.bad_count,
         "bad_lines": [
-            {"file": file, "line": number, "reason": why} for file, number, why in found.bad_lines
+            {"file": file, place.unit: place.number, "reason": why}
+            for file, place, why in found.bad
         ],
-        "unknown_fields": dict(found.unknown_fields),
+        "unknown_fields": dict(found.unread),
         "unresolved_mentions": dict(found.unresolved_mentions),
+        "notes": list(chosen.notes),
     }
 
 
@@ -169,17 +238,51 @@ def warnings(answer: history_pb2.ImportMessagesResponse) -> str:
     )
 
 
-def _show_bad_lines(found: chatlog.Survey, as_json: bool) -> None:
-    if as_json or not found.bad_lines:
+def _zone(name: str | None) -> ZoneInfo | None:
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        usage(
+            f"--time-zone {name} is no time zone", "for example Europe/Berlin, Asia/Shanghai or UTC"
+        )
+
+
+def _day(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text is not None else None
+    except ValueError:
+        usage(f"--date {text} is no day", "for example 2025-07-11")
+
+
+def _check(found: Survey, as_json: bool, strict: bool) -> None:
+    """Name what is bad; refuse where that was asked for, and where times are there but not where we look for them."""
+    _show_bad_lines(found, as_json)
+    if strict and found.bad_count:
+        count = f"{found.bad_count} bad line{'s' * (found.bad_count != 1)}"
+        raise CommandError(f"{count}; nothing was sent", "correct it, or leave out --strict")
+    times = [name for name in found.unread if LOOKS_LIKE_TIME.match(name)]
+    if times and found.untimed_count == found.message_count > 0:
+        raise CommandError(
+            f"no message has a time that we read, and nobody reads the field {times[0]}; nothing was sent",
+            f"call it timestamp in the file, else all would count as sent now (without {times[0]}, they do)",
+        )
+
+
+def _show_bad_lines(found: Survey, as_json: bool) -> None:
+    if as_json or not found.bad_count:
         return
     console = err()
-    for file, number, why in found.bad_lines[:SHOWN_LINES]:
-        console.print(f"[yellow]{escape(file)}:{number}:[/] {escape(why)}")
-    if len(found.bad_lines) > SHOWN_LINES:
-        console.print(f"and {len(found.bad_lines) - SHOWN_LINES} bad lines more")
+    for file, place, why in found.bad[:SHOWN_LINES]:
+        console.print(f"[yellow]{escape(file)}:{place}:[/] {escape(why)}")
+    if found.bad_count > SHOWN_LINES:
+        console.print(f"and {found.bad_count - SHOWN_LINES} bad lines more")
 
 
-def _print_summary(answer: history_pb2.ImportMessagesResponse, found: chatlog.Survey) -> None:
+def _print_summary(
+    answer: history_pb2.ImportMessagesResponse, found: Survey, chosen: Options
+) -> None:
     console = out()
     many = (
         f"{len(found.channels)} channels"
@@ -194,20 +297,30 @@ def _print_summary(answer: history_pb2.ImportMessagesResponse, found: chatlog.Su
         (answer.gone_count, "recalled or erased before; they stay gone"),
         (answer.refused_count, "refused"),
         (answer.warning_count, f"stored with a warning: {warnings(answer)}"),
-        (len(found.bad_lines), f"{'line' if len(found.bad_lines) == 1 else 'lines'} passed over"),
+        (len(found.recalled), "taken back later in the file"),
+        (found.bad_count, f"{'line' if found.bad_count == 1 else 'lines'} passed over"),
     ):
         if count:
             console.print(f"[yellow]{count}[/] {words}")
     _print_reasons(console, answer)
+    for line in _remarks(found, chosen):
+        console.print(f"[dim]{escape(line)}[/]")
+
+
+def _remarks(found: Survey, chosen: Options) -> Iterator[str]:
+    """What else should be known."""
+    named = {name: form for name, form in found.formats.items() if form.name != "jsonl"}
+    for file, form in named.items():
+        yield f"{file} is {form.label}"
     for words, names in (
-        ("fields nobody reads", found.unknown_fields),
+        ("not taken, by kind", found.skipped),
+        ("fields nobody reads", found.unread),
         ("mentions of nobody known", found.unresolved_mentions),
     ):
         if names:
-            listed = ", ".join(
-                f"{name} ({count})" for name, count in names.most_common(SHOWN_LINES)
-            )
-            console.print(f"[dim]{words}: {escape(listed)}[/]")
+            most = names.most_common(SHOWN_LINES)
+            yield f"{words}: {', '.join(f'{name} ({count})' for name, count in most)}"
+    yield from chosen.notes
 
 
 def _print_reasons(console: Console, answer: history_pb2.ImportMessagesResponse) -> None:

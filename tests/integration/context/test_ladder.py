@@ -66,3 +66,21 @@ async def test_the_settings_of_the_second_rung(most, expected):
             context = await ask(client, "balanced")
             assert len(context.items) == (expected if falls_back else 0)
             assert context.raw.rung == (pb.RUNG_RECENT if falls_back else pb.RUNG_EMPTY)
+
+
+@pytest.mark.row("S5-26", "S5-50")
+@pytest.mark.parametrize("explain", [False, True])
+async def test_without_ranking_the_last_ten(explain):
+    """MEMORY_ENABLE_INTELLIGENT_MEMORY off, or a request's own word: the last 10, whatever is asked."""
+    off = {"use_intelligent_context": False}
+    for enabled, overrides in ((False, {}), (True, off)):
+        async with served(memory=MemorySettings(enable_intelligent_memory=enabled)) as (client, _):
+            await client.append("room", LINES)
+            for profile in ("balanced", "classic", "hybrid"):
+                context = await ask(client, profile, overrides=overrides, explain=explain)
+                assert [item.message.id for item in context.items] == [m.id for m in LINES[-10:]]
+                assert context.raw.rung == pb.RUNG_RANKED
+                assert not context.degradations
+            again = {"use_intelligent_context": True}
+            context = await ask(client, "balanced", overrides=again, explain=explain)
+            assert len(context.items) > 10

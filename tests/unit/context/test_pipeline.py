@@ -60,6 +60,7 @@ class Stub:
         raise NotImplementedError
 
 
+@pytest.mark.row("S3-01")
 def test_swap_the_provider():
     """S3-01, S2-17, S3-24: another provider, everything else as it is."""
     built = Room(LINES, views=Stub()).build_now(profile="room")
@@ -67,6 +68,7 @@ def test_swap_the_provider():
     assert payload(built)["messages"][-1]["content"] == "Ann <u1>: what now?"
 
 
+@pytest.mark.row("S3-01")
 def test_swap_the_compressor():
     """S3-01, law 7: another compressor; what it left out without a word still has its fate."""
     built = Room(LINES, compressor=Stub()).build_now(profile="room", explain=True)
@@ -76,6 +78,7 @@ def test_swap_the_compressor():
     assert [e.payload["compressed_count"] for e in built.events if e.payload] == [1]
 
 
+@pytest.mark.row("S3-01")
 def test_swap_the_assembler():
     """S3-01: another assembler."""
     built = Room(LINES, assembler=Stub()).build_now(profile="room")
@@ -85,6 +88,7 @@ def test_swap_the_assembler():
     assert len(built.items) == 20
 
 
+@pytest.mark.row("S3-01")
 def test_swap_the_adapter():
     """S3-01, S3-03: another adapter."""
     built = Room(LINES, adapters={"openai_chat": Stub()}).build_now(profile="room")

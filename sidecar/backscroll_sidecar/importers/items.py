@@ -1,0 +1,114 @@
+"""What a reader yields: messages, what was left out and why, and what is wrong with a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+
+from backscroll.v1 import message_pb2
+from backscroll_sidecar.importers.times import Times
+
+if TYPE_CHECKING:
+    from backscroll_sidecar.importers.looks import Look
+    from backscroll_sidecar.importers.sources import Source
+
+
+class NotUnderstood(Exception):
+    """A file is of no format we read, or lacks what its format needs; the text says what it is and what is wanted."""
+
+
+class Unreadable(Exception):
+    """A file broke off; the text names it and the place."""
+
+
+class BadRecord(ValueError):
+    """A record is no message; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its file something stands, counted from 1."""
+
+    number: int
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        return str(self.number) if self.unit == "line" else f"{self.unit} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A message. A mention in it without a user id is one by name, resolved later; `unread` are fields not kept."""
+
+    place: Place
+    message: message_pb2.Message
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that is no message of a person: its kind is counted."""
+
+    place: Place
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Something that should have been a message and cannot be read."""
+
+    place: Place
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A message of this file that was taken back: it is left out wherever it stands."""
+
+    channel: str
+    message_id: str
+
+
+Item: TypeAlias = Read | Skipped | Bad | Recalled
+
+
+@dataclass(slots=True)
+class Options:
+    """How files are read. `notes` collects what a reader had to assume, in words for the user."""
+
+    channel: str = ""
+    channel_prefix: str = ""
+    links: bool = False
+    times: Times = field(default_factory=Times)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def note(self, words: str) -> None:
+        """Tell the user, once."""
+        self.notes[words] = None
+
+
+class Format(Protocol):
+    """One kind of file."""
+
+    name: ClassVar[str]
+    """As ``--format`` takes it."""
+    label: ClassVar[str]
+    """What it is, with its article."""
+
+    def fits(self, look: Look) -> bool:
+        """Whether a file that begins so is one."""
+
+    def read(self, source: Source, options: Options) -> Iterator[Item]:
+        """Go through the file from its beginning; the same items each time."""
+
+
+def each(items: Iterable[Item], place: Place) -> Iterator[Item]:
+    """The items, or one `Bad` in the place of a record that cannot be read."""
+    try:
+        yield from items
+    except BadRecord as error:
+        yield Bad(place, str(error))
+
+
+Record: TypeAlias = dict[str, Any]

@@ -1,0 +1,308 @@
+"""Backscroll's own JSON Lines, and JSON of anybody's making that uses the common words.
+
+A record holds the fields of ``backscroll.v1.Message`` by name, or the common words for them:
+
+========================  ==========================================================
+``message_id``            for ``id``
+``group_id``, ``chat_id`` for ``channel``
+``user_id``, ``name``     for ``author``; ``author`` may also be an id alone
+``content``, ``text``     for ``parts``: text, or a list of texts, images, sounds, files
+``timestamp``, ``time``   for ``sent_at_ms``: a number, or ISO 8601 with an offset
+``mentions``              user objects, or names as they stand in the text
+``reply_to``              for ``reply``: the id of the answered message
+``explicit_reply_to``     the same, used only when asked for
+``assistant``, ``bot``    for ``ROLE_ASSISTANT``, ``AUTHOR_KIND_BOT``, and so for the others
+========================  ==========================================================
+
+What ``ListMessages`` and ``ExportMessages`` answer is read as well: stored messages, alone or in lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from google.protobuf import json_format
+
+from backscroll.v1 import history_pb2, message_pb2
+from backscroll_sidecar.importers.items import (
+    Bad,
+    BadRecord,
+    Item,
+    Options,
+    Place,
+    Read,
+    Record,
+    Skipped,
+)
+from backscroll_sidecar.importers.json_records import of_document, of_lines
+from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.protobuf_json import protobuf_words
+from backscroll_sidecar.importers.sources import Source
+from backscroll_sidecar.importers.times import MIN_MILLISECONDS, BadTime
+
+TIMES = (
+    "timestamp",
+    "time",
+    "date",
+    "datetime",
+    "ts",
+    "sent_at",
+    "created_at",
+    "createdAt",
+    "create_time",
+)
+"""Words for when something was said; the first that is there counts."""
+COMMON = frozenset(
+    {
+        "message_id",
+        "group_id",
+        "chat_id",
+        "user_id",
+        "name",
+        "content",
+        "text",
+        "mentions",
+        "reply_to",
+    }
+    | {"explicit_reply_to", *TIMES}
+)
+MEDIA = {
+    f"{before}{kind}{behind}": kind
+    for kind in ("image", "audio", "video", "file", "document")
+    for before in ("", "input_", "output_")
+    for behind in ("", "_url")
+}
+"""What a part of a content list is, by the words of several vendors for its type."""
+ID_FIELDS = frozenset({"id", "channel", "user_id", "message_id", "thread_id", "dedupe_key"})
+PROTO_FIELDS = frozenset(message_pb2.Message.DESCRIPTOR.fields_by_name)
+STORED_FIELDS = frozenset(history_pb2.StoredMessage.DESCRIPTOR.fields_by_name)
+
+
+class Native:
+    """JSON Lines, or an array, of messages."""
+
+    name: ClassVar[str] = "jsonl"
+    label: ClassVar[str] = "JSON Lines"
+
+    def fits(self, look: Look) -> bool:
+        if look.kind == "empty" or (look.kind == "lines" and not look.records):
+            return True
+        return look.is_json and any(map(_is_known, look.records))
+
+    def read(self, source: Source, options: Options) -> Iterator[Item]:
+        is_document = look(source).kind in {"array", "object"}
+        found = of_document(source, ("item", "messages.item")) if is_document else of_lines(source)
+        for one in found:
+            if isinstance(one, Bad):
+                yield one
+            else:
+                yield from self._unpacked(*one, options)
+
+    def _unpacked(self, place: Place, record: Record, options: Options) -> Iterator[Item]:
+        """The messages of a record: itself, or those it holds."""
+        inner = record.get("messages")
+        if isinstance(inner, list) and all(map(_is_stored, inner)):
+            for one in inner:
+                yield from self._unpacked(place, one, options)
+        elif _is_stored(record):
+            if record.get("recalled"):
+                yield Skipped(place, "recalled")
+                return
+            stored = {"parts": [], **record["message"]}
+            stored["partial"] = record.get("partial") or stored.get("partial", False)
+            yield self._item(place, stored, options)
+        else:
+            yield self._item(place, record, options)
+
+    def _item(self, place: Place, record: Record, options: Options) -> Item:
+        try:
+            message = to_message(record, options)
+        except (BadRecord, BadTime) as error:
+            return Bad(place, str(error))
+        unread = tuple(record.keys() - COMMON - PROTO_FIELDS)
+        return Read(place, message, unread)
+
+
+def _is_known(record: Record) -> bool:
+    """Whether it has a word of ours, or holds what has."""
+    inner = record.get("messages")
+    if isinstance(inner, list) and inner:
+        return all(map(_is_stored, inner))
+    return _is_stored(record) or bool(record.keys() & (COMMON | PROTO_FIELDS))
+
+
+def _is_stored(record: object) -> bool:
+    """Whether it is a ``StoredMessage``."""
+    return (
+        isinstance(record, dict)
+        and isinstance(record.get("message"), dict)
+        and "author" in record["message"]
+        and record.keys() <= STORED_FIELDS
+    )
+
+
+def to_message(record: Record, options: Options) -> message_pb2.Message:
+    """One record as a message.
+
+    Raises
+    ------
+    BadRecord, BadTime
+        It is none.
+    """
+    message = message_pb2.Message()
+    own = {key: record[key] for key in PROTO_FIELDS & record.keys() if record[key] is not None}
+    for key in ("author", "reply"):
+        if is_word(own.get(key)):
+            del own[key]
+    own = _with_enum_names(_with_text_ids(own))
+    mentions = own.pop("mentions", None) or []
+    sent_at = own.pop("sent_at_ms", None)
+    try:
+        json_format.ParseDict(own, message)
+    except (json_format.ParseError, ValueError, TypeError) as error:
+        raise BadRecord(protobuf_words(error)) from None
+    _common_words(record, message, options)
+    _sent_at(record, sent_at, message, options)
+    if not isinstance(mentions, list):
+        raise BadRecord("mentions is no list")
+    for mention in mentions:
+        _mention(message, mention)
+    _check(message, record)
+    return message
+
+
+def _common_words(record: Record, message: message_pb2.Message, options: Options) -> None:
+    message.id = message.id or word(record, "message_id")
+    message.channel = message.channel or word(record, "group_id") or word(record, "chat_id")
+    author = record.get("author")
+    message.author.id = (
+        message.author.id or word(record, "user_id") or (str(author) if is_word(author) else "")
+    )
+    message.author.name = message.author.name or word(record, "name")
+    if not message.parts:
+        _add_content(message, record)
+    reply = word(record, "reply_to") or (word(record, "explicit_reply_to") if options.links else "")
+    if reply and not message.HasField("reply"):
+        message.reply.message_id = reply
+
+
+def _sent_at(
+    record: Record, sent_at: object, message: message_pb2.Message, options: Options
+) -> None:
+    if sent_at is not None:
+        times = options.times
+        if times.unit == "auto":  # its name tells the unit
+            if _looks_like_seconds(sent_at):
+                raise BadRecord("sent_at_ms looks like seconds; milliseconds are wanted")
+            times = replace(times, unit="ms")
+        message.sent_at_ms = times.milliseconds(sent_at, "sent_at_ms")
+        return
+    key = next((key for key in TIMES if record.get(key) is not None), None)
+    if key is not None:
+        message.sent_at_ms = options.times.milliseconds(record[key], key)
+
+
+def _looks_like_seconds(value: object) -> bool:
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    return isinstance(number, int) and 0 < number < MIN_MILLISECONDS
+
+
+def _add_content(message: message_pb2.Message, record: Record) -> None:
+    """The text, which some write as a list: ``[{"type": "text", "text": "look"}, {"type": "image_url", …}]``."""
+    key = "content" if "content" in record else "text"
+    add_content(message, record.get(key), key)
+
+
+def add_content(message: message_pb2.Message, value: object, key: str = "content") -> None:
+    """A text, or a list of texts, images, sounds and files."""
+    for one in value if isinstance(value, list) else [value]:
+        given = one if isinstance(one, dict) else {"text": one}
+        text = given.get("text", given.get("refusal"))
+        text = text.get("value") if isinstance(text, dict) else text
+        kind = MEDIA.get(str(given.get("type")))
+        if isinstance(text, str):
+            message.parts.add().text.text = text
+        elif kind:
+            message.parts.add().media.kind = kind
+        elif one is not None:
+            raise BadRecord(f"{key} is neither text nor a list of texts, images, sounds and files")
+
+
+def _with_enum_names(own: dict[str, Any]) -> dict[str, Any]:
+    """The same with ``assistant`` and ``bot`` as the contract writes them."""
+    named = dict(own)
+    if "role" in own:
+        named["role"] = _enum_name("role", own["role"], message_pb2.Role)
+    author = own.get("author")
+    if isinstance(author, dict) and "kind" in author:
+        kind = _enum_name("author.kind", author["kind"], message_pb2.AuthorKind)
+        named["author"] = {**author, "kind": kind}
+    return named
+
+
+def _enum_name(field: str, value: object, kind: Any) -> object:  # noqa: ANN401 - an enum's wrapper
+    """The contract's name for a word without its prefix, in whatever case; a number or a name stays."""
+    if not isinstance(value, str) or value in kind.keys():  # noqa: SIM118 - no mapping
+        return value
+    words = {name.split("_")[-1].lower(): name for name, number in kind.items() if number}
+    if value.lower() not in words:
+        raise BadRecord(f"{field} is none of: {', '.join(sorted(words))}")
+    return words[value.lower()]
+
+
+def is_word(value: object) -> bool:
+    """Whether this can be an id: platforms that count give whole numbers."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _with_text_ids(value: Any) -> Any:  # noqa: ANN401
+    """The same with every id that is a whole number as text, at any depth."""
+    if isinstance(value, list):
+        return [_with_text_ids(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: str(one) if key in ID_FIELDS and is_word(one) else _with_text_ids(one)
+        for key, one in value.items()
+    }
+
+
+def word(record: Record, key: str) -> str:
+    """An id or a name; platforms that count give numbers.
+
+    Raises
+    ------
+    BadRecord
+        It is something else.
+    """
+    value = record.get(key)
+    if value is None:
+        return ""
+    if not is_word(value):
+        raise BadRecord(f"{key} is neither text nor a whole number")
+    return str(value)
+
+
+def _mention(message: message_pb2.Message, mention: object) -> None:
+    if isinstance(mention, dict):
+        try:
+            json_format.ParseDict(_with_text_ids(mention), message.mentions.add())
+        except json_format.ParseError as error:
+            raise BadRecord(f"mentions: {protobuf_words(error)}") from None
+    elif isinstance(mention, str):
+        message.mentions.add(name=mention.removeprefix("@"))
+    else:
+        raise BadRecord("a mention is a name or an object with user_id")
+
+
+def _check(message: message_pb2.Message, record: Record) -> None:
+    """What must be there for a record to be a message at all; the rest is the server's to judge."""
+    for value, names in (
+        (message.id, "id or message_id"),
+        (message.author.id, "author or user_id"),
+        (message.parts or record.get("parts") == [], "content, text or parts"),
+    ):
+        if not value:
+            raise BadRecord(f"no {names}")

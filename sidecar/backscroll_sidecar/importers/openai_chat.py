@@ -1,0 +1,141 @@
+"""Conversations in the format of OpenAI's chat API: fine-tuning files (one conversation a line), or a list of messages.
+
+They have no ids, authors or times. An id is made of a message and all before it in its conversation, so that a longer
+conversation adds only what is new; each conversation is a session of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import ClassVar
+
+from backscroll.v1 import message_pb2 as pb
+from backscroll_sidecar.importers.drafts import BOT, HUMAN, SYSTEM, draft
+from backscroll_sidecar.importers.items import (
+    Bad,
+    BadRecord,
+    Item,
+    Options,
+    Place,
+    Read,
+    Record,
+    each,
+)
+from backscroll_sidecar.importers.json_records import of_document, of_lines
+from backscroll_sidecar.importers.looks import Look, look
+from backscroll_sidecar.importers.native import add_content
+from backscroll_sidecar.importers.sources import Source
+
+ROLES = {
+    "user": pb.ROLE_USER, "assistant": pb.ROLE_ASSISTANT, "system": pb.ROLE_SYSTEM, "developer": pb.ROLE_SYSTEM,
+    "tool": pb.ROLE_TOOL, "function": pb.ROLE_TOOL,
+}  # fmt: skip
+
+
+class OpenAiChat:
+    """Messages as OpenAI's API takes them."""
+
+    name: ClassVar[str] = "openai"
+    label: ClassVar[str] = "messages in the format of OpenAI's chat API"
+
+    def fits(self, look: Look) -> bool:
+        first = look.first
+        inner = first.get("messages")
+        if isinstance(inner, list):
+            return bool(inner) and all(
+                isinstance(one, dict) and one.get("role") in ROLES for one in inner
+            )
+        own = {"id", "message_id", "author", "user_id", "timestamp", "sent_at_ms"}
+        return (
+            look.kind in {"array", "object"}
+            and first.get("role") in ROLES
+            and not first.keys() & own
+        )
+
+    def read(self, source: Source, options: Options) -> Iterator[Item]:
+        del options  # nothing here has a time
+        seen = look(source)
+        times_seen: dict[bytes, int] = {}
+        if seen.kind == "lines" or isinstance(seen.first.get("messages"), list):
+            records = (
+                of_lines(source)
+                if seen.kind == "lines"
+                else of_document(source, ("item",), "conversation")
+            )
+            for one in records:
+                if isinstance(one, Bad):
+                    yield one
+                    continue
+                place, record = one
+                inner = record.get("messages")
+                if not isinstance(inner, list):
+                    yield Bad(place, "no messages")
+                    continue
+                talk = Talk(times_seen)
+                for message in inner:
+                    yield from each(talk.items(place, message), place)
+            return
+        talk = Talk(times_seen)
+        for one in of_document(source, ("item", "messages.item")):
+            if isinstance(one, Bad):
+                yield one
+            else:
+                yield from each(talk.items(*one), one[0])
+
+
+class Talk:
+    """One conversation, in order. `seen` counts the beginnings that several conversations share."""
+
+    def __init__(self, seen: dict[bytes, int]) -> None:
+        self._seen = seen
+        self._chain = b""
+        self._session = ""
+
+    def items(self, place: Place, said: object) -> Iterator[Item]:
+        if not isinstance(said, dict) or said.get("role") not in ROLES:
+            raise BadRecord("a message has no role that we know")
+        role = str(said["role"])
+        whole = json.dumps(said, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+        self._chain = blake2b(self._chain + whole, digest_size=12).digest()
+        if not self._session:
+            count = self._seen[self._chain] = self._seen.get(self._chain, 0) + 1
+            self._session = self._chain.hex() + (f"-{count}" if count > 1 else "")
+        kind = SYSTEM if ROLES[role] == pb.ROLE_SYSTEM else HUMAN if role == "user" else BOT
+        author = str(said.get("name") or "") if role == "user" else ""
+        author = author or {HUMAN: "user", BOT: "assistant", SYSTEM: "system"}[kind]
+        number = f"{self._session}-{self._chain.hex()}"
+        message = draft(number, "", author, author, kind)
+        message.role = ROLES[role]
+        message.session_id = self._session
+        _content(said, message)
+        yield Read(place, message)
+
+
+def _content(said: Record, message: pb.Message) -> None:
+    if message.role == pb.ROLE_TOOL:
+        result = message.parts.add().tool_result
+        result.call_id = str(said.get("tool_call_id") or said.get("name") or "")
+        result.name = str(said.get("name") or "")
+        content = said.get("content")
+        result.text = (
+            content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+        )
+        return
+    if said.get("content") is not None:
+        add_content(message, said["content"])
+    calls = said.get("tool_calls") or (
+        [{"function": said["function_call"]}] if said.get("function_call") else []
+    )
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not function.get("name"):
+            raise BadRecord("a tool call has no function.name")
+        part = message.parts.add().tool_call
+        part.id = str(call.get("id") or function["name"])
+        part.name = str(function["name"])
+        arguments = function.get("arguments")
+        part.arguments_json = (
+            arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        )

@@ -1,0 +1,153 @@
+"""Files read twice: first to learn names and find what is wrong, then for the messages. Holds no messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from backscroll.v1 import message_pb2
+from backscroll_sidecar.importers.items import (
+    Bad,
+    Format,
+    NotUnderstood,
+    Options,
+    Place,
+    Read,
+    Recalled,
+    Skipped,
+)
+from backscroll_sidecar.importers.native import Native
+from backscroll_sidecar.importers.recognise import format_of
+from backscroll_sidecar.importers.sources import Source
+from backscroll_sidecar.importers.whatsapp import phone_digits
+
+KEPT_BAD = 1_000
+NO_CHANNEL = "no channel or group_id (or give --channel)"
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a first reading found: whom names stand for, what is left out, and what is wrong where.
+
+    Attributes
+    ----------
+    bad : list of (file, place, why)
+        The first `KEPT_BAD` of them; `bad_count` counts all.
+    untimed_count : int
+        Messages that say no time.
+    """
+
+    formats: dict[str, Format] = field(default_factory=dict)
+    message_count: int = 0
+    untimed_count: int = 0
+    bad: list[tuple[str, Place, str]] = field(default_factory=list)
+    bad_count: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+    channels: Counter[str] = field(default_factory=Counter)
+    people: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    recalled: set[tuple[str, str]] = field(default_factory=set)
+    unresolved_mentions: Counter[str] = field(default_factory=Counter)
+
+    def learn(self, channel: str, user_id: str, name: str) -> None:
+        """Remember whose name this is. A name that two people had stands for nobody."""
+        names = self.people.setdefault(channel, {})
+        for word in {name, user_id, phone_digits(name)} - {""}:
+            known = names.setdefault(word, user_id)
+            if known != user_id:
+                names[word] = None
+
+    def resolve(self, channel: str, name: str) -> str | None:
+        """The user a name stands for in this channel."""
+        return self.people.get(channel, {}).get(name.removeprefix("@")) or None
+
+    def complain(self, file: str, bad: Bad) -> None:
+        """Count something that cannot be read, and keep the first of them."""
+        self.bad_count += 1
+        if len(self.bad) < KEPT_BAD:
+            self.bad.append((file, bad.place, bad.why))
+
+
+def survey(sources: list[Source], options: Options, format_name: str = "") -> Survey:
+    """Read everything once.
+
+    Raises
+    ------
+    NotUnderstood
+        A file is no chat log that we read, or lacks what its format needs.
+    Unreadable
+        A file breaks off.
+    """
+    found = Survey()
+    for source in sources:
+        form = found.formats[source.name] = format_of(source, format_name)
+        for item in form.read(source, options):
+            match item:
+                case Bad():
+                    found.complain(source.name, item)
+                case Skipped():
+                    found.skipped[item.kind] += 1
+                case Recalled():
+                    found.recalled.add((_channel(item.channel, options), item.message_id))
+                case Read():
+                    _take(found, source, form, item, options)
+    return found
+
+
+def messages(
+    sources: list[Source], options: Options, found: Survey
+) -> Iterator[message_pb2.Message]:
+    """Read everything again: the messages, names turned into ids; what is bad or was taken back is passed over."""
+    for source in sources:
+        for item in found.formats[source.name].read(source, options):
+            if not isinstance(item, Read):
+                continue
+            message = item.message
+            message.channel = _channel(message.channel, options)
+            if not message.channel or (message.channel, message.id) in found.recalled:
+                continue
+            _name(message, found)
+            yield message
+
+
+def _take(found: Survey, source: Source, form: Format, item: Read, options: Options) -> None:
+    message = item.message
+    channel = _channel(message.channel, options)
+    if not channel:
+        if isinstance(form, Native):
+            found.complain(source.name, Bad(item.place, NO_CHANNEL))
+            return
+        raise NotUnderstood(
+            f"{source.name} is {form.label}, which names no channel: give --channel"
+        )
+    found.message_count += 1
+    found.untimed_count += not message.sent_at_ms
+    found.channels[channel] += 1
+    found.unread.update(item.unread)
+    found.learn(channel, message.author.id, message.author.name)
+
+
+def _channel(named: str, options: Options) -> str:
+    channel = options.channel or named
+    return options.channel_prefix + channel if channel else ""
+
+
+def _name(message: message_pb2.Message, found: Survey) -> None:
+    """Turn mentions by name into mentions of people; where the text says the name once, tell where."""
+    if all(one.user_id for one in message.mentions):
+        return
+    text = message.parts[0].text.text if len(message.parts) == 1 else ""
+    kept: list[message_pb2.Mention] = []
+    for one in message.mentions:
+        user_id = one.user_id or found.resolve(message.channel, one.name)
+        if not user_id:
+            found.unresolved_mentions[one.name] += 1
+            continue
+        if not (one.user_id or one.end) and text.count(f"@{one.name}") == 1:
+            one.start = text.index(f"@{one.name}")
+            one.end = one.start + len(one.name) + 1
+        one.user_id = user_id
+        kept.append(one)
+    del message.mentions[:]
+    message.mentions.extend(kept)

@@ -1,0 +1,156 @@
+"""Files as they are: plain, gzip, inside a zip, in a folder, from standard input; read as often as needed, as UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import shutil
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from backscroll_sidecar.importers.items import Bad, Place, Unreadable
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGIC = b"PK\x03\x04"
+SQLITE_MAGIC = b"SQLite format 3\x00"
+HEAD_BYTES = 256 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+STANDARD_INPUT = "standard input"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file to read. `path` is where it lies; for a member of an archive or folder `name` tells both.
+
+    Attributes
+    ----------
+    members : tuple of Source
+        What a folder or an archive holds, in order of name; empty for a file.
+    """
+
+    name: str
+    path: Path
+    raw: Callable[[], IO[bytes]]
+    members: tuple[Source, ...] = ()
+    inner: str = ""
+    """Its place inside the folder or archive, with forward slashes."""
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[bytes]]:
+        """The bytes from the beginning, as UTF-8 without a byte order mark."""
+        try:
+            with self.raw() as file:
+                yield _recoded(file, self.encoding())
+        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+            if isinstance(error, FileNotFoundError | IsADirectoryError | PermissionError):
+                raise
+            raise Unreadable(f"{self.name} cannot be read to its end: {error}") from error
+
+    def head(self, size: int = HEAD_BYTES) -> bytes:
+        """What it begins with, as UTF-8."""
+        with self.opened() as file:
+            return file.read(size)
+
+    def encoding(self) -> str:
+        """Of its bytes: by the mark in front, else UTF-8 where that fits, else the one of Chinese Windows."""
+        with self.raw() as file:
+            head = file.read(HEAD_BYTES)
+        for mark, name in _BOMS.items():
+            if head.startswith(mark):
+                return name
+        if _decodes(head, "utf-8"):
+            return "utf-8"
+        return "gb18030" if _decodes(head, "gb18030") and not head.startswith(b"{") else "utf-8"
+
+    def lines(self) -> Iterator[tuple[Place, bytes] | Bad]:
+        """All lines that are not blank, with their numbers and without their ends; one that has no end is bad."""
+        with self.opened() as file:
+            number = 0
+            while raw := file.readline(MAX_LINE_BYTES):
+                number += 1
+                if len(raw) >= MAX_LINE_BYTES and not raw.endswith(b"\n"):
+                    yield Bad(Place(number), f"longer than {MAX_LINE_BYTES >> 20} MiB")
+                    while raw and not raw.endswith(b"\n"):
+                        raw = file.readline(MAX_LINE_BYTES)
+                elif raw.strip():
+                    yield Place(number), raw.rstrip(b"\r\n")
+
+
+@contextmanager
+def opened(names: list[str]) -> Iterator[list[Source]]:
+    """A source for each name; ``-`` is standard input, kept in a temporary file meanwhile.
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError
+        One cannot be read.
+    Unreadable
+        An archive is broken.
+    """
+    with ExitStack() as stack:
+        yield [_source(name, stack) for name in names]
+
+
+def _source(name: str, stack: ExitStack) -> Source:
+    path = Path(name)
+    shown = name
+    if name == "-":
+        kept = stack.enter_context(tempfile.NamedTemporaryFile())  # noqa: SIM115 - the stack closes it
+        shutil.copyfileobj(sys.stdin.buffer, kept)
+        kept.flush()
+        path, shown = Path(kept.name), STANDARD_INPUT
+    if path.is_dir():
+        return Source(shown, path, lambda: path.open("rb"), tuple(_in_folder(path)))
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic == ZIP_MAGIC:
+        return Source(shown, path, lambda: path.open("rb"), tuple(_in_zip(path, shown, stack)))
+    if magic.startswith(GZIP_MAGIC):
+        return Source(shown, path, lambda: cast("IO[bytes]", gzip.open(path, "rb")))
+    return Source(shown, path, lambda: path.open("rb"))
+
+
+def _in_folder(path: Path) -> Iterator[Source]:
+    for file in sorted(path.rglob("*")):
+        if file.is_file() and not file.name.startswith("."):
+            inner = file.relative_to(path).as_posix()
+            yield Source(str(file), file, lambda file=file: file.open("rb"), inner=inner)  # type: ignore[misc]
+
+
+def _in_zip(path: Path, shown: str, stack: ExitStack) -> Iterator[Source]:
+    try:
+        archive = stack.enter_context(zipfile.ZipFile(path))
+    except zipfile.BadZipFile as error:
+        raise Unreadable(f"{shown} cannot be read to its end: {error}") from error
+    for info in sorted(archive.infolist(), key=lambda info: info.filename):
+        name = info.filename
+        if info.is_dir() or "__MACOSX" in name or Path(name).name.startswith("."):
+            continue
+        inside = f"{shown}/{name}"
+        yield Source(inside, Path(name), lambda info=info: archive.open(info), inner=name)  # type: ignore[misc]
+
+
+def _recoded(file: IO[bytes], encoding: str) -> IO[bytes]:
+    if encoding == "utf-8":
+        return file
+    if encoding == "utf-8-sig":
+        file.read(len(codecs.BOM_UTF8))
+        return file
+    return cast("IO[bytes]", codecs.EncodedFile(file, "utf-8", encoding, errors="replace"))
+
+
+def _decodes(head: bytes, encoding: str) -> bool:
+    """Whether bytes that may end inside a character are of this encoding."""
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""The command line inside the test's process, against a server in a process of its own: no start of Python a call."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from backscroll_sidecar.cli.commands import app
+from backscroll_sidecar.cli.console import CommandError
+
+
+@dataclass
+class Done:
+    """What a command said; like a finished process."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    raw: bytes = b""
+
+
+@dataclass
+class Commands:
+    """Runs commands that talk to one server."""
+
+    server: str
+
+    def run(self, *arguments: str, stdin: str | bytes | None = None) -> Done:
+        runner = CliRunner(env={"BACKSCROLL_SERVER": self.server, "COLUMNS": "120"})
+        done = runner.invoke(app, list(arguments), input=stdin)
+        if isinstance(done.exception, CommandError):
+            error = done.exception
+            return Done(
+                error.exit_code,
+                done.stdout,
+                f"{done.stderr}error: {error.message}\n{error.advice}\n",
+            )
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return Done(done.exit_code, done.stdout, done.stderr, done.stdout_bytes)
+
+    def json(self, *arguments: str, stdin: str | bytes | None = None):
+        done = self.run(*arguments, "--json", stdin=stdin)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def messages(self, channel: str) -> list[dict]:
+        """Everything in a channel, as `export` writes it."""
+        done = self.run("export", channel)
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+EXPORTS = Path(__file__).parents[2] / "data" / "exports"

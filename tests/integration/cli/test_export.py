@@ -1,0 +1,123 @@
+"""`backscroll export`, and everything it writes back in."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from backscroll import Author, Client, Media, Mention, Message, Reply, ToolCall, ToolResult
+from tests.integration.cli.in_process import Commands
+
+pytestmark = pytest.mark.slow
+
+AT = 1_752_219_371_000
+ANN, CAT = Author("u1", "Ann \u202e安"), Author("bot", "Cat", kind="bot")
+
+
+@pytest.fixture(scope="module")
+def commands(chat) -> Commands:
+    return Commands(chat.environment["BACKSCROLL_SERVER"])
+
+
+@pytest.fixture(scope="module")
+def client(chat):
+    with Client(chat.environment["BACKSCROLL_SERVER"]) as one:
+        yield one
+
+
+def everything() -> list[Message]:
+    """One message of each kind that a channel can hold."""
+    return [
+        Message("1", ANN, "hi\nthere 👋", AT, thread_id="A", session_id="S", dedupe_key="k"),
+        Message("2", CAT, "yo", AT + 1, role="assistant", reply_to="1"),
+        Message("3", ANN, "look", AT + 2, parts=[Media("image", "a red bicycle", "https://x/1.png", "image/png")]),
+        Message("4", CAT, None, AT + 3, role="assistant", parts=[ToolCall("c1", "weather", '{"a": 1}')]),
+        Message("5", CAT, None, AT + 4, role="tool", parts=[ToolResult("c1", "rain", "weather", True)]),
+        Message("6", CAT, "half an ans", AT + 5, role="assistant", partial=True),
+        Message("7", ANN, "@Cat you?", AT + 6, mentions=[Mention("bot", "Cat", 0, 4)],
+                reply_to=Reply("2", "thread", True)),
+        Message("8", ANN, "never mind", AT + 7),
+        Message("9", Author("sys", "Room", kind="system"), "Ben joined", AT + 8, role="system"),
+        Message("10", ANN, None, AT + 9),
+        Message("11", ANN, "far ahead", 2**53 + 1),
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def filled(client, request) -> str:
+    """A channel with everything, an edit and a recall in it."""
+    name = f"full-{request.node.name}"
+    assert client.append(name, everything()).stored == 11
+    client.edit_message(name, "3", "look here", parts=[Media("image", "a red bicycle")])
+    client.recall_message(name, "8")
+    return name
+
+
+@pytest.mark.row("S4-06")
+def test_what_is_exported_can_be_imported_and_exported_again(commands, filled, tmp_path, shell):
+    """The same channel of another server, and another channel of this one: equal, all of it."""
+    file, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"
+    done = commands.json("export", filled, "--output", str(file))
+    assert (done["written"], done["recalled_left_out"]) == (10, 1)
+    with shell.serving() as other:
+        elsewhere = Commands(other.address)
+        moved = elsewhere.json("import", str(file))
+        assert (moved["stored"], moved["bad_lines"], moved["unknown_fields"]) == (10, [], {})
+        assert elsewhere.json("import", str(file))["duplicate"] == 10
+        elsewhere.json("export", filled, "--output", str(again))
+    assert gzip.decompress(again.read_bytes()) == file.read_bytes()
+    commands.json("import", str(again), "--channel", f"{filled}-copy")
+    copied = commands.messages(f"{filled}-copy")
+    assert [{**one, "channel": filled} for one in copied] == commands.messages(filled)
+    assert (
+        next(one["parts"] for one in copied if one["id"] == "3")[0]["text"]["text"] == "look here"
+    )
+
+
+@pytest.mark.row("S4-06")
+@pytest.mark.parametrize("rpc", ["ExportMessages", "ListMessages"])
+def test_what_the_rpcs_print_can_be_imported(commands, filled, rpc):
+    printed = commands.run(
+        "call",
+        rpc,
+        json.dumps({"channel": filled, "limit": 100} if "List" in rpc else {"channel": filled}),
+    ).stdout
+    done = commands.json("import", "-", "--channel", f"{filled}-{rpc}", stdin=printed)
+    assert (done["stored"], done["bad_lines"]) == (10, [])
+    assert done["skipped"] == ({"recalled": 1} if rpc == "ExportMessages" else {})
+    copied = commands.messages(f"{filled}-{rpc}")
+    assert [{**one, "channel": filled} for one in copied] == commands.messages(filled)
+
+
+@pytest.mark.row("P-26")
+def test_after_a_while_away_only_what_is_missing_is_stored(commands, client):
+    """The command tells where the channel stands; what is sent again is a duplicate."""
+    client.append("away", everything()[:3])
+    stands = commands.json("call", "GetChannel", '{"channel": "away"}')
+    assert (stands["newest_message_id"], stands["message_count"]) == ("3", "3")
+    client.append("later", everything()[:5])
+    done = commands.json(
+        "import", "-", "--channel", "away", stdin=commands.run("export", "later").stdout
+    )
+    assert (done["stored"], done["duplicate"]) == (2, 3)
+
+
+def test_an_export_that_fails_leaves_what_was_there(commands, tmp_path):
+    file = tmp_path / "kept.jsonl"
+    file.write_text("before")
+    failed = commands.run("export", "no-such-channel", "--output", str(file))
+    assert failed.returncode == 1
+    assert file.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["kept.jsonl"]
+    refused = commands.run(
+        "export", "no-such-channel", "--output", str(tmp_path / "no" / "x.jsonl")
+    )
+    assert refused.returncode != 0
+
+
+def test_a_summary_beside_the_messages_is_on_standard_error(commands, filled):
+    done = commands.run("export", filled, "--json")
+    assert len(done.stdout.splitlines()) == 10
+    assert json.loads(done.stderr)["written"] == 10
