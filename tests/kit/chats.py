@@ -77,6 +77,9 @@ class PlainCodec:
     def encode(self, stored: StoredMessage) -> bytes:
         return f"{stored.message.id}|{stored.revision}|{stored.analysis.text}".encode()
 
+    def answering(self, fragment: bytes, user_id: str) -> bytes:
+        return fragment
+
 
 @dataclass
 class StillClock:

@@ -37,8 +37,8 @@ def rank_fused(
     """Score the candidates by the profile's fusion.
 
     Each source that proposed something live, pins aside, has the same weight, 1 / n, and a factor from 0 to 1; their
-    sum is 1 for what is the best of every list. Age takes at most `recency_share` of that sum away: a factor of its own, not
-    above 0, so that the shares still sum to the linear value.
+    sum is 1 for what is the best of every list. Age takes at most `recency_share` of that sum away: a factor of its
+    own, not above 0, so that the shares still sum to the linear value.
     """
     found = [(p.source, _best_first(view, p)) for p in gathered.proposed if p.source != Pinned.name]
     lists = [(source, ranking) for source, ranking in found if len(ranking[0])]

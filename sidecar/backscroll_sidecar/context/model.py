@@ -105,7 +105,7 @@ class BuildRequest:
 
 
 class Item(NamedTuple):
-    """One selected message. `fragment` is its wire form; `rank` 1 is the best; `channel` is set of another channel's."""
+    """One selected message. `fragment` is its wire form, `rank` 1 the best; `channel` is set of another channel's."""
 
     message_id: str
     fragment: bytes

@@ -32,6 +32,9 @@ class FragmentCodec(Protocol):
     def encode(self, stored: StoredMessage) -> bytes:
         """The wire form of one message: the serialised `backscroll.v1.Message`."""
 
+    def answering(self, fragment: bytes, user_id: str) -> bytes:
+        """The same, saying who wrote the stored message that its sender's edge leads to; without one as it is."""
+
 
 class EventSink(Protocol):
     """Takes events and counts what it must drop; never blocks, never raises (S5-21)."""
