@@ -15,6 +15,7 @@ from typing import Protocol
 
 import structlog
 
+from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.rpc.exposure import check_exposure, check_metrics
@@ -22,6 +23,7 @@ from backscroll_sidecar.rpc.guard import CallRecord, Guard, log_call
 from backscroll_sidecar.rpc.history import HistoryServicer
 from backscroll_sidecar.rpc.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.rpc.platform import Health, add_platform
+from backscroll_sidecar.rpc.preference import PreferenceServicer
 from backscroll_sidecar.rpc.registration import add_servicer
 from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.rpc.tenants import OneTenant, Tenants, TokenTenants
@@ -36,6 +38,10 @@ class App(Protocol):
     @property
     def history(self) -> HistoryService:
         """Stores and reads messages."""
+
+    @property
+    def preferences(self) -> Preferences:
+        """Stores and reads what is known of people."""
 
     @property
     def builder(self) -> Builder:
@@ -136,6 +142,7 @@ async def start_server(
     services = [
         add_servicer(listeners, context, guard),
         add_servicer(listeners, HistoryServicer(app.history), guard),
+        add_servicer(listeners, PreferenceServicer(app.preferences), guard),
     ]
     health = Health(services)
     add_platform(listeners, health, services)

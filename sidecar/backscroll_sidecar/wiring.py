@@ -26,6 +26,7 @@ from backscroll_sidecar.domain import ChannelKey, SearchScope
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.meaning import MeaningSearch
+from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.scrubbing import Scrubber
 from backscroll_sidecar.history.service import HistoryService
@@ -84,6 +85,7 @@ class App:
     ahead: Ahead
     writer: Writer
     history: HistoryService
+    preferences: Preferences
     builder: ContextBuilder
     chat: ChatService
     embedding: Embedding | None
@@ -107,7 +109,7 @@ class App:
         )
         async with open_app(usual, self.clock, EchoModel()) as app:
             edge = "grpc" if self.settings.tls_cert else self.settings.edge  # what will answer
-            await rehearse(app.history, app.builder, app.chat, PROFILES, edge)
+            await rehearse(app.history, app.preferences, app.builder, app.chat, PROFILES, edge)
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
         if self.embedding is not None:
@@ -185,19 +187,13 @@ async def _assemble(
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
+    preferences = Preferences(store, writer, clock)
+    publishers.add(preferences)
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
     if isinstance(store, SqliteStore):
-        scrubber = Scrubber(store)
-        await scrubber.start()
-        stack.push_async_callback(scrubber.close)
-        publishers.add(scrubber)
-    if not settings.in_memory:
-        packer = Packer(channels, writer.submit)
-        await packer.start()
-        stack.push_async_callback(packer.close)
-        publishers.add(packer)
+        await _keep_files(store, channels, writer, publishers, stack)
     ahead = Ahead(channels, JoiningCodec())
     await ahead.start()
     stack.push_async_callback(ahead.close)
@@ -226,6 +222,7 @@ async def _assemble(
         settings.context_settings(tuple(own)),
         clock,
         events,
+        preferences=preferences,
         dims_of=dims_of,
     )
     if embedding is not None:
@@ -255,8 +252,36 @@ async def _assemble(
     )
     stack.push_async_callback(chat.drain)
     return App(
-        settings, clock, store, channels, ahead, writer, history, builder, chat, embedding, analyzer
+        settings,
+        clock,
+        store,
+        channels,
+        ahead,
+        writer,
+        history,
+        preferences,
+        builder,
+        chat,
+        embedding,
+        analyzer,
     )
+
+
+async def _keep_files(
+    store: SqliteStore,
+    channels: Channels,
+    writer: Writer,
+    publishers: FanOut,
+    stack: AsyncExitStack,
+) -> None:
+    """What works on the files behind the answers: what was deleted goes from them, channels are packed."""
+    scrubber = Scrubber(store)
+    await scrubber.start()
+    stack.push_async_callback(scrubber.close)
+    packer = Packer(channels, writer.submit)
+    await packer.start()
+    stack.push_async_callback(packer.close)
+    publishers.add(scrubber, packer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 
 from backscroll.v1.context_pb2_grpc import ContextServiceStub
 from backscroll.v1.history_pb2_grpc import HistoryServiceStub
+from backscroll.v1.preference_pb2_grpc import PreferenceServiceStub
 
 DEFAULT_TARGET = "127.0.0.1:7171"
 _SCHEMES = ("unix:", "unix-abstract:", "dns:", "ipv4:", "ipv6:", "vsock:", "xds:")
@@ -24,7 +25,7 @@ _RECEIVE_LIMIT_BYTES = 16 * 2**20
 # Attempts of a call together hold at most this much for the next attempt: a whole append fits.
 _RETRY_BUFFER_BYTES = 4 * 2**20
 
-# What is safe to repeat. Left out: Erase (the receipt of a repetition would say that nothing was
+# What is safe to repeat. Left out: Erase and DeletePreference (a repetition would say that nothing was
 # there), ImportMessages (too much to hold; send it again), StreamChat and Chat (they call a model).
 RETRIED: Mapping[str, tuple[str, ...]] = {
     "backscroll.v1.ContextService": ("BuildContext",),
@@ -45,6 +46,7 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "UpsertMembers",
         "WaitForIndex",
     ),
+    "backscroll.v1.PreferenceService": ("ListPreferences", "SetPreference"),
 }
 _RETRY_POLICY = {
     "maxAttempts": 4,
@@ -133,6 +135,7 @@ def open_calls(channel: Any) -> dict[str, Any]:  # noqa: ANN401
     return {
         **vars(ContextServiceStub(channel)),
         **vars(HistoryServiceStub(channel)),
+        **vars(PreferenceServiceStub(channel)),
         "Check": check,
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import SecretStr
 from rich import box
 from rich.markup import escape
 from rich.table import Table
@@ -144,8 +145,8 @@ def _as_dict(problem: Problem) -> dict[str, object]:
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
     """A value as JSON has it."""
-    if isinstance(value, Path):
-        return str(value)
+    if isinstance(value, Path | SecretStr):
+        return str(value)  # a secret as asterisks
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     if isinstance(value, Mapping):

@@ -14,6 +14,7 @@ import structlog
 from backscroll_sidecar.adapters import ADAPTERS, Adapter
 from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.asker import StoredPreferences, with_preferences
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.compress import Compressor, Limits, SimpleCompressor
@@ -38,6 +39,7 @@ from backscroll_sidecar.context.result import (
     joined_context,
     log_built,
     not_found,
+    reason_of,
 )
 from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
@@ -45,7 +47,7 @@ from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
 from backscroll_sidecar.context.writing import Pen
 from backscroll_sidecar.domain import ChannelKey, Degradation, Event, SpeakerStyle, StoredMessage
-from backscroll_sidecar.errors import BackscrollError, StoreUnavailable
+from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
@@ -77,8 +79,13 @@ class Provider(Protocol):
 
 
 class _Begun(NamedTuple):
-    """A build whose candidates are picked; of a plain question there is the choice and no account of it yet."""
+    """A build whose candidates are picked; of a plain question there is the choice and no account of it yet.
 
+    `request` has the asker's stored preferences, too; `lost` says what of it could not be had.
+    """
+
+    request: BuildRequest
+    lost: tuple[Degradation, ...]
     route: Route
     opened: Opened
     question: Question
@@ -96,6 +103,7 @@ class ContextBuilder:
     Parameters
     ----------
     provider, compressor, assembler : the three interfaces of design S3, each replaceable alone (S3-01).
+    preferences : what is stored of askers; None: nothing.
     dims_of : the size of an embedder's vectors by its id, 0 when it is not known.
 
     Attributes
@@ -118,6 +126,7 @@ class ContextBuilder:
         assembler: Assembler | None = None,
         adapters: Mapping[str, Adapter] = ADAPTERS,
         picker: Picker | None = None,
+        preferences: StoredPreferences | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
         self._provider = provider
@@ -130,6 +139,7 @@ class ContextBuilder:
         self._assembler = assembler or StandardAssembler()
         self._adapters = adapters
         self._joins = compressor is None and assembler is None and adapters is ADAPTERS
+        self._preferences = preferences
         self._semantic = strategies.get(SEMANTIC)
         self._ids = RandomIds()
         self.build_count = 0
@@ -145,7 +155,7 @@ class ContextBuilder:
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
-        return await self._put_together(request, await self._begin(request))
+        return await self._put_together(await self._begin(request))
 
     async def answer(
         self, request: BuildRequest, codec: AnswerCodec
@@ -154,10 +164,10 @@ class ContextBuilder:
         joins = self._joins and can_be_joined(request)
         begun = await self._begin(request, joins=joins)
         if joins:
-            joined = await self._join(request, begun, codec)
+            joined = await self._join(begun, codec)
             if joined is not None:
                 return joined
-        return await self._put_together(request, begun)
+        return await self._put_together(begun)
 
     async def asked_now_ms(self, key: ChannelKey) -> int:
         """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
@@ -187,6 +197,11 @@ class ContextBuilder:
         opened = await self._open(request, route, deadline)
         watch.lap("open")
         question = await self._resolve(request, route, opened.view)
+        lost: tuple[Degradation, ...] = ()
+        if self._preferences is not None:
+            request, lost = await with_preferences(
+                self._preferences, request, route.profile, question, deadline
+            )
         policy = self._settings.partial_replies
         view = with_partials(request, opened.view, policy, question.continued_row)
         if view is not opened.view:
@@ -205,13 +220,23 @@ class ContextBuilder:
             choice = picked.choice
         watch.lap("pick")
         context_id = self._ids.next()
-        return _Begun(route, opened, question, found, picked, choice, deadline, context_id, watch)
+        return _Begun(
+            request,
+            lost,
+            route,
+            opened,
+            question,
+            found,
+            picked,
+            choice,
+            deadline,
+            context_id,
+            watch,
+        )
 
-    async def _join(
-        self, request: BuildRequest, begun: _Begun, codec: AnswerCodec
-    ) -> JoinedContext | None:
+    async def _join(self, begun: _Begun, codec: AnswerCodec) -> JoinedContext | None:
         """The answer joined of stored bytes; None where the long way must be gone."""
-        route, opened, question, _, _, choice, deadline, context_id, watch = begun
+        request, lost, route, opened, question, _, _, choice, deadline, context_id, watch = begun
         system = system_text(request, self._settings, route.profile, question, route.zone)
         try:
             content = await join_content(
@@ -226,6 +251,7 @@ class ContextBuilder:
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
+            *lost,
             *choice.degradations,
         )
         joined = joined_context(
@@ -234,12 +260,14 @@ class ContextBuilder:
         self._finish(joined, opened, watch)
         return joined
 
-    async def _put_together(self, request: BuildRequest, begun: _Begun) -> BuiltContext:
+    async def _put_together(self, begun: _Begun) -> BuiltContext:
         """Parts, fit, adapt, record: the picked candidates as neutral messages and payloads.
 
         A plain question that could not be joined is picked here, step by step, of what was found out already.
         """
-        route, opened, question, found, picked, _, deadline, context_id, watch = begun
+        request, unread, route, opened, question, found, picked, _, deadline, context_id, watch = (
+            begun
+        )
         if picked is None:
             watch.lap("join")
             picked = await self._pick(request, route, opened, question, deadline, found)
@@ -255,6 +283,7 @@ class ContextBuilder:
         degradations = (
             *opened.degradations,
             *not_found(request, opened, question),
+            *unread,
             *picked.degradations,
             *lost,
             *not_adapted,
@@ -283,7 +312,7 @@ class ContextBuilder:
         except Exception as error:  # a provider may be anybody's code (law 5)
             if not request.question.strip():
                 raise StoreUnavailable("the history cannot be read now") from error
-            reason = _reason(error)
+            reason = reason_of(error)
             log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
             lost = (Degradation("gather", reason, "history"),)
             return Opened(self._provider.empty_view(request.key), True, False, lost)
@@ -431,10 +460,3 @@ class ContextBuilder:
         events = compression_events(context_id, self._clock.now_ms(), fitted, limits)
         self._events.emit(request.key, context_id, events)
         return events
-
-
-def _reason(error: Exception) -> str:
-    """The word for what went wrong with the history."""
-    if isinstance(error, TimeoutError):
-        return "TIMEOUT"
-    return error.reason.value if isinstance(error, BackscrollError) else "ERROR"

@@ -30,6 +30,7 @@ from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import stable_system_text
 from backscroll_sidecar.context.writing import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Degradation, Event, Rung
+from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
@@ -129,6 +130,13 @@ def joined_context(
         question.message_type,
         request.key.channel,
     )
+
+
+def reason_of(error: Exception) -> str:
+    """The word for what went wrong with what the store keeps."""
+    if isinstance(error, TimeoutError):
+        return "TIMEOUT"
+    return error.reason.value if isinstance(error, BackscrollError) else "ERROR"
 
 
 def not_found(request: BuildRequest, opened: Opened, question: Question) -> tuple[Degradation, ...]:

@@ -30,7 +30,6 @@ from backscroll_sidecar.ports import (
     ModelEvent,
     ModelFault,
     TextDelta,
-    TextTakenBack,
     ToolCallDelta,
     UsageDelta,
 )
@@ -62,6 +61,8 @@ class AnswerReader:
         self._reason = FinishReason.NONE
         self._word = ""
         self._index: object = None
+        self.has_taken_back = False
+        """Whether all text so far turned out to be thoughts. Whoever heeds it sets it back."""
         self.thinks_apart = False
         """Whether the server has sent thoughts outside of the answer."""
         self.answered = False
@@ -70,7 +71,7 @@ class AnswerReader:
         """Whether the model has said why it stopped: then nothing of the answer but its usage can still fail."""
 
     def take(self, chunk: object) -> str:
-        """The text of one chunk that can be passed on. What was before it may be taken back: see `took_back`."""
+        """The text of one chunk that can be passed on. What was before it may be taken back: `has_taken_back`."""
         # Every delta of every stream comes through here: no call that most of them need not make.
         if isinstance(chunk, list) and len(chunk) == 1:
             chunk = chunk[0]
@@ -114,7 +115,14 @@ class AnswerReader:
         text = self._text.feed(
             content if isinstance(content, str) and content else answer_text(said)
         )
-        return text if self._thoughts is None else self._spoken(self._thoughts, text, said)
+        thoughts = self._thoughts
+        if thoughts is None:
+            return text
+        if text:
+            text = thoughts.feed(text)
+        if thoughts.has_taken_back or thoughts.is_holding:
+            text += self._heeded(thoughts, said)
+        return text
 
     def _whole(self, completion: object) -> str:
         """A completion that was not streamed."""
@@ -126,24 +134,22 @@ class AnswerReader:
             elif isinstance(part, ToolCallPart):
                 self._calls.feed(part.id, part.name, part.arguments_json, place)
         if self._thoughts is not None:
-            text = self._spoken(self._thoughts, text, {})
+            text = self._thoughts.feed(text) if text else ""
+            text += self._heeded(self._thoughts, {})
         if reply.finish_reason:
             self._stop(reply.finish_reason)
         if reply.prompt_tokens is not None and reply.completion_tokens is not None:
             self._usage = UsageDelta(reply.prompt_tokens, reply.completion_tokens)
         return text
 
-    def _spoken(self, thoughts: ThoughtFilter, text: str, said: Mapping[str, Any]) -> str:
-        """The text without thoughts."""
-        spoken = thoughts.feed(text) if text else ""
+    def _heeded(self, thoughts: ThoughtFilter, said: Mapping[str, Any]) -> str:
+        """What is let go because the server sets thoughts apart; and what was taken back is taken note of."""
+        self.has_taken_back = self.has_taken_back or thoughts.has_taken_back
+        thoughts.has_taken_back = False
         if thoughts.is_holding and (said.get("reasoning_content") or said.get("reasoning")):
             self.thinks_apart = True
-            spoken += thoughts.let_go()
-        return spoken
-
-    def took_back(self) -> bool:
-        """Whether, since it was asked last, all text before turned out to be thoughts."""
-        return self._thoughts is not None and self._thoughts.took_back()
+            return thoughts.let_go()
+        return ""
 
     def filter(self) -> None:
         """The vendor's filter ended the answer by an error instead of a finish reason."""
@@ -167,8 +173,7 @@ class AnswerReader:
         if thinks and not is_cut and not calls:
             raise failed(ModelFault.BAD_RESPONSE, "the model's answer ended inside its thoughts")
         rest = self.rest(is_cut=is_cut)
-        events: list[ModelEvent] = [TextTakenBack()] if self.took_back() else []
-        events += [TextDelta(rest)] if rest else []
+        events: list[ModelEvent] = [TextDelta(rest)] if rest else []
         events += map(ToolCallDelta, calls)
         if self._usage is not None:
             events.append(self._usage)
@@ -201,7 +206,6 @@ def whole_answer(body: object, thoughts: ThoughtFilter | None = None) -> list[Mo
         text = reader.take(loaded(body) if isinstance(body, bytes) else body)
     except Filtered:
         return [FILTERED]
-    reader.took_back()  # nobody has seen it
     events = reader.end()
     return [TextDelta(text), *events] if text else events
 

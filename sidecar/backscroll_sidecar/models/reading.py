@@ -90,8 +90,8 @@ def _said(events: list[bytes], reader: AnswerReader) -> _Said:
         except ModelError as error:
             failure = error
             break
-        if reader.took_back():
-            took_back = True
+        if reader.has_taken_back:
+            took_back, reader.has_taken_back = True, False
             texts.clear()
         if text:
             texts.append(text)

@@ -4,7 +4,7 @@ Three ways of models are known. Most write no tags. Some open a block before the
 comes, and nothing else waits for it. Of some, whose prompt ends with the opening tag, only ``</think>`` is ever seen,
 behind all thoughts: what they say can be cut only by whoever holds it back until then. So an answer is held back only
 where the model is known to be one of them (`ThoughtMemory`). In one that was not, the tag on a line of its own still
-tells that what was passed on so far was thoughts: `ThoughtFilter.took_back`.
+tells that what was passed on so far was thoughts: `ThoughtFilter.has_taken_back`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ class _State(Enum):
     CLOSED = auto()
 
 
+_PASSING = _State.PASSING
+
+
 class ThoughtFilter:
     """Reads one answer: `feed` each piece, then `end` once. What they return is the answer.
 
@@ -55,40 +58,38 @@ class ThoughtFilter:
 
     def __init__(self, *, holds: bool = False, drops: bool = False) -> None:
         self._state = _State.START
-        self._holds, self._drops = holds, drops
+        self._drops = drops
         self._held = ""
         self._pieces: list[str] = []
         self._held_chars = 0
         self._last = ""
         self._watches = True
-        self._took_back = False
+        self.is_holding = holds
+        """Whether an answer would be held back, or is."""
         self.opened = False
         """Whether a block was opened."""
         self.closed_alone = False
         """Whether thoughts were closed that nothing had opened."""
         self.held_in_vain = False
         """Whether an answer that ended by itself was held to its end."""
+        self.has_taken_back = False
+        """Whether all that was passed on turned out to be thoughts. Whoever heeds it sets it back."""
 
     @property
     def is_unfinished(self) -> bool:
         """Whether the model is still in a block that it opened."""
         return self._state is _State.THINKING
 
-    @property
-    def is_holding(self) -> bool:
-        """Whether an answer would be held back, or is."""
-        return self._state is _State.HOLDING or (self._holds and self._state is _State.START)
-
-    def took_back(self) -> bool:
-        """Whether, since it was asked last, all that was passed on turned out to be thoughts."""
-        taken, self._took_back = self._took_back, False
-        return taken
-
     def feed(self, piece: str) -> str:
         """What of the answer can be passed on."""
-        # Nearly every delta of every stream ends here.
-        if self._state is _State.PASSING:
-            return self._passed(piece)
+        if self._state is _PASSING:  # nearly every delta of every stream
+            if not self._watches:
+                return piece
+            window = self._last + piece
+            if "<" in window:
+                return self._looked_at(piece, window)
+            self._last = window[-_WINDOW:]
+            return piece
         if self._state is _State.START:
             return self._begun(self._held + piece)
         if self._state is _State.HOLDING:
@@ -99,7 +100,7 @@ class ThoughtFilter:
 
     def let_go(self) -> str:
         """Hold nothing back from now on: the server sets thoughts apart."""
-        self._holds = False
+        self.is_holding = False
         return self._released() if self._state is _State.HOLDING else ""
 
     def end(self, *, is_cut: bool) -> str:
@@ -116,7 +117,7 @@ class ThoughtFilter:
     def _begun(self, said: str) -> str:
         body = said.lstrip()
         if found := _OPEN.match(body):
-            self.opened, self._holds, self._held = True, False, ""
+            self.opened, self.is_holding, self._held = True, False, ""
             self._state = _State.THINKING
             return self._think(body[found.end() :])
         if not (self.opened or self.closed_alone) and (found := _CLOSE.match(body)):
@@ -125,14 +126,14 @@ class ThoughtFilter:
             self._held = said
             return ""
         self._held = ""
-        if self._holds:
+        if self.is_holding:
             self._state = _State.HOLDING
             return self._hold(said)
         self._state = _State.PASSING
         if self.opened or self.closed_alone:
             self._watches = False
             return body
-        return self._passed(said)
+        return self.feed(said)
 
     def _think(self, piece: str) -> str:
         said = self._held + piece
@@ -154,30 +155,27 @@ class ThoughtFilter:
 
     def _released(self) -> str:
         said = "".join(self._pieces)
+        self.is_holding = False
         self._pieces, self._last, self._watches = [], "", False
         self._state = _State.PASSING
         return said
 
     def _answer_follows(self, rest: str) -> str:
         """The thoughts end here."""
-        self.closed_alone, self._holds = True, False
+        self.closed_alone, self.is_holding = True, False
         self._held, self._last, self._pieces = "", "", []
         self._state = _State.START
         return self._begun(rest)
 
-    def _passed(self, piece: str) -> str:
-        if not self._watches:
-            return piece
-        window = self._last + piece
-        if "<" in window:
-            opening, closing = _OPEN.search(window), _OWN_LINE.search(window)
-            if opening and not (closing and closing.start() < opening.start()):
-                self._watches = False  # whatever closes later was opened here
-                return piece
-            if closing:
-                self._held = piece
-                self._state = _State.CLOSED
-                return self._closed("", window[closing.end() :])
+    def _looked_at(self, piece: str, window: str) -> str:
+        """A piece of an answer that is passed on, where it or what is before it may hold a tag."""
+        opening, closing = _OPEN.search(window), _OWN_LINE.search(window)
+        if opening and not (closing and closing.start() < opening.start()):
+            self._watches = False  # whatever closes later was opened here
+        elif closing:
+            self._held = piece
+            self._state = _State.CLOSED
+            return self._closed("", window[closing.end() :])
         self._last = window[-_WINDOW:]
         return piece
 
@@ -187,7 +185,7 @@ class ThoughtFilter:
         if not rest.strip():
             self._held += piece
             return ""
-        self._took_back = True
+        self.has_taken_back = True
         return self._answer_follows(rest)
 
 

@@ -1,13 +1,15 @@
-"""How the vendor's client reaches the model: its HTTP library's own transport over sockets read in few steps.
+"""How the vendor's client reaches the model: its HTTP library's own pools over sockets read in few steps.
 
-Importing this takes the HTTP library's time; `models.openai` does so when a model is made.
+Nothing but the public names of the two libraries is used. Importing this takes the HTTP library's time;
+`models.openai` does so when a model is made.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -25,13 +27,24 @@ POOL_CONNECTIONS = 50
 KEPT_S = 5.0
 """How long a connection waits for its next call, as in the library's default."""
 
+_ERRORS = tuple(
+    (getattr(httpcore2, name), getattr(httpx2, name))
+    for name in (
+        *("ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout", "TimeoutException"),
+        *("ConnectError", "ReadError", "WriteError", "NetworkError"),
+        *("ProxyError", "UnsupportedProtocol"),
+        *("LocalProtocolError", "RemoteProtocolError", "ProtocolError"),
+    )
+)
+"""The pools' errors, each kind before what it is a kind of, and the client's of the same name."""
+
 SocketOptions = Iterable[
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 ]
 
 
 class MergingTransport(httpx2.AsyncBaseTransport):
-    """The library's transport, with two differences that many streams at once need.
+    """Calls over the library's pools, with two differences to its own transport that many streams at once need.
 
     Answers arrive in as few chunks as reads. And connections are kept in several small pools: the library looks at
     every connection of a pool whenever a call begins or ends, which at 1,000 takes 2 ms of the event loop.
@@ -40,12 +53,12 @@ class MergingTransport(httpx2.AsyncBaseTransport):
     def __init__(self, limits: httpx2.Limits, pacer: Pacer) -> None:
         left, idle = limits.max_connections or 1, limits.max_keepalive_connections or 0
         tls = httpx2.create_ssl_context(trust_env=False)
-        self._pools: list[_Pool] = []
+        self._pools: list[httpcore2.AsyncConnectionPool] = []
         self._free: list[int] = []
         while left > 0:
             size = min(left, POOL_CONNECTIONS)
             # The first pools are filled first: what is kept for the next call must be there.
-            self._pools.append(_Pool(tls, size, min(size, idle), pacer))
+            self._pools.append(_pool(tls, size, min(size, idle), pacer))
             self._free.append(size)
             left, idle = left - size, max(idle - size, 0)
         self._room = asyncio.Semaphore(sum(self._free))
@@ -61,13 +74,17 @@ class MergingTransport(httpx2.AsyncBaseTransport):
         self._free[place] -= 1
         leave = partial(self._leave, place)
         try:
-            response = await self._pools[place].handle_async_request(request)
+            with _errors_of(request):
+                response = await self._pools[place].handle_async_request(_plain(request))
         except BaseException:
             leave()
             raise
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Body(response.stream, leave)
-        return response
+        return httpx2.Response(
+            response.status,
+            headers=response.headers,
+            stream=_Body(response, request, leave),
+            extensions=response.extensions,
+        )
 
     def _leave(self, place: int) -> None:
         self._free[place] += 1
@@ -78,34 +95,62 @@ class MergingTransport(httpx2.AsyncBaseTransport):
             await pool.aclose()
 
 
-class _Pool(httpx2.AsyncHTTPTransport):
-    """The library's own, over sockets of ours."""
+def _pool(
+    tls: ssl.SSLContext, connections: int, kept: int, pacer: Pacer
+) -> httpcore2.AsyncConnectionPool:
+    return httpcore2.AsyncConnectionPool(
+        ssl_context=tls,
+        max_connections=connections,
+        max_keepalive_connections=kept,
+        keepalive_expiry=KEPT_S,
+        network_backend=_Backend(pacer),
+    )
 
-    def __init__(self, tls: ssl.SSLContext, connections: int, kept: int, pacer: Pacer) -> None:
-        super().__init__(verify=tls)
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=tls,
-            max_connections=connections,
-            max_keepalive_connections=kept,
-            keepalive_expiry=KEPT_S,
-            network_backend=_Backend(pacer),
-        )
+
+def _plain(request: httpx2.Request) -> httpcore2.Request:
+    """The request as the pool takes it."""
+    url = request.url
+    return httpcore2.Request(
+        request.method,
+        httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=request.headers.raw,
+        content=request.stream,
+        extensions=request.extensions,
+    )
+
+
+@contextmanager
+def _errors_of(request: httpx2.Request) -> Iterator[None]:
+    """The pool's errors as those of the same name that the client above knows."""
+    try:
+        yield
+    except Exception as error:
+        for theirs, ours in _ERRORS:
+            if isinstance(error, theirs):
+                raise ours(str(error), request=request) from error
+        raise
 
 
 class _Body(httpx2.AsyncByteStream):
     """The bytes of an answer, and who is told, once, that its connection is free."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, leave: Callable[[], None]) -> None:
-        self._stream = stream
+    def __init__(
+        self, response: httpcore2.Response, request: httpx2.Request, leave: Callable[[], None]
+    ) -> None:
+        assert isinstance(response.stream, AsyncIterable)
+        self._response, self._stream = response, response.stream
+        self._request = request
         self._leave: Callable[[], None] | None = leave
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return aiter(self._stream)
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _errors_of(self._request):
+            async for piece in self._stream:
+                yield piece
 
     async def aclose(self) -> None:
         leave, self._leave = self._leave, None
         try:
-            await self._stream.aclose()
+            await self._response.aclose()
         finally:
             if leave is not None:
                 leave()

@@ -15,7 +15,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from backscroll.v1 import context_pb2, history_pb2, message_pb2
+from backscroll.v1 import context_pb2, history_pb2, message_pb2, preference_pb2
 from backscroll_sidecar.domain import AppendOutcome, AppendResult, RefusalCode
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc.checks import batch_too_large
@@ -112,7 +112,7 @@ def _shadow() -> tuple[descriptor_pool.DescriptorPool, frozenset[str]]:
     """The contract once more, with bytes for every string, the same on the wire; and which fields were strings."""
     pool = descriptor_pool.DescriptorPool()
     strings: set[str] = set()
-    for module in (message_pb2, history_pb2, context_pb2):
+    for module in (message_pb2, history_pb2, context_pb2, preference_pb2):
         file = descriptor_pb2.FileDescriptorProto()
         module.DESCRIPTOR.CopyToProto(file)
         for message in file.message_type:

@@ -21,13 +21,17 @@ from backscroll.v1 import (
     history_pb2,
     history_pb2_grpc,
     message_pb2,
+    preference_pb2,
+    preference_pb2_grpc,
 )
+from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.rpc.exposure import parse_address
 from backscroll_sidecar.rpc.guard import CallRecord, Guard
 from backscroll_sidecar.rpc.history import HistoryServicer
 from backscroll_sidecar.rpc.listeners import EdgeName, Listeners
+from backscroll_sidecar.rpc.preference import PreferenceServicer
 from backscroll_sidecar.rpc.registration import Servicer, add_servicer
 from backscroll_sidecar.rpc.tenants import OneTenant
 
@@ -50,6 +54,7 @@ _rehearsed = False
 
 async def rehearse(
     history: HistoryService,
+    preferences: Preferences,
     builder: Builder,
     chat: Chat,
     profiles: Iterable[str],
@@ -59,7 +64,7 @@ async def rehearse(
 
     Parameters
     ----------
-    history, builder, chat
+    history, preferences, builder, chat
         Of an app of its own, whose history is kept in memory and whose model needs no network.
     profiles
         Each is asked for twice, with an account of what was chosen and without; the default more often.
@@ -74,7 +79,12 @@ async def rehearse(
     try:
         async with (
             asyncio.timeout(PATIENCE_S),
-            _served(edge, ContextServicer(builder, chat, ""), HistoryServicer(history)) as channel,
+            _served(
+                edge,
+                ContextServicer(builder, chat, ""),
+                HistoryServicer(history),
+                PreferenceServicer(preferences),
+            ) as channel,
         ):
             await _call(channel, profiles)
         log.info("rehearsed in %.2f s", time.perf_counter() - started)
@@ -109,6 +119,9 @@ async def _call(channel: grpc.aio.Channel, profiles: Iterable[str]) -> None:
     for _ in range(TIMES):
         for question in QUESTIONS:
             await context.BuildContext(_question(question))
+    await preference_pb2_grpc.PreferenceServiceStub(channel).ListPreferences(
+        preference_pb2.ListPreferencesRequest(user_id="u0")
+    )
     turn = context_pb2.StreamChatRequest(context=_question(QUESTIONS[0]))
     async for _ in context.StreamChat(turn):
         pass

@@ -13,8 +13,14 @@ from dataclasses import dataclass, field
 
 import grpc
 
-from backscroll.v1 import context_pb2_grpc, error_pb2, history_pb2, history_pb2_grpc
-from tests.clients.python.fake_services import Context, History, Outcome, status_of
+from backscroll.v1 import (
+    context_pb2_grpc,
+    error_pb2,
+    history_pb2,
+    history_pb2_grpc,
+    preference_pb2_grpc,
+)
+from tests.clients.python.fake_services import Context, History, Outcome, Preferences, status_of
 
 __all__ = ["REASONS", "THREAD_NAME", "FakeServer", "status_of"]
 
@@ -72,6 +78,8 @@ class FakeServer:
         )
         history_pb2_grpc.add_HistoryServiceServicer_to_server(History(self), self._server)
         context_pb2_grpc.add_ContextServiceServicer_to_server(Context(self), self._server)
+        preferences = Preferences(self)
+        preference_pb2_grpc.add_PreferenceServiceServicer_to_server(preferences, self._server)
         if self._with_health:
             from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 

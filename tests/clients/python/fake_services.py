@@ -12,7 +12,15 @@ from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
-from backscroll.v1 import context_pb2, context_pb2_grpc, history_pb2, history_pb2_grpc, message_pb2
+from backscroll.v1 import (
+    context_pb2,
+    context_pb2_grpc,
+    history_pb2,
+    history_pb2_grpc,
+    message_pb2,
+    preference_pb2,
+    preference_pb2_grpc,
+)
 
 Outcome = history_pb2.AppendOutcome
 
@@ -295,3 +303,38 @@ class Context(context_pb2_grpc.ContextServiceServicer):
         if request.explain:
             response.explanation.profile = "balanced"
         return response
+
+
+class Preferences(preference_pb2_grpc.PreferenceServiceServicer):
+    def __init__(self, fake):
+        self.fake = fake
+        self.kept = {}
+
+    def SetPreference(self, request, context):
+        self.fake.arrive("SetPreference", request, context)
+        one = request.preference
+        one.id = one.id or one.text
+        self.kept[one.user_id, one.channel, one.id] = one
+        return preference_pb2.SetPreferenceResponse(preference=one)
+
+    def ListPreferences(self, request, context):
+        self.fake.arrive("ListPreferences", request, context)
+        found = [
+            one
+            for one in self.kept.values()
+            if one.user_id == request.user_id
+            and (not request.channel or one.channel in {"", request.channel})
+        ]
+        found.sort(key=lambda one: one.channel)
+        return preference_pb2.ListPreferencesResponse(preferences=found)
+
+    def DeletePreference(self, request, context):
+        self.fake.arrive("DeletePreference", request, context)
+        gone = [
+            key
+            for key in self.kept
+            if key[:2] == (request.user_id, request.channel) and request.id in {"", key[2]}
+        ]
+        for key in gone:
+            del self.kept[key]
+        return preference_pb2.DeletePreferenceResponse(deleted_count=len(gone))

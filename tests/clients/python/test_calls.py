@@ -192,6 +192,20 @@ def test_alias(client, room):
     assert (request.channel, request.message_id, request.alias_id) == ("room", "m1", "p1")
 
 
+def test_set_list_and_delete_preferences(client, room):
+    kept = client.set_preference("ann", "likes tea", channel="room", preference_id="p1")
+    assert (kept.id, kept.user_id, kept.channel, kept.text) == ("p1", "ann", "room", "likes tea")
+    assert client.set_preference("ann", "likes short answers").id
+    client.set_preference("ben", "likes tea")
+    texts = [one.text for one in client.list_preferences("ann", channel="room")]
+    assert texts == ["likes short answers", "likes tea"]
+    assert [one.channel for one in client.list_preferences("ann", channel="other")] == [""]
+    assert client.delete_preference("ann", "p1") == 0  # the one that holds everywhere
+    assert client.delete_preference("ann", "p1", channel="room") == 1
+    assert client.delete_preference("ann", "") == 1
+    assert list(client.list_preferences("ann")) == []
+
+
 def test_upsert_members_splits_and_takes_one(client, room):
     assert (
         client.upsert_members(

@@ -210,6 +210,9 @@ CALLS = {
     "GetChannel": lambda client: client.get_channel("room"),
     "GetThread": lambda client: client.get_thread("room", "m"),
     "ListMembers": lambda client: client.list_members("room"),
+    "DeletePreference": lambda client: client.delete_preference("u", "p"),
+    "ListPreferences": lambda client: client.list_preferences("u"),
+    "SetPreference": lambda client: client.set_preference("u", "x"),
     "ListMessages": lambda client: client.list_messages("room"),
     "ListPinnedMessages": lambda client: client.list_pinned_messages("room"),
     "PinMessage": lambda client: client.pin_message("room", "m"),
@@ -223,7 +226,7 @@ CALLS = {
         [Message("n", "a", "t", channel="room")]
     ),
 }
-ONCE = {"Erase", "ImportMessages"}
+ONCE = {"DeletePreference", "Erase", "ImportMessages"}
 
 
 def test_the_table_of_retries_is_complete():

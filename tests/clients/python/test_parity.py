@@ -11,16 +11,17 @@ import pytest
 from backscroll import AsyncClient, Client, errors, events, values
 from backscroll._calls.context import ContextOptions
 from backscroll._channel import RETRIED
-from backscroll.v1 import context_pb2, error_pb2, history_pb2, message_pb2
+from backscroll.v1 import context_pb2, error_pb2, history_pb2, message_pb2, preference_pb2
 
 # RPCs and the methods that call them, where the name is not simply the same in other letters.
 METHOD_NAMES = {"AppendMessages": "append", "SearchMessages": "search"}
 SERVICES = [
     context_pb2.DESCRIPTOR.services_by_name["ContextService"],
     history_pb2.DESCRIPTOR.services_by_name["HistoryService"],
+    preference_pb2.DESCRIPTOR.services_by_name["PreferenceService"],
 ]
 # What may not be repeated by itself; `_channel.py` says why.
-NOT_RETRIED = {"Chat", "StreamChat", "ImportMessages", "Erase"}
+NOT_RETRIED = {"Chat", "StreamChat", "ImportMessages", "Erase", "DeletePreference"}
 
 
 def methods_of(kind):

@@ -85,6 +85,19 @@ def test_check_config_prints_every_setting_with_its_origin(shell):
     assert done["problems"] == []
 
 
+def test_check_config_prints_no_secret(shell):
+    secrets = {
+        "BACKSCROLL_MODEL_API_KEY": "sk-secret",
+        "BACKSCROLL_MODEL_HEADERS": '{"api-key": "sk-secret"}',
+        "BACKSCROLL_MODEL_EXTRA_BODY": '{"enable_thinking": false}',
+    }
+    settings = shell.json("check-config", **secrets)["settings"]
+    assert "sk-secret" not in str(settings)
+    assert settings["model_api_key"]["value"] == settings["model_headers"]["value"]["api-key"]
+    assert settings["model_extra_body"]["value"] == {"enable_thinking": False}
+    assert "sk-secret" not in shell.run("check-config", **secrets).stdout
+
+
 @pytest.mark.row("S5-27", "S5-28")
 @pytest.mark.parametrize(
     ("environment", "code", "says"),

@@ -42,6 +42,7 @@ class EdgeApp:
     builder: Any
     on_warm_up: Callable[[], Any] | None = None
     chat: Any = None
+    preferences: Any = None
 
     async def warm_up(self) -> None:
         if self.on_warm_up is not None:
@@ -80,7 +81,9 @@ async def serving(
     """Serve on one address until the block ends."""
     settings = Settings(database=database, durability="normal", embedder="none")
     async with open_app(settings) as real:
-        app = app or EdgeApp(real.history, real.builder, chat=real.chat)
+        app = app or EdgeApp(
+            real.history, real.builder, chat=real.chat, preferences=real.preferences
+        )
         records: list[CallRecord] = []
         running = await start_server(app, listen=[listen], observe=records.append, **options)
         try:

@@ -11,12 +11,13 @@ from google.protobuf import message_factory
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from backscroll.v1 import context_pb2, history_pb2
+from backscroll.v1 import context_pb2, history_pb2, preference_pb2
 from tests.integration.rpc.conftest import Served, refusal
 
 SERVICES = [
     context_pb2.DESCRIPTOR.services_by_name["ContextService"],
     history_pb2.DESCRIPTOR.services_by_name["HistoryService"],
+    preference_pb2.DESCRIPTOR.services_by_name["PreferenceService"],
     health_pb2.DESCRIPTOR.services_by_name["Health"],
     reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"],
 ]

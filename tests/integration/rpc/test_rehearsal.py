@@ -49,7 +49,7 @@ class Heard:
 
 async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app: App) -> None:
     heard = Heard(app)
-    await rehearsal.rehearse(app.history, heard, app.chat, PROFILES)
+    await rehearsal.rehearse(app.history, app.preferences, heard, app.chat, PROFILES)
     asked = {profile: heard.profiles.count(profile) for profile in heard.profiles}
     usual = asked.pop("")
     assert asked == dict.fromkeys(PROFILES, 2)
@@ -60,7 +60,7 @@ async def test_every_profile_is_asked_for_and_the_default_until_it_is_quick(app:
 
 async def test_a_process_rehearses_once(app: App) -> None:
     for _ in range(2):
-        await rehearsal.rehearse(app.history, app.builder, app.chat, ())
+        await rehearsal.rehearse(app.history, app.preferences, app.builder, app.chat, ())
     assert app.builder.build_count == rehearsal.TIMES * len(rehearsal.QUESTIONS) + 1
 
 
@@ -83,7 +83,9 @@ async def test_a_rehearsal_that_fails_is_told_and_nothing_else(
 ) -> None:
     """Law 5: the first calls take longer, that is all."""
     with caplog.at_level(logging.WARNING):
-        await rehearsal.rehearse(app.history, Heard(app, error), app.chat, PROFILES)
+        await rehearsal.rehearse(
+            app.history, app.preferences, Heard(app, error), app.chat, PROFILES
+        )
     assert "the first calls take longer" in caplog.text
 
 
@@ -92,7 +94,7 @@ async def test_a_proxy_of_the_web_is_not_asked(app: App, monkeypatch: pytest.Mon
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     for name in ("no_proxy", "no_grpc_proxy"):
         monkeypatch.delenv(name, raising=False)
-    await rehearsal.rehearse(app.history, app.builder, app.chat, ())
+    await rehearsal.rehearse(app.history, app.preferences, app.builder, app.chat, ())
     assert app.builder.build_count > rehearsal.TIMES
 
 
@@ -114,7 +116,9 @@ async def test_one_that_takes_too_long_ends(
 ) -> None:
     """Nobody waits for it long, whatever holds it up; and who stops the server meanwhile does not wait at all."""
     heard = Heard(app, hangs=True)
-    stopped = asyncio.create_task(rehearsal.rehearse(app.history, heard, app.chat, PROFILES))
+    stopped = asyncio.create_task(
+        rehearsal.rehearse(app.history, app.preferences, heard, app.chat, PROFILES)
+    )
     await asyncio.wait_for(heard.hanging.wait(), 60)
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -122,7 +126,7 @@ async def test_one_that_takes_too_long_ends(
     monkeypatch.setattr(rehearsal, "_rehearsed", False)
     monkeypatch.setattr(rehearsal, "PATIENCE_S", 0.05)
     with caplog.at_level(logging.WARNING):
-        await rehearsal.rehearse(app.history, heard, app.chat, PROFILES)
+        await rehearsal.rehearse(app.history, app.preferences, heard, app.chat, PROFILES)
     assert "TimeoutError" in caplog.text
 
 
@@ -131,6 +135,6 @@ async def test_where_no_port_can_be_had_nothing_is_lost(
 ) -> None:
     monkeypatch.setattr(rehearsal, "ADDRESS", "127.0.0.1:1x")
     with caplog.at_level(logging.WARNING):
-        await rehearsal.rehearse(app.history, app.builder, app.chat, PROFILES)
+        await rehearsal.rehearse(app.history, app.preferences, app.builder, app.chat, PROFILES)
     assert "the first calls take longer" in caplog.text
     assert app.builder.build_count == 0

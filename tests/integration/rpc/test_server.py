@@ -17,7 +17,12 @@ from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.server import start_server
 from tests.integration.rpc.conftest import EdgeApp, Served, refusal, refused, serving
 
-SERVICES = ["", "backscroll.v1.ContextService", "backscroll.v1.HistoryService"]
+SERVICES = [
+    "",
+    "backscroll.v1.ContextService",
+    "backscroll.v1.HistoryService",
+    "backscroll.v1.PreferenceService",
+]
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 QUESTION = pb.BuildContextRequest(question="x", channel="g")
@@ -58,13 +63,15 @@ async def test_it_says_serving_only_once_it_is_warm(tmp_path: Path) -> None:
     async with serving() as other:
         app = EdgeApp(other.app.history, other.app.builder, warm_up, other.app.chat)
         running = await start_server(app, listen=[path])
-        assert [seen[name] for name in SERVICES] == [NOT_SERVING] * 3
+        assert [seen[name] for name in SERVICES] == [NOT_SERVING] * len(SERVICES)
         assert (seen["call"].code, seen["call"].reason) == (
             grpc.StatusCode.UNAVAILABLE,
             "STORE_UNAVAILABLE",
         )
         async with grpc.aio.insecure_channel(path) as channel:
-            assert [await health_of(channel, name) for name in SERVICES] == [SERVING] * 3
+            assert [await health_of(channel, name) for name in SERVICES] == [SERVING] * len(
+                SERVICES
+            )
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await health_of(channel, "no.such.Service")
             assert caught.value.code() is grpc.StatusCode.NOT_FOUND
@@ -132,6 +139,7 @@ async def test_reflection_lists_every_service() -> None:
         assert [one.name for one in found] == [
             "backscroll.v1.ContextService",
             "backscroll.v1.HistoryService",
+            "backscroll.v1.PreferenceService",
             "grpc.health.v1.Health",
             "grpc.reflection.v1alpha.ServerReflection",
         ]
@@ -146,10 +154,11 @@ def test_every_rpc_is_documented() -> None:
 
     from backscroll_sidecar.rpc.context import ContextServicer
     from backscroll_sidecar.rpc.history import HistoryServicer
+    from backscroll_sidecar.rpc.preference import PreferenceServicer
     from backscroll_sidecar.rpc.registration import snake_case
 
     for module in (context_pb2_grpc, history_pb2_grpc):
         assert "Missing associated documentation comment" not in inspect.getsource(module)
-    for servicer in (ContextServicer, HistoryServicer):
+    for servicer in (ContextServicer, HistoryServicer, PreferenceServicer):
         for method in servicer.SERVICE.methods:
             assert inspect.getdoc(getattr(servicer, snake_case(method.name)))

@@ -21,7 +21,8 @@ def read(pieces: list[str], way: Way = PLAIN, *, is_cut: bool = False) -> tuple[
     thoughts, said = ThoughtFilter(**way), ""
     for piece in pieces:
         passed = thoughts.feed(piece)
-        said = passed if thoughts.took_back() else said + passed
+        said = passed if thoughts.has_taken_back else said + passed
+        thoughts.has_taken_back = False
     return said + thoughts.end(is_cut=is_cut), thoughts
 
 

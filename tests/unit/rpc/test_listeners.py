@@ -540,6 +540,7 @@ class App:
     history: Any = None
     builder: Any = None
     chat: Any = None
+    preferences: Any = None
     builds: Any = None
     features: Any = None
 

@@ -20,6 +20,7 @@ from backscroll._calls.plan import (
     deadline_s,
     present,
 )
+from backscroll._calls.preferences import delete_preference, list_preferences, set_preference
 from backscroll._calls.reading import (
     export_messages,
     get_channel,
@@ -56,6 +57,7 @@ __all__ = [
     "build_context",
     "chat",
     "deadline_s",
+    "delete_preference",
     "edit_message",
     "erase",
     "export_messages",
@@ -65,10 +67,12 @@ __all__ = [
     "list_members",
     "list_messages",
     "list_pinned_messages",
+    "list_preferences",
     "pin_message",
     "present",
     "recall_message",
     "search",
+    "set_preference",
     "stream_chat",
     "unpin_message",
     "upsert_members",

@@ -45,6 +45,7 @@ from backscroll_sidecar.rpc.http2.frames import (
 )
 from backscroll_sidecar.rpc.http2.headers import (
     MAX_METADATA_BYTES,
+    OLDER_HTTP_ANSWER,
     Asked,
     HeaderReader,
     status_block,
@@ -111,6 +112,7 @@ class Connection(asyncio.Protocol):
         self._transport: Any = None
         self.write: Callable[[bytes], None] = _drop
         self._reader = FrameReader()
+        self._has_greeted = False
         self._backlog = bytearray()
         self._is_going_on = False
         self._headers = HeaderReader()
@@ -129,10 +131,17 @@ class Connection(asyncio.Protocol):
     # --- asyncio.Protocol ---------------------------------------------------------------------------
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
-        """Say what we take."""
+        """Wait for the preface: who speaks HTTP/1 could not read what we say before it."""
         self._transport, self.write = transport, transport.write
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
         self._last_call = self.loop.call_later(GREETING_S, transport.abort)
+        self._opened(self)
+
+    def _greet(self) -> None:
+        """Say what we take, once."""
+        if self._has_greeted:
+            return
+        self._has_greeted = True
         self.write(
             settings(
                 (MAX_CONCURRENT_STREAMS, MOST_STREAMS),
@@ -141,7 +150,6 @@ class Connection(asyncio.Protocol):
             )
             + window_update(0, CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES)
         )
-        self._opened(self)
 
     def data_received(self, data: bytes) -> None:
         """Take it, piece by piece where it is much: calls that came first are answered first."""
@@ -180,6 +188,7 @@ class Connection(asyncio.Protocol):
         """Take the frames that are whole; what is wrong with one ends the connection, and says why."""
         try:
             for kind, flags, stream_id, body in self._reader.read(data):
+                self._greet()
                 take = self._TAKES.get(kind)
                 if take is not None:  # of a kind that nobody knows: passed over (section 4.1)
                     take(self, flags, stream_id, body)
@@ -248,7 +257,7 @@ class Connection(asyncio.Protocol):
             self.write(reset(stream_id, Code.REFUSED_STREAM))
             return
         if asked.refusal:
-            self._refuse(stream_id, asked.refusal, ended=ends_stream)
+            self._refuse(stream_id, asked.refusal, asked.refusal_text, ended=ends_stream)
             return
         handler = self._find(asked.path, asked.metadata)
         if handler is None:
@@ -268,9 +277,15 @@ class Connection(asyncio.Protocol):
         if stream is not None:
             stream.end_requests()
 
-    def _refuse(self, stream_id: int, block: bytes, *, ended: bool) -> None:
-        """Answer what no handler is asked about."""
-        self.write(headers(stream_id, block, END_STREAM))
+    def _refuse(self, stream_id: int, block: bytes, text: bytes = b"", *, ended: bool) -> None:
+        """Answer what no handler is asked about; the text is left out where there is no room for it."""
+        size = len(text)
+        if size > min(self.initial_window, self.room()):
+            size = 0
+        self.write(headers(stream_id, block, 0 if size else END_STREAM))
+        if size:
+            self.window -= size
+            self.write(frame(DATA, END_STREAM, stream_id, text))
         if not ended:
             self.write(reset(stream_id, Code.NO_ERROR))
 
@@ -399,6 +414,7 @@ class Connection(asyncio.Protocol):
         if self._is_leaving:
             return
         self._is_leaving = True
+        self._greet()
         self.write(goaway(self._last_id, Code.NO_ERROR))
         if not self._streams:
             self._transport.close()
@@ -414,7 +430,11 @@ class Connection(asyncio.Protocol):
 
     def _cut_off(self, fault: ConnectionFault) -> None:
         log.info("rpc.connection_refused", code=fault.code.name, text=fault.text)
-        self.write(goaway(self._last_id, fault.code, fault.text))
+        if self._reader.is_older_http:
+            self.write(OLDER_HTTP_ANSWER)
+        else:
+            self._greet()
+            self.write(goaway(self._last_id, fault.code, fault.text))
         self._forget_all()
         self._transport.close()
         if self._last_call is not None:

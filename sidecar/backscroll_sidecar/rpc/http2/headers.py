@@ -44,6 +44,7 @@ class Asked(NamedTuple):
     ----------
     encoding : of compressed messages; "" or "identity": there are none.
     refusal : a whole header block that says why this is no call; empty when it is one.
+    refusal_text : what a person may read behind it; empty where gRPC's status says all.
     """
 
     path: str
@@ -51,6 +52,7 @@ class Asked(NamedTuple):
     timeout_s: float | None
     encoding: str
     refusal: bytes = b""
+    refusal_text: bytes = b""
 
 
 class HeaderReader:
@@ -87,7 +89,7 @@ class HeaderReader:
 
 def _asked(fields: Sequence[Field]) -> Asked:
     given = dict(fields)  # of the protocol's own headers there is one each
-    refusal = _refusal(given, sum(len(name) + len(value) + 32 for name, value in fields))
+    refusal, text = _refusal(given, sum(len(name) + len(value) + 32 for name, value in fields))
     try:
         metadata = tuple(
             one
@@ -99,19 +101,19 @@ def _asked(fields: Sequence[Field]) -> Asked:
         timeout_s = _timeout_s(given.get(b"grpc-timeout"))
         encoding = given.get(b"grpc-encoding", b"").decode("ascii")
     except (UnicodeDecodeError, binascii.Error, ValueError):
-        return Asked("", (), None, "", refusal or status_block(13, "a header cannot be read"))
-    return Asked(path, metadata, timeout_s, encoding, refusal)
+        return Asked("", (), None, "", refusal or status_block(13, "a header cannot be read"), text)
+    return Asked(path, metadata, timeout_s, encoding, refusal, text)
 
 
-def _refusal(given: Mapping[bytes, bytes], size: int) -> bytes:
-    """The block that answers what is no call of gRPC; empty when it is one."""
+def _refusal(given: Mapping[bytes, bytes], size: int) -> tuple[bytes, bytes]:
+    """The block that answers what is no call of gRPC, and the text behind it; empty when it is one."""
     if given.get(b":method") != b"POST":
-        return NO_TABLE + literal(":status", "405")
+        return _plain_block("405", ("allow", "POST")), NO_CALL_TEXT
     if not _CONTENT_TYPE.match(given.get(b"content-type", b"")):
-        return NO_TABLE + literal(":status", "415")
+        return _plain_block("415", ("accept", "application/grpc")), NO_CALL_TEXT
     if size > MAX_METADATA_BYTES:
-        return status_block(8, f"the headers have more than {MAX_METADATA_BYTES:,} bytes")
-    return b""
+        return status_block(8, f"the headers have more than {MAX_METADATA_BYTES:,} bytes"), b""
+    return b"", b""
 
 
 def _metadata(name: bytes, value: bytes) -> Metadata:
@@ -163,6 +165,24 @@ def _counted(text: bytes) -> bytes:
 
 NO_TABLE = b"\x20"
 """Nothing is to be remembered, however little room the client gives for that (RFC 7541, section 4.2)."""
+NO_CALL_TEXT = (
+    b"This is Backscroll. It answers gRPC: POST over HTTP/2 with content-type application/grpc, for which every "
+    b"language has a client. From a shell: backscroll call --help\n"
+)
+"""What people read who come with a browser, curl, or a client of something else."""
+OLDER_HTTP_ANSWER = (
+    b"HTTP/1.1 426 Upgrade Required\r\nUpgrade: h2c\r\nConnection: Upgrade, close\r\n"
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%b"
+) % (len(NO_CALL_TEXT), NO_CALL_TEXT)
+"""To a request of HTTP/1 (RFC 9110, section 15.5.22)."""
+
+
+def _plain_block(status: str, *fields: tuple[str, str]) -> bytes:
+    """The head of an answer in plain text to what is no call."""
+    head = literal(":status", status) + literal("content-type", "text/plain; charset=utf-8")
+    return NO_TABLE + head + b"".join(literal(name, value) for name, value in fields)
+
+
 OK_BLOCK = (
     NO_TABLE
     + b"\x88"  # :status 200, by its place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from backscroll_sidecar.rpc.http2.frames import (
@@ -21,15 +22,24 @@ from backscroll_sidecar.rpc.http2.frames import (
 )
 from backscroll_sidecar.rpc.http2.headers import MAX_BLOCK_BYTES
 
+_OLDER_HTTP = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) [/*h]")
+"""A method and the beginning of what it is about (RFC 9112, section 3)."""
+
 Frame = tuple[int, int, int, bytes]
 """Kind, flags, stream, body."""
 
 
 class FrameReader:
-    """Cuts what comes on one connection into frames. Header blocks are whole, however many frames they came in."""
+    """Cuts what comes on one connection into frames. Header blocks are whole, however many frames they came in.
+
+    Attributes
+    ----------
+    is_older_http : what came instead of a preface begins like a request of HTTP/1.
+    """
 
     def __init__(self) -> None:
         self._is_greeted = False
+        self.is_older_http = False
         self._rest = b""
         self._has_preface = False
         self._block: tuple[int, int, bytearray] | None = None
@@ -43,6 +53,7 @@ class FrameReader:
         at, end, self._rest = 0, len(data), data
         if not self._has_preface:
             if not data.startswith(PREFACE[:end]):
+                self.is_older_http = _OLDER_HTTP.match(data) is not None
                 raise ConnectionFault(Code.PROTOCOL_ERROR, "this is no HTTP/2")
             if end < len(PREFACE):
                 return

@@ -31,7 +31,7 @@ async def app() -> AsyncIterator[EdgeApp]:
     settings = Settings(database=Path(":memory:"), durability="normal", embedder="none")
     model = FakeModel(answer=lambda _: (ANSWER, Finished(FinishReason.STOP)))
     async with open_app(settings, model=model) as real:
-        yield EdgeApp(real.history, real.builder, chat=real.chat)
+        yield EdgeApp(real.history, real.builder, chat=real.chat, preferences=real.preferences)
 
 
 Both = dict[EdgeName, Edge]

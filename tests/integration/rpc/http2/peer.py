@@ -37,7 +37,7 @@ from backscroll_sidecar.rpc.http2.frames import (
     window_update,
 )
 
-PATIENCE_S = 4.0
+PATIENCE_S = 60.0
 MAX_BYTES = 5 * 2**20
 CALL = (
     (":method", "POST"),

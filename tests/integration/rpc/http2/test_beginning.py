@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 
 import pytest
 
@@ -44,13 +45,33 @@ async def test_a_preface_may_come_in_pieces(served: Served) -> None:
 
 @pytest.mark.parametrize(
     "hello",
-    [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"x", PREFACE[:-1] + b"x", b"PRI * HTTP/1", b"\x16\x03\x01\x02\0"],
+    [b"x", b"get / HTTP/1.1\r\n\r\n", PREFACE[:-1] + b"x", b"PRI * HTTP/1", b"\x16\x03\x01\x02\0"],
 )  # fmt: skip
 async def test_a_wrong_preface_ends_the_connection_at_its_first_wrong_byte(
     served: Served, hello: bytes
 ) -> None:
     async with served.peer(hello=hello) as peer:
         assert await peer.fault() is Code.PROTOCOL_ERROR
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "OPTIONS"])
+async def test_a_request_of_http_1_is_told_in_its_own_words(served: Served, method: str) -> None:
+    """RFC 9110, section 15.5.22."""
+
+    def ask() -> tuple[http.client.HTTPResponse, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+        try:
+            connection.request(method, "/backscroll.v1/x")
+            answer = connection.getresponse()
+            return answer, answer.read().decode()
+        finally:
+            connection.close()
+
+    answer, text = await asyncio.to_thread(ask)
+    assert answer.status == 426
+    assert answer.headers["upgrade"] == "h2c"
+    assert "gRPC" in text
+    assert "backscroll call" in text
 
 
 async def test_a_preface_without_settings_is_none(served: Served) -> None:

@@ -123,7 +123,10 @@ async def test_what_is_no_call_is_answered_by_http(peer: Peer) -> None:
     html = tuple((n, "text/html" if n == "content-type" else v) for n, v in CALL)
     for stream_id, call, status in ((1, get, "405"), (3, html, "415")):
         peer.send(frame(HEADERS, END_HEADERS | END_STREAM, stream_id, peer.block("/x", call=call)))
-        assert (await peer.over(stream_id)).fields == {":status": status}
+        answer = await peer.over(stream_id)
+        assert answer.fields[":status"] == status
+        assert answer.fields["content-type"] == "text/plain; charset=utf-8"
+        assert b"gRPC" in answer.body
     assert await peer.is_well(5)
 
 

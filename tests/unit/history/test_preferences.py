@@ -1,0 +1,120 @@
+"""What is remembered of preferences is never older than what was acknowledged (law 1), and never another tenant's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from backscroll_sidecar.domain import ChannelKey
+from backscroll_sidecar.history import preferences as module
+from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.history.writer import FanOut, Writer
+from backscroll_sidecar.ports import EraseChange
+from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.wiring import SystemClock
+
+ROOM = ChannelKey("a", "room")
+
+
+class SlowStore(MemoryStore):
+    """Reads what there is, and answers when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def records_of_owner(self, *args: object) -> object:
+        found = await super().records_of_owner(*args)  # type: ignore[arg-type]
+        await self.go.wait()
+        return found
+
+    async def record_owners(self, *args: object) -> object:
+        found = await super().record_owners(*args)  # type: ignore[arg-type]
+        await self.go.wait()
+        return found
+
+
+@pytest.fixture
+async def store() -> SlowStore:
+    return SlowStore()
+
+
+@pytest.fixture
+async def preferences(store: SlowStore) -> AsyncIterator[Preferences]:
+    publishers = FanOut()
+    writer = Writer(store, publishers)
+    made = Preferences(store, writer, SystemClock())
+    publishers.add(made)
+    await writer.start()
+    made.writer = writer  # type: ignore[attr-defined]
+    yield made
+    await writer.close()
+
+
+async def lines(preferences: Preferences, key: ChannelKey = ROOM, user: str = "u1") -> list[str]:
+    known = preferences.known(key, user)
+    return list(await preferences.read(key, user) if known is None else known)
+
+
+@pytest.mark.parametrize("change", ["set", "delete", "erase"])
+async def test_a_read_under_way_does_not_hide_a_change(
+    store: SlowStore, preferences: Preferences, change: str
+) -> None:
+    """It began before the change and ends after it: the next build reads again."""
+    await preferences.set("a", "u1", "", "old", "p")
+    assert await lines(preferences, user="u2") == []
+    store.go.clear()
+    reading = asyncio.create_task(preferences.read(ROOM, "u1"))
+    await asyncio.sleep(0)
+    if change == "set":
+        await preferences.set("a", "u1", "", "new", "p")
+    elif change == "delete":
+        await preferences.delete("a", "u1")
+    else:
+        await preferences.writer.submit(EraseChange(ROOM, (), "u1", 0))  # type: ignore[attr-defined]
+    store.go.set()
+    assert await reading == ("old",)
+    assert await lines(preferences) == (["new"] if change == "set" else [])
+
+
+async def test_who_gets_a_first_one_while_owners_are_read_is_seen(
+    store: SlowStore, preferences: Preferences
+) -> None:
+    """The first build of a tenant reads who has any."""
+    store.go.clear()
+    reading = asyncio.create_task(preferences.read(ROOM, "u2"))
+    await asyncio.sleep(0)
+    await preferences.set("a", "u1", "room", "new")
+    store.go.set()
+    assert await reading == ()
+    assert await lines(preferences) == ["new"]
+
+
+async def test_tenants_never_meet(preferences: Preferences) -> None:
+    """Law 6: the same user and channel."""
+    await preferences.set("a", "u1", "", "of a", "p")
+    await preferences.set("b", "u1", "", "of b", "p")
+    other = ChannelKey("b", "room")
+    for _ in range(2):
+        assert await lines(preferences) == ["of a"]
+        assert await lines(preferences, other) == ["of b"]
+    assert await preferences.delete("a", "u1") == 1
+    assert await lines(preferences) == []
+    assert await lines(preferences, other) == ["of b"]
+
+
+async def test_few_are_remembered(
+    preferences: Preferences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memory is bounded; who asked last stays."""
+    monkeypatch.setattr(module, "REMEMBERED_USERS", 2)
+    for user in ("u1", "u2", "u3"):
+        await preferences.set("a", user, "", user)
+        assert await lines(preferences, user=user) == [user]
+        if user != "u1":
+            assert preferences.known(ROOM, "u1") == ("u1",) or user == "u3"
+    assert preferences.known(ROOM, "u2") is None
+    assert preferences.known(ROOM, "u1") == ("u1",)
