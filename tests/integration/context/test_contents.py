@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sqlite3
 from datetime import UTC, datetime
 
 import pytest
@@ -289,34 +287,6 @@ async def test_only_what_the_asker_could_see(client):
         if c.fate == context_pb2.FATE_VISIBILITY
     ]
     assert hidden == ["m0", "m1"]
-
-
-@pytest.mark.row("S3-15")
-async def test_naive_needs_messages_and_events_alone(tmp_path):
-    """S3-15: with every other table emptied a start answers the same, and fills none of them."""
-    database = tmp_path / "history.db"
-    lines = [line(n, (ANN, BEN)[n % 2], f"line {n} " + "x" * 300) for n in range(30)]
-    asked = {"profile": "naive", "overrides": {"max_chars_per_message": 100, "recent_limit": 20}}
-    async with served(database) as (client, _):
-        await client.append("room", lines)
-        before = await ask(client, **asked)
-    needed = {"channels", "messages", "events", "schema_migrations"}
-    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        tables = {
-            name
-            for name, kind in connection.execute("SELECT name, type FROM sqlite_schema")
-            if kind == "table" and not name.startswith("sqlite_")
-        }
-        assert needed < tables
-        for table in tables - needed:
-            connection.execute(f"DELETE FROM {table}")
-    async with served(database) as (client, _):
-        after = await ask(client, **asked)
-        assert after.payload_bytes == before.payload_bytes
-        assert [e.type for e in after.raw.events][-1] == "context.compressed"
-        await client.append("room", [line(99, ANN, "the writer has been there")])
-        told = [one.event.type async for one in client.list_events("room")]
-        assert told.count("context.compressed") == 2
 
 
 @pytest.mark.row("S2-17", "S3-08", "S3-18")
