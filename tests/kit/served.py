@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from backscroll import AsyncClient
+from backscroll import AsyncClient, Client
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder
 from backscroll_sidecar.server import RunningServer, start_server
 from backscroll_sidecar.settings import Settings
@@ -52,3 +54,24 @@ async def served(
         AsyncClient(server.addresses[0], timeout_s=120.0) as client,
     ):
         yield client, app
+
+
+@contextmanager
+def in_background(**given: object) -> Iterator[Client]:
+    """The same on a thread of its own, for tests that are no coroutines."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="served", daemon=True)
+    thread.start()
+    opened = running(**given)
+    try:
+        server, _ = asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result()
+        try:
+            with Client(server.addresses[0], timeout_s=120.0) as client:
+                yield client
+        finally:
+            ending = opened.__aexit__(None, None, None)
+            asyncio.run_coroutine_threadsafe(ending, loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -36,13 +36,16 @@ def factor(context, name: str) -> dict[str, float]:
     return {one.message_id: one.shares[place] for one in context.explanation.candidates}
 
 
-@pytest.mark.row("S5-01")
+@pytest.mark.row("S5-01", "S1-01")
 async def test_ids_content_and_time_are_stored(tmp_path):
-    """S5-01: message, user and group ids, content and timestamp outlive the process, each where it was sent."""
+    """S5-01, S1-01: message, user and group ids, role, content and timestamp outlive the process, each where it was
+    sent; in a list and in an answer."""
     sent = {
         "room": [
             Message("m1", ANN, "first line\n第二行 👍", NOON),
             Message("m2", HEI, "几点出发？", NOON + 1),
+            Message("m3", BOT, "  at six\r\n\n", NOON + 2, role="assistant"),
+            Message("m4", BOT, "Ben joined", NOON + 3, role="system"),
         ],
         "另一个群": [Message("m1", BEN, "the same id elsewhere", NOON + 2)],
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from backscroll import Author, Message, Overrides
@@ -43,3 +45,39 @@ async def test_nothing_is_found_by_what_says_nothing(client, question):
         "room", question, asker="u2", asked_at=NOON, profile="hybrid", overrides=Overrides(sources=["lexical"])
     )  # fmt: skip
     assert not context.items
+
+
+SCRIPTS = {
+    "Chinese": r"[\u4e00-\u9fff]",
+    "Japanese": r"[\u3040-\u30ff\uff66-\uff9f]",
+    "Korean": r"[\uac00-\ud7a3]",
+    "Latin": r"[A-Za-z\uff21-\uff5a]",
+}
+
+
+@pytest.mark.row("N-06")
+@pytest.mark.parametrize("explain", [False, True])
+async def test_hit_rates_of_the_default_profile(client, explain):
+    """With nothing set at all, a month and hundreds of lines later: of each script, and of one or two characters,
+    every line is found."""
+    found: dict[str, list[bool]] = {}
+    for n, (question, line) in enumerate(HITS):
+        texts = [line, *NOISE * 40]
+        channel = f"room {n}"
+        await client.append(
+            channel,
+            [
+                Message(f"m{at}", f"u{at % 3}", text, NOON - 30 * DAY + at * DAY // 10)
+                for at, text in enumerate(texts)
+            ],
+        )
+        context = await client.build_context(
+            channel, question, asker=Author("u9"), asked_at=NOON, explain=explain
+        )
+        kinds = [name for name, signs in SCRIPTS.items() if re.search(signs, question)]
+        kinds += ["short"] if len(question) <= 2 else []
+        for kind in kinds:
+            found.setdefault(kind, []).append("m0" in [item.message.id for item in context.items])
+    rates = {kind: sum(hits) / len(hits) for kind, hits in found.items()}
+    assert rates == dict.fromkeys((*SCRIPTS, "short"), 1.0)
+    assert min(map(len, found.values())) >= 3

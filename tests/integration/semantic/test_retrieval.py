@@ -223,13 +223,14 @@ async def test_a_failing_embedder_costs_only_what_is_found_by_meaning(profile):
 
 
 @pytest.mark.row("S2-12")
-async def test_what_is_found_by_meaning_is_written_like_every_line():
-    """A golden, in both styles."""
+@pytest.mark.parametrize("explain", [False, True])
+async def test_what_is_found_by_meaning_is_written_like_every_line(explain):
+    """A golden, in both styles, whichever way the answer is put together."""
     async with served(embedder=fake()) as (client, _):
         await fill(client)
         asked = {"overrides": Overrides(recent_limit=1), "self_ids": ["bot"], "time_style": "none"}
         for style, user, ben in (("role", "User", "User"), ("tagged", "Ann <u1>", "Ben <u2>")):
-            context = await ask(client, speaker_style=style, **asked)
+            context = await ask(client, speaker_style=style, explain=explain, **asked)
             meant = context.text.split("\n\n")[1].split("\n")
             assert context.text.startswith(f"Conversation (recent):\n{ben}: blah29\n\n")
             assert meant[0] == "Relevant reference (semantic):"
