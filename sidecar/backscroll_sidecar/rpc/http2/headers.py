@@ -108,7 +108,8 @@ def _asked(fields: Sequence[Field]) -> Asked:
 def _refusal(given: Mapping[bytes, bytes], size: int) -> tuple[bytes, bytes]:
     """The block that answers what is no call of gRPC, and the text behind it; empty when it is one."""
     if given.get(b":method") != b"POST":
-        return _plain_block("405", ("allow", "POST")), NO_CALL_TEXT
+        text = b"" if given.get(b":method") == b"HEAD" else NO_CALL_TEXT
+        return _plain_block("405", ("allow", "POST")), text
     if not _CONTENT_TYPE.match(given.get(b"content-type", b"")):
         return _plain_block("415", ("accept", "application/grpc")), NO_CALL_TEXT
     if size > MAX_METADATA_BYTES:
