@@ -108,11 +108,11 @@ class ChatService:
         says what it said.
         """
         ends = self._ends(request)
-        context = checked_context(request)
+        turn_id = uuid.uuid4().hex
+        context = await self._with_trigger(request, checked_context(request), turn_id)
         release = await self._hold_question(request, context, ends)
         try:
             since = self._history.losses_seen  # before anything of the channel is read
-            turn_id = uuid.uuid4().hex
             question = question_to_store(request, context, turn_id)
             saving: list[asyncio.Task[Any]] = []
             if question is not None:
@@ -143,6 +143,20 @@ class ChatService:
             async for event in steps:
                 yield event
 
+    async def _with_trigger(
+        self, request: ChatRequest, context: BuildRequest, turn_id: str
+    ) -> BuildRequest:
+        """The context with the stored message that is its question, where the request names neither that nor an id."""
+        question = question_to_store(request, context, turn_id)
+        if question is None or request.question_message_id:
+            return context
+        asked = replace(context, own_question_id=question.id, time_left_s=request.time_left_s)
+        found = await self._builder.opening.stored_question(asked)
+        if found is None:
+            return context
+        message_id, asked_at_ms = found
+        return replace(context, trigger_message_id=message_id, asked_at_ms=asked_at_ms)
+
     async def _build(
         self, request: ChatRequest, context: BuildRequest, beside: Sequence[asyncio.Task[Any]]
     ) -> BuiltContext:
@@ -161,7 +175,7 @@ class ChatService:
     async def _save_question(self, context: BuildRequest, question: Message) -> None:
         at_ms = context.asked_at_ms
         if at_ms is None:
-            at_ms = await self._builder.asked_now_ms(context.key)
+            at_ms = await self._builder.opening.asked_now_ms(context.key)
         await self._history.save_question(context.key, replace(question, sent_at_ms=at_ms))
 
     async def _find(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import structlog
 
@@ -27,6 +26,7 @@ from backscroll_sidecar.context.joining import can_be_joined, join_content
 from backscroll_sidecar.context.layouts import QUESTION_LABEL, Assembler, Parts, StandardAssembler
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
+from backscroll_sidecar.context.opening import Opening, Provider
 from backscroll_sidecar.context.pages import AnswerCodec
 from backscroll_sidecar.context.partials import PartialReplies, with_partials
 from backscroll_sidecar.context.parts import in_time_order, lines_of, question_text, speaker_style
@@ -39,43 +39,18 @@ from backscroll_sidecar.context.result import (
     joined_context,
     log_built,
     not_found,
-    reason_of,
 )
 from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
 from backscroll_sidecar.context.writing import Pen
-from backscroll_sidecar.domain import ChannelKey, Degradation, Event, SpeakerStyle, StoredMessage
-from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.domain import Degradation, Event, SpeakerStyle
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
 
-MOST_OF_USER = 1_000
-"""Of what somebody said in all channels so many messages are looked through, the newest."""
-LOOKS_BACK = frozenset({"lexical", "recall", "semantic"})
-"""Sources that look through the whole history."""
 log = structlog.get_logger(__name__)
-
-
-class Provider(Protocol):
-    """Where a build gets the channel from: the only part of the path that does I/O (S3-07)."""
-
-    def hot_view(self, key: ChannelKey) -> ChannelView | None:
-        """The channel if it is in memory."""
-
-    async def view(self, key: ChannelKey) -> ChannelView | None:
-        """The channel, loaded if need be; None when it was never heard of. Raises `StoreUnavailable`."""
-
-    async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
-        """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
-
-    def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
-        """Messages of any channels, by time, as a view of their own."""
-
-    def empty_view(self, key: ChannelKey) -> ChannelView:
-        """A channel with nothing in it."""
 
 
 class _Begun(NamedTuple):
@@ -108,6 +83,7 @@ class ContextBuilder:
 
     Attributes
     ----------
+    opening : opens the channels that builds read.
     build_count : how many builds were begun.
     numbers : what those that were answered came to.
     """
@@ -129,7 +105,7 @@ class ContextBuilder:
         preferences: StoredPreferences | None = None,
         dims_of: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self._provider = provider
+        self.opening = Opening(provider, clock, settings.timeout_s)
         self._store = store
         self._analyzer = analyzer
         self._settings = settings
@@ -169,21 +145,6 @@ class ContextBuilder:
                 return joined
         return await self._put_together(begun)
 
-    async def asked_now_ms(self, key: ChannelKey) -> int:
-        """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
-        view = self._provider.hot_view(key)
-        if view is None:
-            with contextlib.suppress(
-                Exception
-            ):  # a build names what is wrong with the store (law 5)
-                view = await self._provider.view(key)
-        now_ms = self._clock.now_ms()
-        return (
-            max(now_ms, view.columns.time_ms.item(-1))
-            if view is not None and view.count
-            else now_ms
-        )
-
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
 
@@ -194,7 +155,7 @@ class ContextBuilder:
         deadline = Deadline(self._clock, self._settings.timeout_s, request.time_left_s)
         route = self._routes.of(request)
         watch.lap("route")
-        opened = await self._open(request, route, deadline)
+        opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
         question = await self._resolve(request, route, opened.view)
         lost: tuple[Degradation, ...] = ()
@@ -302,23 +263,6 @@ class ContextBuilder:
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
         log_built(built)
 
-    async def _open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
-        """The channel as of now; an empty one, with the reason, when it cannot be had."""
-        hot = self._provider.hot_view(request.key) if request.key.channel else None
-        if hot is not None:
-            return Opened(hot, known=True, cache_hit=True)
-        try:
-            view = await deadline.bound(self._load(request, route))
-        except Exception as error:  # a provider may be anybody's code (law 5)
-            if not request.question.strip():
-                raise StoreUnavailable("the history cannot be read now") from error
-            reason = reason_of(error)
-            log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
-            lost = (Degradation("gather", reason, "history"),)
-            return Opened(self._provider.empty_view(request.key), True, False, lost)
-        known = view is not None
-        return Opened(view or self._provider.empty_view(request.key), known, cache_hit=False)
-
     async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:
         """What is asked; a long text is read in a thread. No deadline: it is bounded, and all wait for it."""
         asked = request, view, self._analyzer, self._clock.now_ms()
@@ -331,17 +275,6 @@ class ContextBuilder:
         if resolve_us(request, view) > INLINE_US:
             return await asyncio.to_thread(resolve)
         return resolve()
-
-    async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
-        if request.key.channel:
-            return await self._provider.view(request.key)
-        if request.asker is None:
-            return None
-        profile = route.profile
-        limit = max(profile.recent_limit, profile.window_limit)
-        if not LOOKS_BACK.isdisjoint(profile.sources + profile.memory_sources):
-            limit = max(limit, MOST_OF_USER)
-        return await self._provider.view_of_user(request.key.tenant, request.asker.id, limit)
 
     async def _pick(
         self,
@@ -365,7 +298,7 @@ class ContextBuilder:
             found=found,
         )
         return await with_elsewhere(
-            picked, request, profile, query, self._semantic, self._provider, deadline
+            picked, request, profile, query, self._semantic, self.opening.provider, deadline
         )
 
     async def _parts(

@@ -32,7 +32,7 @@ as much of the evidence in 2,048 tokens (.918, .869, .887 on locomo_dev, madial_
 .876, .900; 32: .907, .854, .842); in 1,024 tokens 40 and 64 are the same."""
 
 SHOWN_CHARS = 40
-"""Of an unknown name so many printable ASCII characters are repeated: enough to see the slip, too little to forge with."""
+"""Of an unknown name so many printable ASCII characters are repeated: enough to see the slip."""
 
 Diversity = Literal["none", "collapse", "mmr"]
 Fusion = Literal["rrf", "linear"]

@@ -45,7 +45,7 @@ def moment_of(request: BuildRequest, view: ChannelView, now_ms: int) -> Moment:
     elif trigger_row >= 0:
         asked_at_ms = view.columns.time_ms.item(trigger_row)
     else:
-        asked_at_ms = max(now_ms, view.columns.time_ms.item(-1)) if view.count else now_ms
+        asked_at_ms = now_or_newest(view, now_ms)
     end = _first_after(view.columns.time_ms, asked_at_ms)
     later: tuple[int, ...] = ()
     if trigger_row >= 0 and request.asked_at_ms is None:
@@ -60,6 +60,11 @@ def moment_of(request: BuildRequest, view: ChannelView, now_ms: int) -> Moment:
     if trigger_row < 0 and request.asker and text:
         trigger_row = _line_with_same_text(view, request, text, asked_at_ms, end)
     return Moment(trigger_row, own_row, asked_at_ms, end, later)
+
+
+def now_or_newest(view: ChannelView | None, now_ms: int) -> int:
+    """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
+    return max(now_ms, view.columns.time_ms.item(-1)) if view and view.count else now_ms
 
 
 def chain(view: ChannelView, parents: NDArray[np.int32], row: int) -> list[int]:

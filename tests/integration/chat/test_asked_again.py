@@ -113,3 +113,60 @@ async def test_a_build_alone_takes_the_newest_equal_line() -> None:
         built = await bot.client.build_context("room", SAID, asker="u1")
     assert [item.message.id for item in built.raw.items] == ["m1", "q0"]
     assert built.raw.trigger.id == "q1"
+
+
+STRIPPED = [
+    (SAID, SAID),
+    (f"@Helper {SAID}", SAID),
+    (f"@Helper, {SAID}", SAID),
+    (f"/ask {SAID}", SAID),
+    (f"!ask@helper_bot {SAID}", SAID),
+    ("@小黑你好吗？", "你好吗？"),
+    ("what is up, @Helper?", "what is up?"),
+]
+
+
+@pytest.mark.parametrize(("brought", "asked"), STRIPPED)
+@pytest.mark.parametrize("is_hot", [True, False])
+async def test_what_the_bot_brought_is_stored_and_seen_once(
+    brought, asked, is_hot, tmp_path
+) -> None:
+    """Cut as bots cut it before they ask: one question, in the topic where it stands; nothing new but the answer."""
+    fake = model()
+    path = tmp_path / "chat.db"
+    line = Message("m2", "u1", brought, T0 + 10_000, thread_id="topic")
+    async with talk(fake, clock=StillClock(T0 + 20_000), database=path) as bot:
+        await bot.tell(OTHER, line)
+        if is_hot:
+            await bot.client.build_context("room", "hm?", asker="u2")
+        heard = await bot.ask(turn(asked))
+        rows = await bot.stored()
+        again = await bot.ask(turn(asked))
+        assert len(await bot.stored()) == len(rows) + 2  # said once more, so stored once more
+    assert [text_of(row) for row in rows] == ["we meet at six", brought, "hm"]
+    assert rows[-1].message.thread_id == "topic"
+    assert rows[-1].message.reply.message_id == "m2"
+    assert heard.context.trigger.id == "m2"
+    assert [one.content for one in fake.requests[0].messages] == [asked]
+    assert not again.context.HasField("trigger")
+
+
+@pytest.mark.parametrize("words", ["@Helper what?", "so, what is up?", "what is up?!"])
+async def test_another_line_is_no_question_of_this_turn(words) -> None:
+    """What says more, or something else, was said beside the question."""
+    async with talk(model(), clock=StillClock(T0 + 20_000)) as bot:
+        await bot.tell(Message("m2", "u1", words, T0 + 10_000))
+        heard = await bot.ask(turn("what is up?"))
+        rows = await bot.stored()
+    assert [text_of(row) for row in rows] == [words, "what is up?", "hm"]
+    assert not heard.context.HasField("trigger")
+
+
+async def test_an_id_of_its_own_makes_it_a_message_of_its_own() -> None:
+    """Who names the id of the question wants it stored under that, and a retry to find it there."""
+    async with talk(model(), clock=StillClock(T0 + 20_000)) as bot:
+        for _ in range(2):
+            await bot.ask(turn(SAID, question_message_id="q1"))
+        rows = await bot.stored()
+    assert rows[0].message.id == "q1"
+    assert [text_of(row) for row in rows] == [SAID, "hm"]

@@ -238,8 +238,8 @@ async def test_a_history_that_cannot_be_read_still_gives_an_answer() -> None:
         async def down(key):
             raise StoreUnavailable("away")
 
-        bot.app.builder._provider.view = down
-        bot.app.builder._provider.hot_view = lambda key: None
+        bot.app.builder.opening.provider.view = down
+        bot.app.builder.opening.provider.hot_view = lambda key: None
         heard = await bot.ask(turn())
     assert (heard.text, heard.reason) == ("six", "COMPLETE")
     assert [one.reason for one in heard.context.degradations] == ["STORE_UNAVAILABLE"]

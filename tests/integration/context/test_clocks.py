@@ -28,20 +28,23 @@ async def client() -> AsyncIterator[AsyncClient]:
 @pytest.mark.parametrize("skew_ms", [1, 2 * SECOND, 10 * MINUTE])
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_the_trigger_answers_is_seen_though_it_is_later(client, profile, skew_ms):
-    """The bot's lines are dated by a clock that goes ahead; nobody else's lines of that time were there yet."""
+    """The bot's lines are dated by a clock that goes ahead, and only the request knows what is answered: nobody else's
+    lines of that time were there yet.
+    """
     channel = f"{profile} {skew_ms}"
     bot = {"role": "assistant"}
     await client.append(channel, [
         Message("m", BEN, "which day is the trip?", NOON),
-        Message("a1", BOT, "Thursday", NOON + 1_000 + skew_ms, reply_to="m", **bot),
-        Message("a2", BOT, "or Friday", NOON + 2_000 + skew_ms, reply_to="a1", **bot),
-        Message("q", ANN, "which of the two is it?", NOON + 1_000, reply_to="a2"),
+        Message("q", ANN, "which of the two is it?", NOON + 1_000),
         Message("n", BEN, "nobody has said this yet", NOON + 1_001),
         Message("last", BEN, "nor this", NOON + 3_000 + skew_ms),
+        Message("a1", BOT, "Thursday", NOON + 1_000 + skew_ms, reply_to="m", **bot),
+        Message("a2", BOT, "or Friday", NOON + 2_000 + skew_ms, reply_to="a1", **bot),
     ])  # fmt: skip
     for explain in (False, True):
         built = await client.build_context(
-            channel, trigger_message_id="q", self_ids=["bot"], profile=profile, explain=explain,
+            channel, trigger_message_id="q", reply="a2", self_ids=["bot"], profile=profile,
+            explain=explain,
             overrides=Overrides(relevance_threshold=0.0),
         )  # fmt: skip
         ids = [item.message.id for item in built.items]
@@ -57,6 +60,24 @@ async def test_what_the_trigger_answers_is_seen_though_it_is_later(client, profi
     assert not {"a1", "a2"} & {item.message.id for item in then.items}
 
 
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_answer_by_a_slow_clock_is_behind_what_it_answers(client, profile, late):
+    """The same where the platform's edges are stored, whichever comes first."""
+    channel = f"slow {profile} {late}"
+    asked = Message("q", ANN, "which of the two is it?", NOON, reply_to="a")
+    said = Message("a", BOT, "Thursday or Friday", NOON + 30_000, role="assistant")
+    await client.append(channel, [asked, said] if late else [said, asked])
+    built = await client.build_context(
+        channel, trigger_message_id="q", self_ids=["bot"], profile=profile,
+        overrides=Overrides(relevance_threshold=0.0),
+    )  # fmt: skip
+    assert [item.message.id for item in built.items] == ["a"]
+    after = await client.build_context(channel, "and then?", asker="u2", self_ids=["bot"])
+    assert [item.message.id for item in after.items] == ["a", "q"]
+
+
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_ring_of_replies_ends(client):
     """Two messages that answer each other, as a broken export has them."""
@@ -64,9 +85,10 @@ async def test_a_ring_of_replies_ends(client):
         Message("a", ANN, "first", NOON, reply_to="b"),
         Message("b", BEN, "second", NOON + 1_000, reply_to="a"),
     ])  # fmt: skip
-    for trigger, others in (("a", []), ("b", ["a"])):  # the edge that closes the ring is none
+    for trigger, other in (("a", "b"), ("b", "a")):
         built = await client.build_context("ring", trigger_message_id=trigger, self_ids=["bot"])
-        assert [item.message.id for item in built.items] == others
+        assert {item.message.id for item in built.items} <= {other}
+        assert built.raw.rung == context_pb2.RUNG_RANKED
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ async def test_a_build_that_began_before_a_change_brings_nothing_back():
 
     talk = Talk.of(LINES)
     provider = Provider(talk.room)
-    talk.room.builder._provider = provider
+    talk.room.builder.opening.provider = provider
     await talk.room.channels.view(KEY)
     provider.kept = talk.room.channels.hot_view(KEY)
     talk.edit("m1", "the bus")

@@ -1,0 +1,104 @@
+"""The channel that a build reads, and what of it a question needs to know before it is stored."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Protocol
+
+import structlog
+
+from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.context.deadline import Deadline
+from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.result import Opened, reason_of
+from backscroll_sidecar.context.routing import Route
+from backscroll_sidecar.context.trigger import moment_of, now_or_newest
+from backscroll_sidecar.domain import ChannelKey, Degradation, StoredMessage
+from backscroll_sidecar.errors import StoreUnavailable
+from backscroll_sidecar.ports import Clock
+
+MOST_OF_USER = 1_000
+"""Of what somebody said in all channels so many messages are looked through, the newest."""
+LOOKS_BACK = frozenset({"lexical", "recall", "semantic"})
+"""Sources that look through the whole history."""
+log = structlog.get_logger(__name__)
+
+
+class Provider(Protocol):
+    """Where a build gets the channel from: the only part of the path that does I/O (S3-07)."""
+
+    def hot_view(self, key: ChannelKey) -> ChannelView | None:
+        """The channel if it is in memory."""
+
+    async def view(self, key: ChannelKey) -> ChannelView | None:
+        """The channel, loaded if need be; None when it was never heard of. Raises `StoreUnavailable`."""
+
+    async def view_of_user(self, tenant: str, user_id: str, limit: int) -> ChannelView | None:
+        """What one user said in any channel, newest `limit` (S1-03, S2-03)."""
+
+    def view_of(self, tenant: str, stored: Sequence[StoredMessage]) -> ChannelView:
+        """Messages of any channels, by time, as a view of their own."""
+
+    def empty_view(self, key: ChannelKey) -> ChannelView:
+        """A channel with nothing in it."""
+
+
+class Opening:
+    """Opens channels by way of a provider. `timeout_s`: how long a build waits for one at most."""
+
+    def __init__(self, provider: Provider, clock: Clock, timeout_s: float) -> None:
+        self.provider = provider
+        self._clock = clock
+        self._timeout_s = timeout_s
+
+    async def open(self, request: BuildRequest, route: Route, deadline: Deadline) -> Opened:
+        """The channel as of now; an empty one, with the reason, when it cannot be had."""
+        hot = self.provider.hot_view(request.key) if request.key.channel else None
+        if hot is not None:
+            return Opened(hot, known=True, cache_hit=True)
+        try:
+            view = await deadline.bound(self._load(request, route))
+        except Exception as error:  # a provider may be anybody's code (law 5)
+            if not request.question.strip():
+                raise StoreUnavailable("the history cannot be read now") from error
+            reason = reason_of(error)
+            log.warning("history unavailable", reason=reason, exc_info=reason == "ERROR")
+            lost = (Degradation("gather", reason, "history"),)
+            return Opened(self.provider.empty_view(request.key), True, False, lost)
+        known = view is not None
+        return Opened(view or self.provider.empty_view(request.key), known, cache_hit=False)
+
+    async def _load(self, request: BuildRequest, route: Route) -> ChannelView | None:
+        if request.key.channel:
+            return await self.provider.view(request.key)
+        if request.asker is None:
+            return None
+        profile = route.profile
+        limit = max(profile.recent_limit, profile.window_limit)
+        if not LOOKS_BACK.isdisjoint(profile.sources + profile.memory_sources):
+            limit = max(limit, MOST_OF_USER)
+        return await self.provider.view_of_user(request.key.tenant, request.asker.id, limit)
+
+    async def asked_now_ms(self, key: ChannelKey) -> int:
+        """When a question without a time of its own is asked: now, and not before the newest line of its channel."""
+        deadline = Deadline(self._clock, self._timeout_s, None)
+        return now_or_newest(await self._view_if_any(key, deadline), self._clock.now_ms())
+
+    async def stored_question(self, request: BuildRequest) -> tuple[str, int] | None:
+        """The id of the stored message that is the request's question though it names none, and when it is asked."""
+        deadline = Deadline(self._clock, self._timeout_s, request.time_left_s)
+        view = await self._view_if_any(request.key, deadline)
+        if view is None or not request.question.strip():
+            return None
+        moment = moment_of(request, view, self._clock.now_ms())
+        row = moment.trigger_row
+        return None if row < 0 else (view.message_ids[row], moment.asked_at_ms)
+
+    async def _view_if_any(self, key: ChannelKey, deadline: Deadline) -> ChannelView | None:
+        """The channel as of now; None, too, where it cannot be had: a build names what is wrong with the store."""
+        view = self.provider.hot_view(key)
+        if view is None:
+            with contextlib.suppress(Exception):
+                view = await deadline.bound(self.provider.view(key))
+        return view
