@@ -23,6 +23,7 @@ from backscroll_sidecar.domain import (
     MessageType,
     NeutralMessage,
     Reply,
+    ResponsePart,
     Role,
     Rung,
     SearchScope,
@@ -101,6 +102,7 @@ class BuildRequest:
     include_names: bool = False
     visible_since_membership: bool = False
     semantic_scope: SearchScope = SearchScope.CHANNEL
+    omit: frozenset[ResponsePart] = frozenset()
     time_left_s: float | None = None
 
 
@@ -280,6 +282,7 @@ class BuiltContext:
     channel: str = ""
     model: str = ""
     payload_messages: Sequence[NeutralMessage] = ()
+    omit: frozenset[ResponsePart] = frozenset()
 
     @property
     def item_count(self) -> int:
@@ -312,3 +315,4 @@ class JoinedContext:
     addressed: bool
     question_type: MessageType
     channel: str
+    omit: frozenset[ResponsePart] = frozenset()

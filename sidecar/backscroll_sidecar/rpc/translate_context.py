@@ -13,7 +13,7 @@ import orjson
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
 from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
-from backscroll_sidecar.domain import ChannelKey, Mention
+from backscroll_sidecar.domain import ChannelKey, Mention, ResponsePart
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc import limits
 from backscroll_sidecar.rpc.checks import (
@@ -31,6 +31,7 @@ from backscroll_sidecar.rpc.checks import (
 from backscroll_sidecar.rpc.enums import (
     LAYOUT_WORDS,
     PAYLOAD_FORMAT_WORDS,
+    RESPONSE_PART_WORDS,
     SEARCH_SCOPE_WORDS,
     SPEAKER_STYLE_WORDS,
     TIME_STYLE_WORDS,
@@ -97,6 +98,8 @@ def _frame(tenant: str, rest: bytes) -> tuple[ChannelKey, Mapping[str, Any]]:
     for field, value in pb.BuildContextRequest.FromString(rest).ListFields():
         name = field.name
         given[name] = _READERS[name](value, name)
+    if ResponsePart.PAYLOADS in given.get("omit", ()):
+        given["payload_formats"] = ()  # not made at all
     return ChannelKey(tenant, given.pop("channel", "")), given
 
 
@@ -197,6 +200,14 @@ def _formats(formats: Iterable[int], _: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
+def _omit(numbers: Collection[int], field: str) -> frozenset[ResponsePart]:
+    check_count(len(numbers), field, limits.MAX_OMITTED)
+    parts = (
+        enum_value(RESPONSE_PART_WORDS, number, f"{field}[{i}]") for i, number in enumerate(numbers)
+    )
+    return frozenset(part for part in parts if part is not None)
+
+
 def _time_zone(name: str, _: str) -> str:
     if name == "UTC":
         return name
@@ -293,5 +304,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "visible_since_membership": _as_sent,
     "include_names": _as_sent,
     "semantic_scope": _word(SEARCH_SCOPE_WORDS),
+    "omit": _omit,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

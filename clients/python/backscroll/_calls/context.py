@@ -17,6 +17,7 @@ from backscroll.values import (
     Overrides,
     PayloadFormatName,
     Reply,
+    ResponsePartName,
     SearchScopeName,
     SpeakerStyleName,
     SystemPrompt,
@@ -61,6 +62,7 @@ class ContextOptions(TypedDict, total=False):
     question_label: str | None
     visible_since_membership: bool
     semantic_scope: SearchScopeName | int | None
+    omit: ResponsePartName | Sequence[ResponsePartName | int]
 
 
 def build_context(
@@ -96,6 +98,7 @@ def build_context(
     question_label: str | None = None,
     visible_since_membership: bool = False,
     semantic_scope: SearchScopeName | int | None = None,
+    omit: ResponsePartName | Sequence[ResponsePartName | int] = (),
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -156,6 +159,9 @@ def build_context(
     semantic_scope
         Where the semantic source looks: "channel", "user" (the asker's channels) or "tenant", as
         far as the server's configuration permits.
+    omit
+        Copies of the selected text that are not read and need not be sent: "item_messages" (of
+        each item's message the id stays), "messages", "payloads", "text".
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -215,6 +221,7 @@ def build_context(
             question_label=question_label,
             visible_since_membership=visible_since_membership,
             semantic_scope=semantic_scope,
+            omit=omit,
         ),
         timeout_s,
     )
