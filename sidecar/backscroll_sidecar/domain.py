@@ -145,11 +145,15 @@ Part = TextPart | MediaPart | ToolCallPart | ToolResultPart
 @quick
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An edge to the message this one answers. An inferred edge is stored as inferred and ignored by `classic`."""
+    """An edge to the message this one answers. An inferred edge is stored as inferred and ignored by `classic`.
+
+    `user_id` is who wrote that message, as the sender said; where the message is stored it tells that itself.
+    """
 
     message_id: str
     kind: ReplyKind = ReplyKind.QUOTE
     inferred: bool = False
+    user_id: str = ""
 
 
 @quick

@@ -91,6 +91,9 @@ class PlainCodec:
     def mentions(self, fragment: bytes) -> tuple[Mention, ...]:
         return ()
 
+    def answering(self, fragment: bytes, user_id: str) -> bytes:
+        return fragment
+
 
 @dataclass
 class StillClock:

@@ -86,17 +86,25 @@ class Mention(_Value):
 
 @dataclass(frozen=True, slots=True)
 class Reply(_Value):
-    """The edge to the message that is answered; inferred: concluded by somebody, not known."""
+    """The edge to the message that is answered; inferred: concluded by somebody, not known.
+
+    `user_id` is who wrote that message, where the server may not have it.
+    """
 
     _kind = message_pb2.Reply
 
     message_id: str
     kind: ReplyKindName = "quote"
     inferred: bool = False
+    user_id: str = ""
 
     def to_proto(self) -> message_pb2.Reply:
         return encode(
-            message_pb2.Reply, message_id=self.message_id, kind=self.kind, inferred=self.inferred
+            message_pb2.Reply,
+            message_id=self.message_id,
+            kind=self.kind,
+            inferred=self.inferred,
+            user_id=self.user_id,
         )
 
 

@@ -9,6 +9,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.ports import FragmentCodec
+
 CHUNK_BYTES = 256 * 1024
 """A piece that is appended to is closed at this size; a longer one that comes as a whole stands alone."""
 DECODED_TEXTS = 256
@@ -105,9 +107,16 @@ class Texts(Sequence[str]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragments(Sequence[bytes]):
-    """The wire forms of a view's rows, cut out when they are asked for."""
+    """The wire forms of a view's rows, cut out when they are asked for; an edge to a stored row names its author.
+
+    `parent`, `author`: int32[n], the latter places in `people`.
+    """
 
     bodies: BodyColumns
+    parent: NDArray[np.int32]
+    author: NDArray[np.int32]
+    people: Sequence[str]
+    codec: FragmentCodec
 
     def __len__(self) -> int:
         return len(self.bodies.size)
@@ -118,5 +127,11 @@ class Fragments(Sequence[bytes]):
     def __getitem__(self, row: slice) -> list[bytes]: ...
     def __getitem__(self, row: int | slice) -> bytes | list[bytes]:
         if isinstance(row, slice):
-            return [self.bodies.fragment(one) for one in range(*row.indices(len(self)))]
-        return self.bodies.fragment(range(len(self))[row])
+            return [self._fragment(one) for one in range(*row.indices(len(self)))]
+        return self._fragment(range(len(self))[row])
+
+    def _fragment(self, row: int) -> bytes:
+        fragment, parent = self.bodies.fragment(row), self.parent.item(row)
+        if parent < 0:
+            return fragment
+        return self.codec.answering(fragment, self.people[self.author.item(parent)])

@@ -245,7 +245,9 @@ class HotChannel:
             inferred=column["inferred"],
             message_ids=MessageIds(ids, column["number"]),
             texts=Texts(bodies, self._decoded),
-            fragments=Fragments(bodies),
+            fragments=Fragments(
+                bodies, column["parent"], column["author"], self.people.ids, self._codec
+            ),
             people=self.people,
             tool_rounds=self._tool_rounds,
             ids=ids,
@@ -320,6 +322,7 @@ class HotChannel:
             if len(waiting):
                 for name in ("parent", "explicit_parent"):
                     self._columns[name] = self._columns[name].copy()
+                self._written = self._written.without(self._columns["seq"].raw()[waiting].tolist())
                 self._changed(int(waiting.min()))
                 rows = np.concatenate([waiting, rows])
         self._link(rows)

@@ -16,7 +16,7 @@ from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import BLANK, ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.partials import continued_row
-from backscroll_sidecar.context.trigger import NO_ROW, chain, lost_parent, moment_of
+from backscroll_sidecar.context.trigger import NO_ROW, answered_user, chain, lost_parent, moment_of
 from backscroll_sidecar.domain import Author, AuthorKind, MessageState, MessageType, Role
 from backscroll_sidecar.values import quick
 
@@ -232,7 +232,7 @@ def resolve_question(
         message_type=_type_of(text, view, explicit_row, asker),
         addressed=is_addressed(
             mentioned,
-            view.author_id(explicit_row) if explicit_row >= 0 else None,
+            answered_user(request, view, explicit_row),
             frozenset(request.self_ids),
         ),
         token_count=token_count if read is text else token_count * len(text) // len(read),

@@ -72,6 +72,14 @@ def chain(view: ChannelView, parents: NDArray[np.int32], row: int) -> list[int]:
     return [] if row < 0 else [row, *ancestors(parents, row, view.count).tolist()]
 
 
+def answered_user(request: BuildRequest, view: ChannelView, parent_row: int) -> str | None:
+    """Who wrote what the question answers: the author of the row, else whom the request says."""
+    if parent_row >= 0:
+        return view.author_id(parent_row)
+    reply = request.reply
+    return reply.user_id or None if reply is not None and not reply.inferred else None
+
+
 def lost_parent(request: BuildRequest, view: ChannelView, trigger_row: int) -> int:
     """The number of the id that is answered where no such message is stored: the request's, else the trigger's."""
     if request.reply is not None:

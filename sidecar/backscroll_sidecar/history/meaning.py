@@ -19,6 +19,7 @@ from backscroll_sidecar.errors import (
     Reason,
     StoreUnavailable,
 )
+from backscroll_sidecar.history.answered import with_answered
 from backscroll_sidecar.history.requests import check_id
 from backscroll_sidecar.ports import (
     Embedder,
@@ -148,7 +149,9 @@ class MeaningSearch:
                     if member is None or not member.was_there(row.rank_time_ms):
                         continue
                 hits.append(WideHit(row, score))
-        return WideHits(hits, exhaustive)
+        rows = await with_answered(self._reader, tenant, [hit.stored for hit in hits])
+        scored = zip(rows, hits, strict=True)
+        return WideHits([WideHit(row, hit.score) for row, hit in scored], exhaustive)
 
     async def _member(self, key: ChannelKey, user_id: str) -> Member | None:
         everybody = await self._reader.members(key)

@@ -15,6 +15,7 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
+from backscroll_sidecar.history.answered import with_answered
 from backscroll_sidecar.history.ingest import MessageAnalyzer
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.requests import check_id, check_ids, check_key
@@ -65,7 +66,7 @@ class HistoryReads:
         page = await self._reader.list_messages(key, query)
         if not page:
             await self._require_channel(key)
-        return page
+        return await self._answered(key, page)
 
     async def get_messages(
         self, key: ChannelKey, message_ids: Sequence[str]
@@ -76,7 +77,8 @@ class HistoryReads:
         found = await self._reader.get_messages(key, message_ids)
         if not found:
             await self._require_channel(key)
-        return found
+        told = await self._answered(key, list(found.values()))
+        return dict(zip(found, told, strict=True))
 
     async def get_message(self, key: ChannelKey, message_id: str) -> StoredMessage:
         """One message, recalled or not."""
@@ -97,7 +99,7 @@ class HistoryReads:
         if not tree:
             await self._require_channel(key)
             raise _no_message()
-        return tree
+        return await self._answered(key, tree)
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo:
         """Where a channel stands, so that a bot that was down appends only what is missing (P-26)."""
@@ -123,7 +125,8 @@ class HistoryReads:
         check_id(user_id, "author_id")
         check_ids(channels, "channels")
         _check_limit(limit, MAX_PAGE)
-        return await self._reader.latest_of_user(tenant, user_id, channels, limit)
+        rows = await self._reader.latest_of_user(tenant, user_id, channels, limit)
+        return await with_answered(self._reader, tenant, rows)
 
     async def members(self, key: ChannelKey) -> Sequence[Member]:
         """Everybody known in a channel (P-27)."""
@@ -140,7 +143,8 @@ class HistoryReads:
         records = await self._reader.records(key, PIN, 0, limit=MAX_PINNED)
         found = await self._reader.get_messages(key, [record.id for record in records])
         rows = filter(None, (found.get(record.id) for record in records))
-        return [row for row in rows if row.state is not MessageState.RECALLED]
+        live = [row for row in rows if row.state is not MessageState.RECALLED]
+        return await self._answered(key, live)
 
     async def events(self, key: ChannelKey, query: EventQuery) -> Sequence[RecordedEvent]:
         """A page of what was recorded of a channel."""
@@ -157,8 +161,15 @@ class HistoryReads:
         """Every row of a channel, in order of arrival."""
         check_key(key)
         await self._require_channel(key)
+        run: list[StoredMessage] = []
         async for stored in self._reader.export(key):
-            yield stored
+            run.append(stored)
+            if len(run) == SEARCH_PAGE:
+                for told in await self._answered(key, run):
+                    yield told
+                run = []
+        for told in await self._answered(key, run):
+            yield told
 
     async def search(self, key: ChannelKey, query: str, limit: int = 20) -> SearchHits:
         """Messages that hold all words of `query`, or `query` as it stands, newest first; a blank query finds none.
@@ -187,11 +198,18 @@ class HistoryReads:
                 if matcher.matches(stored):
                     hits.append(stored)
                     if len(hits) == limit:
-                        return SearchHits(tuple(hits), scanned, complete=True)
+                        return SearchHits(
+                            tuple(await self._answered(key, hits)), scanned, complete=True
+                        )
             if len(page) < SEARCH_PAGE:
-                return SearchHits(tuple(hits), scanned, complete=True)
+                return SearchHits(tuple(await self._answered(key, hits)), scanned, complete=True)
             before_seq = page[-1].seq
-        return SearchHits(tuple(hits), scanned, complete=False)
+        return SearchHits(tuple(await self._answered(key, hits)), scanned, complete=False)
+
+    async def _answered(
+        self, key: ChannelKey, rows: Sequence[StoredMessage]
+    ) -> list[StoredMessage]:
+        return await with_answered(self._reader, key.tenant, rows)
 
     async def _require_channel(self, key: ChannelKey) -> ChannelInfo:
         info = await self._reader.channel_info(key)

@@ -104,7 +104,7 @@ def _plain_bytes(key: ChannelKey, message: Message) -> int | None:
         message.id, author.id, author.name, message.thread_id, message.session_id, message.dedupe_key,
     ]  # fmt: skip
     if message.reply is not None:
-        words.append(message.reply.message_id)
+        words += (message.reply.message_id, message.reply.user_id)
     for mention in message.mentions:
         words += (mention.user_id, mention.name)
     together = "".join(words)
@@ -147,6 +147,8 @@ def _check_ids(key: ChannelKey, message: Message) -> None:
             check_word(value, field)
     if message.reply is not None:
         check_word(message.reply.message_id, "reply.message_id")
+        if message.reply.user_id:
+            check_word(message.reply.user_id, "reply.user_id")
     for i, mention in enumerate(message.mentions):
         check_word(mention.user_id, f"mentions[{i}].user_id")
     if not 0 <= message.sent_at_ms <= MAX_TIME_MS:

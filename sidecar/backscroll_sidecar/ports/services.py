@@ -39,6 +39,9 @@ class FragmentCodec(Protocol):
     def mentions(self, fragment: bytes) -> Sequence[Mention]:
         """The people that message marks as mentioned."""
 
+    def answering(self, fragment: bytes, user_id: str) -> bytes:
+        """The same, saying who wrote the stored message that its sender's edge leads to; without one as it is."""
+
 
 class EventSink(Protocol):
     """Takes events and counts what it must drop; never blocks, never raises (S5-21)."""

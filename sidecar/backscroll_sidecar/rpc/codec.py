@@ -39,6 +39,7 @@ _TEXT_PART = tag(message_pb2.Part, "text", LENGTH)
 _TEXT = tag(message_pb2.TextPart, "text", LENGTH)
 _SENT_AT = tag(message_pb2.Message, "sent_at_ms", VARINT)
 _REPLY_TO = tag(message_pb2.Reply, "message_id", LENGTH)
+_REPLY_USER = tag(message_pb2.Reply, "user_id", LENGTH)
 _REPLY = tag(message_pb2.Message, "reply", LENGTH)
 
 
@@ -66,6 +67,14 @@ class WireCodec:
     def mentions(self, fragment: bytes) -> tuple[Mention, ...]:
         """The people the message marks as mentioned."""
         return mentions_from_proto(message_pb2.Message.FromString(fragment).mentions)
+
+    def answering(self, fragment: bytes, user_id: str) -> bytes:
+        """The same, its edge naming whom it answers; without an edge of the sender's as it is."""
+        message = message_pb2.Message.FromString(fragment)
+        if not message.HasField("reply") or message.reply.user_id == user_id:
+            return fragment
+        message.reply.user_id = user_id
+        return message.SerializeToString()
 
 
 def _only_text(message: Message) -> str:
@@ -95,6 +104,8 @@ def _plain(message: Message, text: str) -> bytes:
         return b"".join(fields)
     reply = message.reply
     edge = lengthed(_REPLY_TO, reply.message_id.encode()) + _edge(reply.kind, reply.inferred)
+    if reply.user_id:
+        edge += lengthed(_REPLY_USER, reply.user_id.encode())
     return b"".join((*fields, lengthed(_REPLY, edge)))
 
 

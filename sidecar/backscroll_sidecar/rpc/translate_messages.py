@@ -120,7 +120,7 @@ def _known_author(user_id: str, name: str, kind: int) -> Author:
 def reply_from_proto(reply: pb.Reply) -> Reply:
     """Translate an edge, unchecked but for its kind."""
     kind = enum_value(REPLY_KIND_WORDS, reply.kind, "reply.kind")
-    return Reply(reply.message_id, kind, reply.inferred)
+    return Reply(reply.message_id, kind, reply.inferred, reply.user_id)
 
 
 def mentions_from_proto(mentions: Iterable[pb.Mention]) -> tuple[Mention, ...]:
@@ -179,6 +179,7 @@ def _known_checked(user_id: str, name: str, kind: int, field: str) -> Author:
 def checked_reply(reply: pb.Reply) -> Reply:
     """Translate an edge whose message id must be set."""
     required_id(reply.message_id, "reply.message_id")
+    check_id(reply.user_id, "reply.user_id")
     return reply_from_proto(reply)
 
 
@@ -249,7 +250,10 @@ def message_to_proto(message: Message) -> pb.Message:
 def reply_to_proto(reply: Reply) -> pb.Reply:
     """Translate an edge."""
     return pb.Reply(
-        message_id=reply.message_id, kind=REPLY_KIND_NUMBERS[reply.kind], inferred=reply.inferred
+        message_id=reply.message_id,
+        kind=REPLY_KIND_NUMBERS[reply.kind],
+        inferred=reply.inferred,
+        user_id=reply.user_id,
     )
 
 

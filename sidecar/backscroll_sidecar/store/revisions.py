@@ -29,13 +29,22 @@ def judge_known(message: Message, record: Record) -> AppendResult:
             then = replace(known, parts=content.parts, mentions=content.mentions)
             if then.text != text:
                 continue
-            if bare(message, known.channel) == then:
+            if _equal(bare(message, known.channel), then):
                 return AppendResult(message.id, AppendOutcome.DUPLICATE, seq=seq)
             differs = True
     if differs:
         warnings = (WarningCode.METADATA_DIFFERS,)
         return AppendResult(message.id, AppendOutcome.DUPLICATE, warnings, seq=seq)
     return AppendResult(message.id, AppendOutcome.CONFLICT, seq=seq)
+
+
+def _equal(sent: Message, kept: Message) -> bool:
+    """Whether both are the same, whomever the sender says that the answered message is by."""
+    if sent == kept:
+        return True
+    if sent.reply is None or kept.reply is None:
+        return False
+    return replace(sent, reply=replace(sent.reply, user_id=kept.reply.user_id)) == kept
 
 
 def emptied(record: Record) -> Record:

@@ -82,7 +82,7 @@ def test_no_text_or_id_of_a_message_breaks_on_a_surrogate():
             ToolCall("i" + LONE, "n" + LONE, "{}" + LONE),
             ToolResult("c" + LONE, "t" + LONE, "n" + LONE),
         ],
-        reply_to="r" + LONE,
+        reply_to=Reply("r" + LONE, user_id="w" + LONE),
         mentions=["x" + LONE, Mention("y" + LONE, "z" + LONE)],
         channel="c" + LONE,
         thread_id="t" + LONE,

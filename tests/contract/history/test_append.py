@@ -61,7 +61,7 @@ class TestStored:
                     ToolCallPart("c1", "weather", '{"city": "上海"}'),
                     ToolResultPart("c1", "weather", "rain", is_error=True),
                 ),
-                reply=Reply("m1", ReplyKind.QUOTE),
+                reply=Reply("m1", ReplyKind.QUOTE, user_id="u1"),
                 mentions=(Mention("u9", "Zed", 0, 4),),
                 dedupe_key="k4",
                 role=Role.TOOL,
@@ -77,7 +77,7 @@ class TestStored:
             'look\n[image: a red bicycle]\n[call weather {"city": "上海"}]\n[error weather: rain]'
         )
         assert last.analysis.mention_ids == ("u9",)
-        assert last.analysis.reply == Reply("m1", ReplyKind.QUOTE)
+        assert last.analysis.reply == Reply("m1", ReplyKind.QUOTE, user_id="u1")
         assert last.rank_time_ms == sent[3].sent_at_ms
 
     async def test_a_picture_is_found_by_its_alt_text(self, service):
@@ -192,7 +192,7 @@ class TestPeople:
         )
         rows = await service.list_messages(KEY, ListQuery())
         assert [row.analysis.mention_ids for row in rows] == [(), ("u7",), ("u8",)]
-        assert rows[1].analysis.reply == Reply("m1", ReplyKind.MENTION, inferred=True)
+        assert rows[1].analysis.reply == Reply("m1", ReplyKind.MENTION, True, "u7")
         assert rows[1].message.reply is None, "an inferred edge is not the sender's"
 
     async def test_a_rename_keeps_old_and_new_names(self, service, open_history, history):

@@ -47,10 +47,11 @@ class TestEdit:
         await service.append(KEY, [*talk("one"), message("r", "hi", reply=Reply("m1"))])
         row = await service.edit(KEY, "r", [TextPart("find the 猫")], [Mention("u5")])
         assert (row.revision, row.message.text, row.seq) == (1, "find the 猫", 2)
-        assert (row.message.author.id, row.message.reply) == ("u1", Reply("m1"))
+        assert (row.message.author.id, row.message.reply) == ("u1", Reply("m1", user_id="u1"))
         assert row.analysis.mention_ids == ("u5",)
         assert row == await service.get_message(KEY, "r")
-        assert history.recorder.published[-1][1].stored == (row,)
+        (published,) = history.recorder.published[-1][1].stored
+        assert (published.seq, published.revision, published.analysis.text) == (2, 1, "find the 猫")
         assert found(await service.search(KEY, "猫")) == ["r"]
 
     async def test_equal_content_changes_nothing(self, service):

@@ -120,14 +120,16 @@ class Part(_message.Message):
     def __init__(self, text: _Optional[_Union[TextPart, _Mapping]] = ..., media: _Optional[_Union[MediaPart, _Mapping]] = ..., tool_call: _Optional[_Union[ToolCallPart, _Mapping]] = ..., tool_result: _Optional[_Union[ToolResultPart, _Mapping]] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("message_id", "kind", "inferred")
+    __slots__ = ("message_id", "kind", "inferred", "user_id")
     MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     INFERRED_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
     message_id: str
     kind: ReplyKind
     inferred: bool
-    def __init__(self, message_id: _Optional[str] = ..., kind: _Optional[_Union[ReplyKind, str]] = ..., inferred: bool = ...) -> None: ...
+    user_id: str
+    def __init__(self, message_id: _Optional[str] = ..., kind: _Optional[_Union[ReplyKind, str]] = ..., inferred: bool = ..., user_id: _Optional[str] = ...) -> None: ...
 
 class Mention(_message.Message):
     __slots__ = ("user_id", "name", "start", "end")

@@ -7,7 +7,7 @@ classes, at an eighth of the price of their constructors. A field added to the d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -82,8 +82,11 @@ def decode_rows(rows: Iterable[Row], channel: str) -> list[StoredMessage]:
             message.mentions = analysis.mention_ids = ()
             analysis.reply = sent
         else:
+            more = loads(details)
+            if sent is not None and "answers" in more:
+                sent = replace(sent, user_id=more["answers"])
             message.parts, message.mentions, analysis.mention_ids, analysis.reply = _decode_details(
-                loads(details), text, sent
+                more, text, sent
             )
         message.id, message.channel, message.author = id_, channel, author
         message.sent_at_ms, message.role, message.reply = sent_at_ms, role, sent
@@ -166,9 +169,10 @@ def _encode_details(stored: StoredMessage) -> str:
     parts, found = message.parts, analysis.reply
     is_plain = len(parts) == 1 and type(parts[0]) is TextPart and parts[0].text == analysis.text
     as_sent = found is message.reply or found == message.reply
-    if is_plain and as_sent and not message.mentions and not analysis.mention_ids:
+    answers = "" if message.reply is None else message.reply.user_id
+    if is_plain and as_sent and not (message.mentions or analysis.mention_ids or answers):
         return ""
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {"answers": answers} if answers else {}
     if not is_plain:
         details["parts"] = encode_parts(parts)
     if message.mentions:
