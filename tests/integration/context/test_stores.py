@@ -1,8 +1,11 @@
-"""The store is a part that can be changed: what is recent, meant and preferred is the same from each."""
+"""The store is a part that can be changed: what is recent, meant and preferred is the same from each; and what of it a
+history needs.
+"""
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import sqlite3
+from contextlib import asynccontextmanager, closing
 
 import pytest
 
@@ -120,3 +123,43 @@ async def test_each_store_gives_the_same_answers(tmp_path):
         ("room", "speaks of trains here"),
         ("", "说中文"),
     ]
+
+
+def rows_of(database) -> dict[str, int]:
+    """How many rows each table has."""
+    with closing(sqlite3.connect(database)) as connection:
+        names = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+        return {
+            name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+            for (name,) in names
+        }
+
+
+@pytest.mark.row("S3-15")
+async def test_naive_needs_messages_and_events_alone(tmp_path):
+    """What else is written follows from these: a counter, names, segments. All of it may go."""
+    database = tmp_path / "history.db"
+    sent = [Message(f"m{n}", (ANN, BEN)[n % 2], f"line {n}", NOON - DAY + n) for n in range(30)]
+    asked = {"asker": ANN, "profile": "naive", "asked_at": NOON, "token_budget": 120}
+    async with served(database) as (client, _):
+        await client.append("room", sent)
+        first = await client.build_context("room", "so?", **asked)
+        assert 0 < len(first.items) < 12
+    used = {name for name, count in rows_of(database).items() if count}
+    assert used - {"channels", "members", "segments", "schema_migrations"} == {"messages", "events"}
+    with closing(sqlite3.connect(database)) as connection:
+        for name in rows_of(database).keys() - {"messages", "events", "schema_migrations"}:
+            connection.execute(f"DELETE FROM {name}")
+        connection.commit()
+    async with served(database) as (client, _):
+        again = await client.build_context("room", "so?", **asked)
+        assert again.payload == first.payload
+        assert [item.message.id for item in again.items] == [
+            item.message.id for item in first.items
+        ]
+        assert not again.degradations
+    async with served(database) as (client, _):
+        cuts = [e async for e in client.list_events("room", types=["context.compressed"])]
+        assert len(cuts) == 2
