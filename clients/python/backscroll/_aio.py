@@ -133,6 +133,7 @@ class AsyncClient:
     get_channel = _awaiting(_calls.get_channel)
     get_thread = _awaiting(_calls.get_thread)
     health = _awaiting(_calls.health)
+    list_channels = _listing(_calls.list_channels)
     list_events = _listing(_calls.list_events)
     list_members = _awaiting(_calls.list_members)
     list_messages = _listing(_calls.list_messages)

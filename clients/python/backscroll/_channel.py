@@ -38,6 +38,7 @@ RETRIED: Mapping[str, tuple[str, ...]] = {
         "ExportMessages",
         "GetChannel",
         "GetThread",
+        "ListChannels",
         "ListMembers",
         "ListMessages",
         "ListPinnedMessages",

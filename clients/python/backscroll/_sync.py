@@ -123,6 +123,7 @@ class Client:
     get_channel = _blocking(_calls.get_channel)
     get_thread = _blocking(_calls.get_thread)
     health = _blocking(_calls.health)
+    list_channels = _listing(_calls.list_channels)
     list_events = _listing(_calls.list_events)
     list_members = _blocking(_calls.list_members)
     list_messages = _listing(_calls.list_messages)

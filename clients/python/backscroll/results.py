@@ -56,6 +56,21 @@ class Context:
         return self.raw.context_id
 
     @property
+    def channel_known(self) -> bool:
+        """False for a channel never heard of; an empty context may be a mistyped name: see `list_channels`."""
+        return self.raw.channel_known
+
+    @property
+    def rung(self) -> str:
+        """How the messages were chosen: "ranked", or what a build came down to, such as "recent"."""
+        return enum_name(context_pb2.Rung.DESCRIPTOR, self.raw.rung)
+
+    @property
+    def profile(self) -> str:
+        """The profile that the messages were chosen with."""
+        return self.raw.profile
+
+    @property
     def items(self) -> Sequence[context_pb2.Item]:
         """Messages that were selected, in time order, each with its rank, score and sources."""
         return self.raw.items
@@ -111,10 +126,9 @@ class Context:
         return self.raw.explanation if self.raw.HasField("explanation") else None
 
     def __repr__(self) -> str:
-        rung = enum_name(context_pb2.Rung.DESCRIPTOR, self.raw.rung)
         return (
-            f"<Context {self.id}: {len(self.items)} items, {self.tokens.total} tokens, {rung}"
-            f"{', degraded' if self.degradations else ''}>"
+            f"<Context {self.id}: {len(self.items)} items, {self.tokens.total} tokens, {self.rung}"
+            f"{'' if self.channel_known else ', unknown channel'}{', degraded' if self.degradations else ''}>"
         )
 
 

@@ -13,6 +13,8 @@ from backscroll_sidecar.cli.bench import EPILOG as BENCH_EPILOG
 from backscroll_sidecar.cli.bench import bench
 from backscroll_sidecar.cli.call import EPILOG as CALL_EPILOG
 from backscroll_sidecar.cli.call import call
+from backscroll_sidecar.cli.channels import EPILOG as CHANNELS_EPILOG
+from backscroll_sidecar.cli.channels import channels
 from backscroll_sidecar.cli.chat import EPILOG as CHAT_EPILOG
 from backscroll_sidecar.cli.chat import chat
 from backscroll_sidecar.cli.check_config import EPILOG as CHECK_CONFIG_EPILOG
@@ -74,6 +76,7 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "demo": (demo, DEMO_EPILOG),
     "import": (import_, IMPORT_EPILOG),
     "export": (export, EXPORT_EPILOG),
+    "channels": (channels, CHANNELS_EPILOG),
     "context": (context, CONTEXT_EPILOG),
     "chat": (chat, CHAT_EPILOG),
     "events": (events, EVENTS_EPILOG),

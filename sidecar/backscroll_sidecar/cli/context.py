@@ -14,8 +14,9 @@ from rich.markup import escape
 from backscroll import Client, Context, Overrides
 from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.channels import near_channels, near_words
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import out, print_json, usage
+from backscroll_sidecar.cli.console import err, out, print_json, usage
 from backscroll_sidecar.cli.render import (
     SHOWN_OTHERS,
     Spoken,
@@ -96,12 +97,17 @@ def context(
             explain=not payload,
         )
         said = {} if payload or as_json else texts(client, channel, built)
+        if not built.channel_known:
+            near = near_words(near_channels(client, channel))
+            err().print(
+                f"[yellow]the channel {escape(channel)} has no messages yet; {escape(near)}[/]"
+            )
     if payload:
         sys.stdout.buffer.write(built.payload_bytes + b"\n")
     elif as_json:
         print_json(as_dict(built.raw))
     else:
-        show(channel, built, said, others)
+        show(built, said, others)
 
 
 def texts(client: Client, channel: str, built: Context) -> Mapping[str, Spoken]:
@@ -119,14 +125,10 @@ def texts(client: Client, channel: str, built: Context) -> Mapping[str, Spoken]:
     return said
 
 
-def show(channel: str, built: Context, said: Mapping[str, Spoken], others: int) -> None:
+def show(built: Context, said: Mapping[str, Spoken], others: int) -> None:
     """Print the build: one line about it, its table, where the tokens went."""
     console = out()
     response = built.raw
-    if not response.channel_known:
-        console.print(
-            f"[yellow]the channel {escape(channel)} has no messages yet; the context is empty[/]"
-        )
     console.print(summary_line(response))
     if response.explanation.candidates:
         console.print(score_table(response, said, others=others, width=console.width))

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from backscroll.v1.admin_pb2 import RecordedEvent
 from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.channels import naming_near_channels
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import out, print_json
 
@@ -53,7 +54,8 @@ def events(
                 channel, context_id=context, types=types or [], newest_first=True, page_size=PAGE
             )
 
-        shown = list(_until(newest(), None, limit))
+        with naming_near_channels(client, channel):
+            shown = list(_until(newest(), None, limit))
         _show(reversed(shown), as_json=as_json)
         last = shown[0] if shown else None
         while follow:

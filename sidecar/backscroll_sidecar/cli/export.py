@@ -19,6 +19,7 @@ from google.protobuf import json_format
 from backscroll import Client
 from backscroll.v1 import message_pb2
 from backscroll_sidecar.cli import options
+from backscroll_sidecar.cli.channels import naming_near_channels
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import err, print_json, progress, usage
 
@@ -50,7 +51,8 @@ def export(
     With --json a summary follows: on standard output, or on standard error where the messages are there.
     """
     with connected(server, token, tls_ca) as client:
-        total = client.get_channel(channel).message_count
+        with naming_near_channels(client, channel):
+            total = client.get_channel(channel).message_count
         with progress("exporting", total, quiet=as_json or output is None) as told:
             try:
                 with _written(output) as file:

@@ -101,6 +101,14 @@ class HistoryReads:
             raise _no_message()
         return await self._answered(key, tree)
 
+    async def channels(
+        self, tenant: str, after: str = "", limit: int = MAX_PAGE, name_contains: str = ""
+    ) -> Sequence[ChannelInfo]:
+        """Where the first channels behind `after` stand, by name; those erased whole are not among them."""
+        names = await self._reader.channel_names(tenant, after, limit, name_contains)
+        infos = [await self._reader.channel_info(ChannelKey(tenant, name)) for name in names]
+        return [info for info in infos if info is not None]
+
     async def channel_info(self, key: ChannelKey) -> ChannelInfo:
         """Where a channel stands, so that a bot that was down appends only what is missing (P-26)."""
         check_key(key)

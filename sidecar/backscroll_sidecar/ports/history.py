@@ -115,6 +115,14 @@ class HistoryReader(Protocol):
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         """Newest id and time, counts; None for a channel never heard of."""
 
+    async def channel_names(
+        self, tenant: str, after: str, limit: int, name_contains: str = ""
+    ) -> Sequence[str]:
+        """The first `limit` names behind `after` of channels that hold rows, by code points.
+
+        `name_contains`: only those whose name has it in it, letter case aside.
+        """
+
     async def members(self, key: ChannelKey) -> Sequence[Member]:
         """All members, those who left included, authors seen included, ordered by user id."""
 

@@ -13,6 +13,7 @@ from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.rpc.batches import ImportSource, append_batch, encode_results
 from backscroll_sidecar.rpc.checks import (
     check_count,
+    check_id,
     check_range,
     check_text,
     enum_value,
@@ -32,6 +33,7 @@ from backscroll_sidecar.rpc.limits import (
     MAX_SEARCH_HITS,
     MAX_WAIT_FOR_INDEX_MS,
 )
+from backscroll_sidecar.rpc.page_tokens import page_name, page_token
 from backscroll_sidecar.rpc.pages import Rows, encode_hits, export_runs, list_page
 from backscroll_sidecar.rpc.translate_history import (
     channel_to_proto,
@@ -42,6 +44,7 @@ from backscroll_sidecar.rpc.translate_history import (
     members_from_proto,
     receipt_to_proto,
     root_of,
+    summary_to_proto,
 )
 from backscroll_sidecar.rpc.translate_messages import mentions_from_proto, parts_from_proto
 from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
@@ -178,6 +181,20 @@ class HistoryServicer:
     async def get_channel(self, request: pb.GetChannelRequest, call: Call) -> pb.GetChannelResponse:
         """Tell where a channel stands (P-26)."""
         return channel_to_proto(await self._history.channel_info(_key(request.channel, call)))
+
+    async def list_channels(
+        self, request: pb.ListChannelsRequest, call: Call
+    ) -> pb.ListChannelsResponse:
+        """Page through the channels of a tenant by name."""
+        limit = limit_of(request)
+        wanted = check_id(request.name_contains, "name_contains")
+        after = page_name(request) or ""
+        # One more than fits: it tells whether there is a next page.
+        found = await self._history.channels(call.tenant, after, limit + 1, wanted)
+        answer = pb.ListChannelsResponse(channels=map(summary_to_proto, found[:limit]))
+        if len(found) > limit:
+            answer.next_page_token = page_token(request, found[limit - 1].key.channel)
+        return answer
 
     async def search_messages(self, request: pb.SearchMessagesRequest, call: Call) -> bytes:
         """Find messages by words."""

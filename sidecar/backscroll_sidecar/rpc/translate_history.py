@@ -49,6 +49,7 @@ from backscroll_sidecar.rpc.wire import LENGTH, lengthed, tag
 
 LimitedRequest = (
     pb.ListMessagesRequest
+    | pb.ListChannelsRequest
     | pb.GetThreadRequest
     | pb.SearchMessagesRequest
     | admin_pb2.ListEventsRequest
@@ -216,6 +217,15 @@ def channel_to_proto(info: ChannelInfo) -> pb.GetChannelResponse:
         message_count=info.message_count,
         last_sequence=info.last_seq,
         unembedded_count=info.unembedded_count,
+    )
+
+
+def summary_to_proto(info: ChannelInfo) -> pb.ChannelSummary:
+    """Translate a channel in a list."""
+    return pb.ChannelSummary(
+        channel=info.key.channel,
+        message_count=info.message_count,
+        newest_sent_at_ms=info.newest_sent_at_ms,
     )
 
 

@@ -187,6 +187,18 @@ class MemoryReader:
         answers = (row for row in channel.live() if _answers(row, question, author_id))
         return next(answers, None)
 
+    async def channel_names(
+        self, tenant: str, after: str, limit: int, name_contains: str = ""
+    ) -> Sequence[str]:
+        self._check_open()
+        wanted = name_contains.casefold()
+        names = sorted(
+            name
+            for (here, name), channel in self._channels.items()
+            if here == tenant and channel.records and name > after and wanted in name.casefold()
+        )
+        return names[:limit]
+
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         channel = self._open(key)
         if not channel.is_known:

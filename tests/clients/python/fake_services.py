@@ -97,6 +97,18 @@ class History(history_pb2_grpc.HistoryServiceServicer):
             messages=found[start:end], next_page_token=str(end) if end < len(found) else ""
         )
 
+    def ListChannels(self, request, context):
+        self.fake.arrive("ListChannels", request, context)
+        names = [
+            n for n in sorted(self.fake.channels) if request.name_contains.lower() in n.lower()
+        ]
+        start = int(request.page_token or 0)
+        end = start + (request.limit if request.HasField("limit") else 100)
+        return history_pb2.ListChannelsResponse(
+            channels=[history_pb2.ChannelSummary(channel=name) for name in names[start:end]],
+            next_page_token=str(end) if end < len(names) else "",
+        )
+
     def GetThread(self, request, context):
         self.fake.arrive("GetThread", request, context)
         stored = self._message(request, context)

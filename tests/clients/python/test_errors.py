@@ -210,6 +210,7 @@ CALLS = {
     "GetChannel": lambda client: client.get_channel("room"),
     "GetThread": lambda client: client.get_thread("room", "m"),
     "ListEvents": lambda client: list(client.list_events("room")),
+    "ListChannels": lambda client: list(client.list_channels()),
     "ListMembers": lambda client: client.list_members("room"),
     "DeletePreference": lambda client: client.delete_preference("u", "p"),
     "ListPreferences": lambda client: client.list_preferences("u"),

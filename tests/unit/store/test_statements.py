@@ -46,7 +46,7 @@ WALKS_A_CHANNEL = {
     # everything of it is what they return, delete or count
     "LOAD_SEGMENTS", "VICTIMS_ALL", "MEMBERS", "VECTORS", "ERASE_ALL_EVENTS",
     "ERASE_ALL_MEMBERS", "LAST_MESSAGES", "ERASE_TURNS", "RECORDS_OF_CHANNEL", "LOAD_ALIASES",
-    "HAS_ALIASES",  # its first row
+    "HAS_ALIASES", "CHANNEL_NAMES",  # its first row
 }  # fmt: skip
 TABLES = "messages|revisions|vectors|tombstones|members|events|turns|segments|records|record_names|aliases"
 WALK = re.compile(

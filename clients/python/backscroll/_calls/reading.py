@@ -37,6 +37,37 @@ def get_channel(
     return response
 
 
+def list_channels(
+    *,
+    name_contains: str = "",
+    page_size: int | None = None,
+    timeout_s: float | None = None,
+) -> Listing[history_pb2.ChannelSummary]:
+    """Iterate over the channels that hold messages, by name, page by page as needed.
+
+    Parameters
+    ----------
+    name_contains
+        Only channels with this in their name, letter case aside.
+    page_size
+        Channels a call, 1 to 1,000. None: the server's 100.
+    timeout_s
+        Deadline of each page. None: the client's.
+
+    Examples
+    --------
+    >>> [channel.channel for channel in client.list_channels(name_contains="ROO")]
+    ['room']
+    """
+    request = encode(history_pb2.ListChannelsRequest, limit=page_size, name_contains=name_contains)
+    while True:
+        page: history_pb2.ListChannelsResponse = yield Call("ListChannels", request, timeout_s)
+        yield page.channels
+        if not page.next_page_token:
+            return
+        request.page_token = page.next_page_token
+
+
 def list_messages(
     channel: str = "",
     *,

@@ -257,6 +257,34 @@ class GetChannelResponse(_message.Message):
     unembedded_count: int
     def __init__(self, channel: _Optional[str] = ..., newest_message_id: _Optional[str] = ..., newest_sent_at_ms: _Optional[int] = ..., message_count: _Optional[int] = ..., last_sequence: _Optional[int] = ..., unembedded_count: _Optional[int] = ...) -> None: ...
 
+class ListChannelsRequest(_message.Message):
+    __slots__ = ("limit", "page_token", "name_contains")
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    NAME_CONTAINS_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    page_token: str
+    name_contains: str
+    def __init__(self, limit: _Optional[int] = ..., page_token: _Optional[str] = ..., name_contains: _Optional[str] = ...) -> None: ...
+
+class ChannelSummary(_message.Message):
+    __slots__ = ("channel", "message_count", "newest_sent_at_ms")
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_SENT_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    channel: str
+    message_count: int
+    newest_sent_at_ms: int
+    def __init__(self, channel: _Optional[str] = ..., message_count: _Optional[int] = ..., newest_sent_at_ms: _Optional[int] = ...) -> None: ...
+
+class ListChannelsResponse(_message.Message):
+    __slots__ = ("channels", "next_page_token")
+    CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    channels: _containers.RepeatedCompositeFieldContainer[ChannelSummary]
+    next_page_token: str
+    def __init__(self, channels: _Optional[_Iterable[_Union[ChannelSummary, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
 class SearchMessagesRequest(_message.Message):
     __slots__ = ("channel", "query", "limit", "scope", "user_id")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]

@@ -61,6 +61,11 @@ class HistoryServiceStub(object):
                 request_serializer=backscroll_dot_v1_dot_history__pb2.GetChannelRequest.SerializeToString,
                 response_deserializer=backscroll_dot_v1_dot_history__pb2.GetChannelResponse.FromString,
                 _registered_method=True)
+        self.ListChannels = channel.unary_unary(
+                '/backscroll.v1.HistoryService/ListChannels',
+                request_serializer=backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.SerializeToString,
+                response_deserializer=backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.FromString,
+                _registered_method=True)
         self.SearchMessages = channel.unary_unary(
                 '/backscroll.v1.HistoryService/SearchMessages',
                 request_serializer=backscroll_dot_v1_dot_history__pb2.SearchMessagesRequest.SerializeToString,
@@ -162,6 +167,13 @@ class HistoryServiceServicer(object):
 
     def GetChannel(self, request, context):
         """GetChannel says where a channel stands, so that a bot that was down appends only what is missing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListChannels(self, request, context):
+        """ListChannels lists the channels of the tenant that hold messages, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -293,6 +305,11 @@ def add_HistoryServiceServicer_to_server(servicer, server):
                     servicer.GetChannel,
                     request_deserializer=backscroll_dot_v1_dot_history__pb2.GetChannelRequest.FromString,
                     response_serializer=backscroll_dot_v1_dot_history__pb2.GetChannelResponse.SerializeToString,
+            ),
+            'ListChannels': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListChannels,
+                    request_deserializer=backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.FromString,
+                    response_serializer=backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.SerializeToString,
             ),
             'SearchMessages': grpc.unary_unary_rpc_method_handler(
                     servicer.SearchMessages,
@@ -492,6 +509,33 @@ class HistoryService(object):
             '/backscroll.v1.HistoryService/GetChannel',
             backscroll_dot_v1_dot_history__pb2.GetChannelRequest.SerializeToString,
             backscroll_dot_v1_dot_history__pb2.GetChannelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListChannels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/backscroll.v1.HistoryService/ListChannels',
+            backscroll_dot_v1_dot_history__pb2.ListChannelsRequest.SerializeToString,
+            backscroll_dot_v1_dot_history__pb2.ListChannelsResponse.FromString,
             options,
             channel_credentials,
             insecure,

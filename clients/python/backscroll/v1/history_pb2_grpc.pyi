@@ -51,6 +51,8 @@ class HistoryServiceStub:
     """GetThread returns the reply tree a message belongs to. Fails with MESSAGE_NOT_FOUND."""
     GetChannel: _grpc.UnaryUnaryMultiCallable[_history_pb2.GetChannelRequest, _history_pb2.GetChannelResponse]
     """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
+    ListChannels: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]
+    """ListChannels lists the channels of the tenant that hold messages, by name."""
     SearchMessages: _grpc.UnaryUnaryMultiCallable[_history_pb2.SearchMessagesRequest, _history_pb2.SearchMessagesResponse]
     """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
     scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
@@ -120,6 +122,8 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """GetThread returns the reply tree a message belongs to. Fails with MESSAGE_NOT_FOUND."""
     GetChannel: _aio.UnaryUnaryMultiCallable[_history_pb2.GetChannelRequest, _history_pb2.GetChannelResponse]  # type: ignore[assignment]
     """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
+    ListChannels: _aio.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]  # type: ignore[assignment]
+    """ListChannels lists the channels of the tenant that hold messages, by name."""
     SearchMessages: _aio.UnaryUnaryMultiCallable[_history_pb2.SearchMessagesRequest, _history_pb2.SearchMessagesResponse]  # type: ignore[assignment]
     """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
     scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
@@ -216,6 +220,14 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.GetChannelResponse, _abc.Awaitable[_history_pb2.GetChannelResponse]]:
         """GetChannel says where a channel stands, so that a bot that was down appends only what is missing."""
+
+    @_abc_1.abstractmethod
+    def ListChannels(
+        self,
+        request: _history_pb2.ListChannelsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_history_pb2.ListChannelsResponse, _abc.Awaitable[_history_pb2.ListChannelsResponse]]:
+        """ListChannels lists the channels of the tenant that hold messages, by name."""
 
     @_abc_1.abstractmethod
     def SearchMessages(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
 
 import orjson
 
@@ -166,6 +168,16 @@ def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo
     last_seq, live_count, newest = row
     newest_id, newest_sent_at_ms = orjson.loads(newest) if newest else ("", 0)
     return ChannelInfo(key, newest_id, newest_sent_at_ms, live_count, last_seq)
+
+
+def channel_names(
+    connection: sqlite3.Connection, tenant: str, after: str, limit: int, name_contains: str
+) -> list[str]:
+    """Names of channels that hold rows. Letter case is Unicode's, which SQLite does not know."""
+    wanted = name_contains.casefold()
+    names = connection.execute(sql.CHANNEL_NAMES, {"tenant": tenant, "after": after})
+    with closing(names):
+        return list(islice((name for (name,) in names if wanted in name.casefold()), limit))
 
 
 def members(connection: sqlite3.Connection, key: ChannelKey) -> list[Member]:

@@ -333,6 +333,12 @@ SELECT last_seq,
 FROM channels WHERE tenant = :tenant AND channel = :channel
 """
 
+CHANNEL_NAMES = """
+SELECT channel FROM channels WHERE tenant = :tenant AND channel > :after
+    AND EXISTS (SELECT 1 FROM messages WHERE messages.tenant = :tenant AND messages.channel = channels.channel)
+ORDER BY channel
+"""
+
 MEMBERS = f"SELECT {_MEMBER_COLUMNS} FROM members WHERE tenant = ? AND channel = ? ORDER BY user_id"
 
 LAST_MESSAGES = f"""

@@ -176,6 +176,13 @@ class SqliteStore:
     ) -> StoredMessage | None:
         return await self._reader.run(lambda c: places.answer_to(c, key, message_id, author_id))
 
+    async def channel_names(
+        self, tenant: str, after: str, limit: int, name_contains: str = ""
+    ) -> Sequence[str]:
+        return await self._reader.run(
+            lambda c: reads.channel_names(c, tenant, after, limit, name_contains)
+        )
+
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         return await self._reader.run(lambda c: reads.channel_info(c, key))
 
