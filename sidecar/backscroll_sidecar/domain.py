@@ -410,6 +410,15 @@ class StoredSystemRows(StrEnum):
     SKIP = "skip"
 
 
+class ResponsePart(IntEnum):
+    """A copy of the selected text in the answer to a build."""
+
+    ITEM_MESSAGES = 1
+    MESSAGES = 2
+    PAYLOADS = 3
+    TEXT = 4
+
+
 class Rung(IntEnum):
     """The rung of the ladder a build stands on (S5-24)."""
 

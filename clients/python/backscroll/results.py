@@ -76,10 +76,12 @@ class Context:
         Raises
         ------
         LookupError
-            If the request asked for no payload.
+            If the request asked for no payload, or to omit it.
         """
         if not self.raw.payloads:
-            raise LookupError("this context was built without a payload (payload_formats='none')")
+            raise LookupError(
+                "this context was built without a payload (payload_formats='none', or omit)"
+            )
         return self.raw.payloads[0].body
 
     @cached_property

@@ -53,7 +53,13 @@ from backscroll_sidecar.context.stages import fit_in_stages
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
 from backscroll_sidecar.context.writing import Pen
-from backscroll_sidecar.domain import Degradation, Event, SpeakerStyle, StoredSystemRows
+from backscroll_sidecar.domain import (
+    Degradation,
+    Event,
+    ResponsePart,
+    SpeakerStyle,
+    StoredSystemRows,
+)
 from backscroll_sidecar.ports import Clock, EventSink, HistoryReader
 from backscroll_sidecar.strategies import Strategy
 from backscroll_sidecar.telemetry.metrics import BuildNumbers
@@ -341,7 +347,8 @@ class ContextBuilder:
     ) -> tuple[tuple[Payload, ...], tuple[Degradation, ...]]:
         payloads: list[Payload] = []
         lost: list[Degradation] = []
-        for name in request.payload_formats:
+        wanted = () if ResponsePart.PAYLOADS in request.omit else request.payload_formats
+        for name in wanted:
             try:
                 body = self._adapters[name].payload(
                     fitted.assembled.payload_messages,

@@ -23,6 +23,7 @@ from backscroll_sidecar.domain import (
     MessageType,
     NeutralMessage,
     Reply,
+    ResponsePart,
     Role,
     Rung,
     SearchScope,
@@ -103,6 +104,7 @@ class BuildRequest:
     visible_since_membership: bool = False
     stored_system_rows: StoredSystemRows | None = None
     semantic_scope: SearchScope = SearchScope.CHANNEL
+    omit: frozenset[ResponsePart] = frozenset()
     time_left_s: float | None = None
 
 
@@ -282,6 +284,7 @@ class BuiltContext:
     channel: str = ""
     model: str = ""
     payload_messages: Sequence[NeutralMessage] = ()
+    omit: frozenset[ResponsePart] = frozenset()
 
     @property
     def item_count(self) -> int:
@@ -314,3 +317,4 @@ class JoinedContext:
     addressed: bool
     question_type: MessageType
     channel: str
+    omit: frozenset[ResponsePart] = frozenset()

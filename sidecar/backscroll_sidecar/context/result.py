@@ -97,6 +97,7 @@ def built_context(
         )
         if request.explain
         else None,
+        omit=request.omit,
     )
 
 
@@ -129,6 +130,7 @@ def joined_context(
         question.addressed,
         question.message_type,
         request.key.channel,
+        request.omit,
     )
 
 

@@ -21,6 +21,7 @@ from backscroll_sidecar.domain import (
     MessageType,
     RefusalCode,
     ReplyKind,
+    ResponsePart,
     Role,
     Rung,
     SearchScope,
@@ -79,6 +80,10 @@ TOKENIZER_NUMBERS: Mapping[TokenizerName, Any] = {
 TOKENIZER_WORDS = _words(TOKENIZER_NUMBERS, TokenizerName.O200K)
 PAYLOAD_FORMAT_NUMBERS: Mapping[str, Any] = {"openai_chat": context_pb2.PAYLOAD_FORMAT_OPENAI_CHAT}
 PAYLOAD_FORMAT_WORDS = _words(PAYLOAD_FORMAT_NUMBERS, "openai_chat")
+
+RESPONSE_PART_WORDS = _words(
+    _numbers(ResponsePart, context_pb2.ResponsePart, "RESPONSE_PART"), None
+)
 
 # --- context: answers ------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ from backscroll_sidecar.rpc.enums import (
     SPEAKER_STYLE_NUMBERS,
     TOKENIZER_NUMBERS,
 )
+from backscroll_sidecar.rpc.omitting import without
 from backscroll_sidecar.rpc.wire import FIXED64, LENGTH, VARINT, lengthed, tag, varint
 
 _RECENT, _SEMANTIC = Category.RECENT, Category.SEMANTIC
@@ -88,6 +89,8 @@ def encode_built(
             rest.degradations.extend(map(_degradation, built.degradations))
     else:
         pieces, rest = [*_content(built)], _seldom(built)
+    if built.omit:
+        pieces = [without(b"".join(pieces), built.omit)]
     if built.trigger_fragment is not None:
         pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
     _tell_rest(built, rest)

@@ -13,7 +13,7 @@ import orjson
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import message_pb2
 from backscroll_sidecar.context.model import BuildRequest, Overrides, SystemPrompt
-from backscroll_sidecar.domain import ChannelKey, Mention
+from backscroll_sidecar.domain import ChannelKey, Mention, ResponsePart
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc import limits
 from backscroll_sidecar.rpc.checks import (
@@ -31,6 +31,7 @@ from backscroll_sidecar.rpc.checks import (
 from backscroll_sidecar.rpc.enums import (
     LAYOUT_WORDS,
     PAYLOAD_FORMAT_WORDS,
+    RESPONSE_PART_WORDS,
     SEARCH_SCOPE_WORDS,
     SPEAKER_STYLE_WORDS,
     STORED_SYSTEM_ROWS_WORDS,
@@ -198,6 +199,14 @@ def _formats(formats: Iterable[int], _: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
+def _omit(numbers: Collection[int], field: str) -> frozenset[ResponsePart]:
+    check_count(len(numbers), field, limits.MAX_OMITTED)
+    parts = (
+        enum_value(RESPONSE_PART_WORDS, number, f"{field}[{i}]") for i, number in enumerate(numbers)
+    )
+    return frozenset(part for part in parts if part is not None)
+
+
 def _time_zone(name: str, _: str) -> str:
     if name == "UTC":
         return name
@@ -295,5 +304,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "include_names": _as_sent,
     "stored_system_rows": _word(STORED_SYSTEM_ROWS_WORDS),
     "semantic_scope": _word(SEARCH_SCOPE_WORDS),
+    "omit": _omit,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

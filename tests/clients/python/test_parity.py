@@ -160,6 +160,7 @@ def test_values_have_every_field_of_their_message(value, message, renamed):
         (values.TimeStyleName, context_pb2.TimeStyle),
         (values.TokenizerName, context_pb2.Tokenizer),
         (values.PayloadFormatName, context_pb2.PayloadFormat),
+        (values.ResponsePartName, context_pb2.ResponsePart),
     ],
 )
 def test_names_of_enums_are_complete(names, enum):

@@ -17,6 +17,7 @@ from backscroll.values import (
     Overrides,
     PayloadFormatName,
     Reply,
+    ResponsePartName,
     SearchScopeName,
     SpeakerStyleName,
     StoredSystemRowsName,
@@ -63,6 +64,7 @@ class ContextOptions(TypedDict, total=False):
     visible_since_membership: bool
     semantic_scope: SearchScopeName | int | None
     stored_system_rows: StoredSystemRowsName | int | None
+    omit: ResponsePartName | Sequence[ResponsePartName | int]
 
 
 def build_context(
@@ -99,6 +101,7 @@ def build_context(
     visible_since_membership: bool = False,
     semantic_scope: SearchScopeName | int | None = None,
     stored_system_rows: StoredSystemRowsName | int | None = None,
+    omit: ResponsePartName | Sequence[ResponsePartName | int] = (),
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -162,6 +165,9 @@ def build_context(
     stored_system_rows
         How stored system messages are shown: "user" (lines of the chat), "system" or "skip". None:
         as the server is set.
+    omit
+        Copies of the selected text that are not read and need not be sent: "item_messages" (of
+        each item's message the id stays), "messages", "payloads", "text".
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -222,6 +228,7 @@ def build_context(
             visible_since_membership=visible_since_membership,
             semantic_scope=semantic_scope,
             stored_system_rows=stored_system_rows,
+            omit=omit,
         ),
         timeout_s,
     )

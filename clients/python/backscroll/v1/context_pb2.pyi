@@ -43,6 +43,14 @@ class PayloadFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PAYLOAD_FORMAT_OPENAI_CHAT: _ClassVar[PayloadFormat]
     PAYLOAD_FORMAT_NONE: _ClassVar[PayloadFormat]
 
+class ResponsePart(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RESPONSE_PART_UNSPECIFIED: _ClassVar[ResponsePart]
+    RESPONSE_PART_ITEM_MESSAGES: _ClassVar[ResponsePart]
+    RESPONSE_PART_MESSAGES: _ClassVar[ResponsePart]
+    RESPONSE_PART_PAYLOADS: _ClassVar[ResponsePart]
+    RESPONSE_PART_TEXT: _ClassVar[ResponsePart]
+
 class StoredSystemRows(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     STORED_SYSTEM_ROWS_UNSPECIFIED: _ClassVar[StoredSystemRows]
@@ -121,6 +129,11 @@ TOKENIZER_BYTES_4: Tokenizer
 PAYLOAD_FORMAT_UNSPECIFIED: PayloadFormat
 PAYLOAD_FORMAT_OPENAI_CHAT: PayloadFormat
 PAYLOAD_FORMAT_NONE: PayloadFormat
+RESPONSE_PART_UNSPECIFIED: ResponsePart
+RESPONSE_PART_ITEM_MESSAGES: ResponsePart
+RESPONSE_PART_MESSAGES: ResponsePart
+RESPONSE_PART_PAYLOADS: ResponsePart
+RESPONSE_PART_TEXT: ResponsePart
 STORED_SYSTEM_ROWS_UNSPECIFIED: StoredSystemRows
 STORED_SYSTEM_ROWS_USER: StoredSystemRows
 STORED_SYSTEM_ROWS_SYSTEM: StoredSystemRows
@@ -206,7 +219,7 @@ class SystemPrompt(_message.Message):
     def __init__(self, text: _Optional[str] = ..., is_template: bool = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class BuildContextRequest(_message.Message):
-    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "stored_system_rows", "semantic_scope")
+    __slots__ = ("channel", "asker", "question", "trigger_message_id", "asked_at_ms", "reply", "mentions", "thread_id", "session_id", "self_ids", "profile", "overrides", "layout", "speaker_style", "time_style", "time_zone", "system", "include_system", "tools_json", "reserve_tokens", "preferences", "query_embedding", "token_budget", "tokenizer", "payload_formats", "model", "explain", "question_label", "include_names", "visible_since_membership", "omit", "stored_system_rows", "semantic_scope")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     ASKER_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
@@ -237,6 +250,7 @@ class BuildContextRequest(_message.Message):
     QUESTION_LABEL_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_NAMES_FIELD_NUMBER: _ClassVar[int]
     VISIBLE_SINCE_MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
+    OMIT_FIELD_NUMBER: _ClassVar[int]
     STORED_SYSTEM_ROWS_FIELD_NUMBER: _ClassVar[int]
     SEMANTIC_SCOPE_FIELD_NUMBER: _ClassVar[int]
     channel: str
@@ -269,9 +283,10 @@ class BuildContextRequest(_message.Message):
     question_label: str
     include_names: bool
     visible_since_membership: bool
+    omit: _containers.RepeatedScalarFieldContainer[ResponsePart]
     stored_system_rows: StoredSystemRows
     semantic_scope: _history_pb2.SearchScope
-    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ...) -> None: ...
+    def __init__(self, channel: _Optional[str] = ..., asker: _Optional[_Union[_message_pb2.Author, _Mapping]] = ..., question: _Optional[str] = ..., trigger_message_id: _Optional[str] = ..., asked_at_ms: _Optional[int] = ..., reply: _Optional[_Union[_message_pb2.Reply, _Mapping]] = ..., mentions: _Optional[_Iterable[_Union[_message_pb2.Mention, _Mapping]]] = ..., thread_id: _Optional[str] = ..., session_id: _Optional[str] = ..., self_ids: _Optional[_Iterable[str]] = ..., profile: _Optional[str] = ..., overrides: _Optional[_Union[Overrides, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ..., speaker_style: _Optional[_Union[SpeakerStyle, str]] = ..., time_style: _Optional[_Union[TimeStyle, str]] = ..., time_zone: _Optional[str] = ..., system: _Optional[_Union[SystemPrompt, _Mapping]] = ..., include_system: bool = ..., tools_json: _Optional[str] = ..., reserve_tokens: _Optional[int] = ..., preferences: _Optional[_Iterable[str]] = ..., query_embedding: _Optional[_Union[_message_pb2.Embedding, _Mapping]] = ..., token_budget: _Optional[int] = ..., tokenizer: _Optional[_Union[Tokenizer, str]] = ..., payload_formats: _Optional[_Iterable[_Union[PayloadFormat, str]]] = ..., model: _Optional[str] = ..., explain: bool = ..., question_label: _Optional[str] = ..., include_names: bool = ..., visible_since_membership: bool = ..., omit: _Optional[_Iterable[_Union[ResponsePart, str]]] = ..., stored_system_rows: _Optional[_Union[StoredSystemRows, str]] = ..., semantic_scope: _Optional[_Union[_history_pb2.SearchScope, str]] = ...) -> None: ...
 
 class Item(_message.Message):
     __slots__ = ("message", "role", "rank", "score", "sources", "own_sources", "category", "token_count", "truncated", "channel")
