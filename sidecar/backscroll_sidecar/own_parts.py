@@ -97,8 +97,8 @@ def _stage(setting: str, path: str | None, check: Callable[[Any], Any]) -> Any: 
 
 def _provider(stage: Any) -> Strategy:  # noqa: ANN401
     name = getattr(stage, "name", None)
-    if not isinstance(name, str) or not name:
-        raise TypeError("it has no name")
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise TypeError("it has no name, a text that can be printed")
     if name in (*SOURCE_NAMES, "preferences"):
         raise TypeError(f"{name!r} is the name of a source that is built in")
     _has_method(stage, "gather", "query")

@@ -40,6 +40,13 @@ class Compressing:
         return SimpleCompressor().compress(lines, limits)
 
 
+class NoBlah:
+    """Nothing that begins with "blah"."""
+
+    def compress(self, lines, limits):
+        return Compressed([one for one in lines if one.said.text[:4] != "blah"], len(lines))
+
+
 class Assembling:
     """What is built in, noted."""
 

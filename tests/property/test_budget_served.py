@@ -1,4 +1,4 @@
-"""The budget and the stable prefix of real builds over the wire, with everything that may stand in a context: pins,
+"""Budget, accounts and stable prefix of real builds over the wire, with everything that may stand in a context: pins,
 preferences of the request and stored ones, references, system text, tools, names.
 """
 
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from backscroll import Author, Client, InvalidRequest, Message, Overrides, SystemPrompt
 from backscroll.results import Context
+from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar import domain
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.models.fake_embedder import FakeEmbedder
@@ -108,7 +109,7 @@ def check(context: Context, budget: int, reserve: int) -> None:
     assert "".join(m["content"] for m in body["messages"]).count(MARK) == 1
 
 
-@pytest.mark.row("P-02", "P-25", "S2-08")
+@pytest.mark.row("P-02", "P-25", "S2-08", "N-04")
 @settings(max_examples=150)
 @given(rooms(), requests(), st.integers(1, 600), st.sampled_from([0, 7, 300]))
 def test_the_budget_holds(client, room, request, budget, reserve):
@@ -126,6 +127,23 @@ def test_the_budget_holds(client, room, request, budget, reserve):
         assert context.tokens.total == least
         budget = least
     check(context, budget, reserve)
+    if request["explain"]:
+        account(context)
+
+
+def account(context: Context) -> None:
+    """Each candidate once, with who proposed it and what became of it where; the selected ones are the items."""
+    candidates = list(context.explanation.candidates)
+    assert len(candidates) == context.raw.diagnostics.candidate_count
+    ids = [one.message_id for one in candidates]
+    assert len(set(ids)) == len(ids)
+    for one in candidates:
+        assert one.sources
+        assert one.decided_by
+        assert one.fate != pb.FATE_UNSPECIFIED
+    taken = {one.message_id: one.rank for one in candidates if one.fate == pb.FATE_SELECTED}
+    assert taken == {item.message.id: item.rank for item in context.items}
+    assert sorted(taken.values()) == [*range(1, len(taken) + 1)]
 
 
 def common_tokens(one: Context, other: Context) -> int:

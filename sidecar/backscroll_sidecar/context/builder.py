@@ -46,6 +46,7 @@ from backscroll_sidecar.context.result import (
     joined_context,
     log_built,
     not_found,
+    reason_of,
 )
 from backscroll_sidecar.context.routing import Route, Routes
 from backscroll_sidecar.context.settings import ContextSettings
@@ -141,19 +142,25 @@ class ContextBuilder:
 
     async def build(self, request: BuildRequest) -> BuiltContext:
         """The context of one question. Raises typed errors for bad requests only; what fails inside degrades."""
-        return await self._put_together(await self._begin(request))
+        try:
+            return await self._put_together(await self._begin(request))
+        except Exception as error:
+            self.numbers.errors[reason_of(error)] += 1
+            raise
 
     async def answer(
         self, request: BuildRequest, codec: AnswerCodec
     ) -> BuiltContext | JoinedContext:
         """The same for who wants its bytes alone: joined of stored ones where that is possible."""
-        joins = self._joins and can_be_joined(request)
-        begun = await self._begin(request, joins=joins)
-        if joins:
+        if not (self._joins and can_be_joined(request)):
+            return await self.build(request)
+        try:
+            begun = await self._begin(request, joins=True)
             joined = await self._join(begun, codec)
-            if joined is not None:
-                return joined
-        return await self._put_together(begun)
+            return await self._put_together(begun) if joined is None else joined
+        except Exception as error:
+            self.numbers.errors[reason_of(error)] += 1
+            raise
 
     async def _begin(self, request: BuildRequest, *, joins: bool = False) -> _Begun:
         """Route, open, question, pick: all that does not depend on how the answer is written.
@@ -262,6 +269,7 @@ class ContextBuilder:
     ) -> None:
         watch.lap("record")
         self.numbers.add(watch.total_s, cache_hit=opened.cache_hit)
+        self.numbers.tell(built.rung, built.degradations)
         log_built(built)
 
     async def _resolve(self, request: BuildRequest, route: Route, view: ChannelView) -> Question:

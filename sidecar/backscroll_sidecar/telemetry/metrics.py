@@ -7,10 +7,13 @@ library writes the text and answers HTTP.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
+
+from backscroll_sidecar.domain import Degradation, Rung
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -19,6 +22,8 @@ BUILD_BOUNDS_S = (
     0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 )  # fmt: skip
 """Upper bounds of the buckets of build times, in seconds; the last bucket has none."""
+RANKING = ("rank", "select")
+"""Stages that break a build's first rung, whatever was lost before them."""
 
 
 class Cache(Protocol):
@@ -42,6 +47,14 @@ class BuildNumbers:
     hits: int = 0
     """Builds whose channel was in memory."""
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUILD_BOUNDS_S) + 1))
+    rungs: Counter[Rung] = field(default_factory=Counter)
+    """Builds by the rung they stand on."""
+    fallbacks: Counter[tuple[Rung, str]] = field(default_factory=Counter)
+    """Builds on a lower rung, by it and what led there."""
+    losses: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """What builds had to do without, by stage, source and reason."""
+    errors: Counter[str] = field(default_factory=Counter)
+    """Builds that gave no context, by reason."""
 
     def add(self, took_s: float, *, cache_hit: bool) -> None:
         """One more build."""
@@ -50,10 +63,25 @@ class BuildNumbers:
         self.hits += cache_hit
         self.buckets[bisect_left(BUILD_BOUNDS_S, took_s)] += 1
 
+    def tell(self, rung: Rung, degradations: Sequence[Degradation]) -> None:
+        """How the same build ended."""
+        self.rungs[rung] += 1
+        if degradations:
+            self.losses.update((one.stage, one.source, one.reason) for one in degradations)
+        if rung is not Rung.RANKED:
+            self.fallbacks[rung, fell_for(degradations)] += 1
+
     @property
     def misses(self) -> int:
         """Builds that had to load their channel, or found none."""
         return self.count - self.hits
+
+
+def fell_for(degradations: Sequence[Degradation]) -> str:
+    """Why a build stands on a lower rung: what broke its ranking, else what was lost first of its sources."""
+    ranking = [one.reason for one in degradations if one.stage in RANKING]
+    sources = [one.reason for one in degradations if one.stage == "gather"]
+    return next(iter(ranking + sources), "")
 
 
 class Metrics:
@@ -99,6 +127,7 @@ class Metrics:
             "Average time of a build since the start.",
             value=builds.seconds * 1e3 / max(1, builds.count),
         )
+        yield from self._outcomes()
         for name, cache, what in (
             ("context_cache", builds, "builds whose channel was in memory"),
             ("feature_cache", self._features, "texts whose features were known"),
@@ -122,6 +151,26 @@ class Metrics:
         for method, count in sorted(self._missed_deadlines().items()):
             missed.add_metric([method], count)
         yield missed
+
+    def _outcomes(self) -> Iterator[Metric]:
+        """How builds ended. Copies: the event loop goes on counting."""
+        from prometheus_client.metrics_core import CounterMetricFamily  # noqa: PLC0415
+
+        builds = self._builds
+        rungs = {(one.name.lower(),): builds.rungs[one] for one in Rung}
+        fallbacks = {(one.name.lower(), why): n for (one, why), n in dict(builds.fallbacks).items()}
+        errors = {(reason,): n for reason, n in dict(builds.errors).items()}
+        losses = dict(builds.losses)
+        for name, what, labels, counts in (
+            ("builds", "Contexts, by the rung they stand on.", ["rung"], rungs),
+            ("fallbacks", "Contexts on a lower rung, by what led there.", ["rung", "reason"], fallbacks),
+            ("degradations", "What contexts do without.", ["stage", "source", "reason"], losses),
+            ("build_errors", "Builds that gave no context.", ["reason"], errors),
+        ):  # fmt: skip
+            family = CounterMetricFamily(f"backscroll_context_{name}", what, labels=labels)
+            for values, count in sorted(counts.items()):
+                family.add_metric(values, count)
+            yield family
 
 
 class MetricsServer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backscroll import Author, Message, Overrides, SystemPrompt
+from backscroll.testing import serve
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.analyze import token_counter
@@ -68,6 +69,30 @@ async def test_provider_compressor_assembler_adapter(layout):
         LOG.clear()
         await ask(client, profile="room", layout=layout, explain=True)
         assert LOG == ["adapter"]
+
+
+@pytest.mark.row("S3-14", "S3-26")
+def test_the_order_of_a_whole_turn():
+    """As `backscroll.testing` records it: provider, model, the answer is stored; the model was sent what the stages
+    made.
+    """
+    own = {"naive_provider": f"{MODULE}:Providing", "naive_compressor": f"{MODULE}:NoBlah"}
+    with serve(replies=["tea"], default_profile="naive", tg_history_window=3, **own) as server:
+        server.client.append("room", [*TALK, Message("said", BEN, "tea or cake", NOON - 1)])
+        server.clear()
+        answer = server.client.chat(
+            "room", "and?", asker="u1", speaker_style="role", time_style="none"
+        )
+        assert answer.text == "tea"
+        names = [call.name for call in server.calls]
+        last = [call for call in server.calls_of("store.add") if call.arguments["role"] != "user"]
+        assert names.index("search.noted") < names.index("model")
+        assert [call.number > server.calls_of("model")[0].number for call in last] == [True]
+        (model,) = server.calls_of("model")
+        contents = [one["content"] for one in model.arguments["messages"]]
+        assert contents == ["tea or cake", "and?"]
+        (search,) = server.calls_of("search.noted")
+        assert search.arguments["limit"] == 3
 
 
 @pytest.mark.row("S3-24")
