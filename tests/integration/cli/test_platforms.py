@@ -84,6 +84,7 @@ def test_an_export_is_read_as_it_was(commands, file):
     )
 
 
+@pytest.mark.row("P-32")
 @pytest.mark.parametrize(
     ("file", "channels"),
     [
