@@ -43,7 +43,13 @@ async def test_what_is_told_of_each(client):
 
 @pytest.mark.parametrize(
     ("wanted", "names"),
-    [("TEAM", ["Team-ÄRGER", "team-x"]), ("ärger", NAMES[:1]), ("组", NAMES[3:]), ("%", []), ("/", ["a/b"])],
+    [
+        ("TEAM", ["Team-ÄRGER", "team-x"]),
+        ("ärger", NAMES[:1]),
+        ("组", NAMES[3:]),
+        ("%", []),
+        ("/", ["a/b"]),
+    ],
 )
 async def test_by_a_part_of_the_name(client, wanted, names):
     assert await listed(client, name_contains=wanted) == names
