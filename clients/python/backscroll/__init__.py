@@ -10,6 +10,8 @@ Examples
 {'role': 'user', 'content': 'when do we meet?'}
 """
 
+from importlib.metadata import PackageNotFoundError, version
+
 from backscroll._aio import AsyncClient
 from backscroll._channel import TlsConfig
 from backscroll._sync import Client
@@ -53,6 +55,11 @@ from backscroll.values import (
     ToolResult,
 )
 
+try:
+    __version__ = version("backscroll")
+except PackageNotFoundError:  # run from a copy of the sources
+    __version__ = "0+unknown"
+
 __all__ = [
     "AppendReport",
     "AsyncClient",
@@ -92,5 +99,6 @@ __all__ = [
     "ToolResult",
     "Unauthenticated",
     "Unavailable",
+    "__version__",
     "text_of",
 ]

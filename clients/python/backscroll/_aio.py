@@ -33,6 +33,7 @@ from backscroll._calls import (
 )
 from backscroll._channel import (
     DEFAULT_TARGET,
+    ClosedCalls,
     TlsConfig,
     check_target,
     metadata_for,
@@ -191,6 +192,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connection; calls under way are cancelled."""
+        vars(self)["_rpcs"] = ClosedCalls()
         if "_channel" in vars(self):
             await self._channel.close()
 

@@ -144,14 +144,27 @@ def open_calls(channel: Any) -> dict[str, Any]:  # noqa: ANN401
     }
 
 
+class ClosedCalls(dict[str, Any]):
+    """The RPCs of a client that was closed: none."""
+
+    def __missing__(self, rpc: str) -> Any:  # noqa: ANN401
+        raise RuntimeError(f"{rpc} was called on a client that is closed: make a new one")
+
+
 def check_target(target: str) -> None:
     """Refuse what gRPC would take for something else: a URL, a host without a port (it asks 443).
 
     Raises
     ------
+    TypeError
+        If it is no text.
     ValueError
         If it is neither "host:port" nor an address with one of gRPC's schemes, such as "unix:".
     """
+    if not isinstance(target, str):
+        raise TypeError(
+            f"target must be text such as {DEFAULT_TARGET!r}, not {type(target).__name__}"
+        )
     if target.startswith(_SCHEMES):
         return
     port = re.fullmatch(r"(?:\[[^\]\s]+\]|[^\[\]:/\s]+):([0-9]{1,5})", target)

@@ -6,6 +6,15 @@ import importlib
 import sys
 from typing import NoReturn
 
+from backscroll import __version__
+
+_HELP = f"""Backscroll {__version__}, the Python client alone: from backscroll import Client
+
+The commands (serve, demo, import, context, chat and others) come with the server's packages:"""
+_INSTALL = """  pip install ".[server]"
+in Backscroll's source tree; without a C++ compiler:
+  pip install ".[slim]"
+Backscroll is not published yet. Once it is: pip install "backscroll[server]\""""
 _OURS = ("backscroll", "backscroll_scoring", "backscroll_sidecar", "backscroll_bench")
 
 
@@ -17,14 +26,15 @@ def main() -> NoReturn:
         missing = (error.name or "").partition(".")[0]
         if missing in _OURS and error.name != "backscroll_sidecar":
             raise  # a module of ours that should have been there: a bug, not a missing extra
-        print(
-            f"The backscroll command needs the server's packages ({missing} is missing):\n"
-            '  pip install ".[server]"\n'
-            "in Backscroll's source tree; without a C++ compiler:\n"
-            '  pip install ".[slim]"\n'
-            'Backscroll is not published yet. Once it is: pip install "backscroll[server]"',
-            file=sys.stderr,
-        )
+        asked = sys.argv[1:2]
+        if asked == ["--version"]:
+            print("backscroll", __version__)
+            sys.exit(0)
+        if not asked or asked[0] in ("--help", "-h"):
+            print(f"{_HELP}\n{_INSTALL}")
+            sys.exit(0)
+        needs = f"The backscroll command needs the server's packages ({missing} is missing)"
+        print(f"{needs}:\n{_INSTALL}", file=sys.stderr)
         sys.exit(1)
     sys.exit(cli.main())
 

@@ -23,6 +23,7 @@ from backscroll._calls import (
 )
 from backscroll._channel import (
     DEFAULT_TARGET,
+    ClosedCalls,
     TlsConfig,
     check_target,
     metadata_for,
@@ -111,7 +112,7 @@ class Client:
         self._timeout_s = timeout_s
         self._target = target
         self._channel = open_channel(grpc, target, tls)
-        self._rpcs = open_calls(self._channel)
+        self._rpcs: dict[str, Any] = open_calls(self._channel)
 
     append = _blocking(_calls.append)
     build_context = _blocking(_calls.build_context)
@@ -195,6 +196,7 @@ class Client:
 
     def close(self) -> None:
         """Close the connection; calls under way are cancelled."""
+        self._rpcs = ClosedCalls()
         self._channel.close()
 
     def __enter__(self) -> Self:

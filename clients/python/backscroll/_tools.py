@@ -191,7 +191,9 @@ def _check_functions(functions: Mapping[Any, Any]) -> None:
         if not isinstance(name, str):
             raise _NoFunctions(f"tools must be functions by name: {name!r} is no text")
         if not callable(function):
-            raise _NoFunctions(f"the tool {name!r} cannot be called")
+            raise _NoFunctions(
+                f"the tool {name!r} must be a function, not {type(function).__name__}"
+            )
 
 
 def _check_names(names: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ from backscroll.errors import error_from
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import no_server, target
 from backscroll_sidecar.cli.console import CommandError, print_json, usage
-from backscroll_sidecar.importers.protobuf_json import protobuf_words
+from backscroll_sidecar.importers.protobuf_json import misfit, protobuf_words
 
 METHOD = "backscroll.v1.ContextService/BuildContext, ContextService/BuildContext or BuildContext."
 EPILOG = """Example: backscroll call GetChannel '{"channel": "demo"}'"""
@@ -143,6 +143,9 @@ def _requests(method: descriptor.MethodDescriptor, text: str) -> list[Any]:
             at += len(text[at:]) - len(text[at:].lstrip())
             value, at = decoder.raw_decode(text, at)
             documents += value if isinstance(value, list) else [value]
+        for value in documents:
+            if wrong := misfit(value, method.input_type):
+                usage(f"the request is no {method.input_type.name}: {wrong}")
         requests = [json_format.ParseDict(value, kind()) for value in documents or [{}]]
     except (json.JSONDecodeError, json_format.ParseError, TypeError, AttributeError) as error:
         usage(f"the request is no {method.input_type.name}: {protobuf_words(error)}")

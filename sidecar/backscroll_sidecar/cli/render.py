@@ -218,11 +218,16 @@ def _cells(
         age(line.sent_at_ms, now_ms),
         Text(line.who),
         Text(line.text),
-        *(f"{share:.2f}".replace("0.", ".") if share else "·" for share in shares),
-        f"{candidate.score:.2f}",
+        *(_number(share).replace("0.", ".", 1) if share else "·" for share in shares),
+        _number(candidate.score),
         *((candidate.scored_by, found_by) if tells_how else ()),
         _kept(candidate) if taken else FATES.get(candidate.fate, ""),
     ]
+
+
+def _number(score: float) -> str:
+    """Two digits behind the point; one that counts where those are noughts, as .004."""
+    return f"{score:.2f}" if not score or abs(score) >= 0.005 else f"{score:.1g}"
 
 
 def _kept(candidate: context_pb2.CandidateExplanation) -> str:

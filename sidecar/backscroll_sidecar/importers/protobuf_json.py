@@ -1,8 +1,53 @@
-"""What protobuf says of JSON that does not fit, in the contract's words."""
+"""JSON that does not fit a message of the contract, in the contract's words."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor
+
+
+def misfit(value: object, kind: Descriptor, path: str = "") -> str:
+    """Where a text, number or list stands for an object, or an object for a list of them; empty: nowhere.
+
+    Protobuf takes the letters of a text for the names of fields.
+    """
+    if not isinstance(value, dict):
+        fields = ", ".join(field.name for field in kind.fields)
+        return f"{path or 'it'} must be an object with {fields or 'nothing in it'}, not {_words(value)}"
+    for name, inner in value.items():
+        field = kind.fields_by_name.get(name) or kind.fields_by_camelcase_name.get(name)
+        if (
+            field is None
+            or field.message_type is None
+            or inner is None
+            or _is_special(field.message_type)
+        ):
+            continue
+        at = f"{path}.{name}" if path else name
+        if not field.is_repeated:
+            found = misfit(inner, field.message_type, at)
+        elif not isinstance(inner, list):
+            found = f"{at} must be a list, not {_words(inner)}"
+        else:
+            each = (misfit(one, field.message_type, f"{at}[{i}]") for i, one in enumerate(inner))
+            found = next(filter(None, each), "")
+        if found:
+            return found
+    return ""
+
+
+def _is_special(kind: Descriptor) -> bool:
+    """Maps, and the types that have a JSON of their own."""
+    return kind.GetOptions().map_entry or kind.full_name.startswith("google.protobuf.")
+
+
+def _words(value: Any) -> str:  # noqa: ANN401 - any JSON
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    kinds = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds[type(value)]
 
 
 def protobuf_words(error: Exception) -> str:

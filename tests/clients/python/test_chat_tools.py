@@ -52,7 +52,7 @@ def test_asynchronous_tools_need_the_asynchronous_client(fake, name):
         ([lookup], TypeError, "a dict of functions by name, not list"),
         ({lookup}, TypeError, "a dict of functions by name, not set"),
         (lookup, TypeError, "a dict of functions by name, not function"),
-        ({"lookup": "lookup"}, TypeError, "'lookup' cannot be called"),
+        ({"lookup": "lookup"}, TypeError, "'lookup' must be a function"),
         ({lookup: lookup}, TypeError, "is no text"),
         ({"天气": lookup}, ValueError, "takes '天气' as the name"),
         ({"look.up": lookup}, ValueError, "takes 'look.up'"),

@@ -78,6 +78,16 @@ def test_each_score_says_of_what_it_is():
     ]
 
 
+@pytest.mark.parametrize(
+    ("score", "shown"), [(0.0, "0.00"), (0.0044, "0.004"), (-0.0044, "-0.004"), (0.005, "0.01"), (0.31, "0.31")]
+)  # fmt: skip
+def test_a_small_score_is_not_nought(score, shown):
+    built = response("SELECTED")
+    built.explanation.candidates[0].score = score
+    (row,) = [one for one in printed(score_table(built, {})).splitlines() if "recent" in one]
+    assert shown in row.split()
+
+
 @pytest.mark.parametrize(("width", "told"), [(160, {"by", "reply"}), (100, {"by"}), (80, set())])
 def test_a_narrow_table_leaves_out_scores_before_words(width, told):
     """What was said can be read at 80 columns, and what is not told is named."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from backscroll._encode import encode
@@ -110,10 +110,19 @@ class Importer:
 def each_message(messages: AnyMessage | Iterable[AnyMessage]) -> Iterator[message_pb2.Message]:
     """Every message given, as protobuf."""
     given = (messages,) if isinstance(messages, Message | message_pb2.Message) else messages
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise _no_message(given)
     for message in given:
         if isinstance(message, Message):
             yield message.to_proto()
         elif isinstance(message, message_pb2.Message):
             yield message
         else:
-            raise TypeError(f"a message is wanted, not {type(message).__name__}")
+            raise _no_message(message)
+
+
+def _no_message(given: object) -> TypeError:
+    return TypeError(
+        f"a backscroll.Message is wanted, or several, not {type(given).__name__}: "
+        "Message(id, author, text, sent_at)"
+    )
