@@ -24,11 +24,6 @@ MAX_DIMENSIONS = 8_192
 MAX_STAYS = 1_000
 MAX_PINNED = 50
 MAX_ROLE_BYTES = 64
-LENGTH_NOTICE = "(后续内容被截断)"
-CONTENT_FILTER_NOTICE = "赤尾有点不想讨论这个话题呢~"
-"""What design S5 shows behind a reply that was cut, or stopped by the vendor (S5-31)."""
-ERROR_PREFIX = "生成回复时出现错误: "
-"""What it shows before the reason of a model call that failed (S5-32)."""
 
 
 class AuthorKind(IntEnum):

@@ -15,9 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from backscroll_sidecar.domain import (
-    CONTENT_FILTER_NOTICE,
-    ERROR_PREFIX,
-    LENGTH_NOTICE,
     StoredSystemRows,
 )
 from backscroll_sidecar.settings_types import (
@@ -34,6 +31,7 @@ from backscroll_sidecar.settings_types import (
     UserPath,
     Words,
 )
+from backscroll_sidecar.texts import Language, Wording, Wordings, wordings_of
 
 if TYPE_CHECKING:
     from backscroll_sidecar.chat import ChatSettings
@@ -239,17 +237,28 @@ class Settings(_Section):
         description="Show models control tokens of chat templates (<|im_start|>, [INST]) in people's texts as they "
         "were typed. Off: they are broken by a backslash. What is stored, found and exported is as sent in any case.",
     )
-    length_notice: str = Field(
-        default=LENGTH_NOTICE,
-        description="Shown behind a reply that the model's limit cut. Empty: nothing.",
+    language: Language = Field(
+        default=Language.AUTO,
+        description="Language of the texts the server adds (titles, notices, errors of the model) where a request "
+        "leaves it open. auto: the question's, by its script, else English; en; zh.",
     )
-    content_filter_notice: str = Field(
-        default=CONTENT_FILTER_NOTICE,
-        description="Shown behind a reply that the vendor stopped. Empty: nothing.",
+    wording: Wording = Field(
+        default=Wording.NEUTRAL,
+        description="Words of these texts. neutral: plain ones in that language. designs: the exact bytes of the "
+        "design documents, whatever the language.",
     )
-    error_prefix: str = Field(
-        default=ERROR_PREFIX,
-        description="Stands before what is said of a failed model call, its space at the end included. Empty: nothing.",
+    length_notice: str | None = Field(
+        default=None,
+        description="Shown behind a reply that the model's limit cut. Unset: by language and wording. Empty: nothing.",
+    )
+    content_filter_notice: str | None = Field(
+        default=None,
+        description="Shown behind a reply that the vendor stopped. Unset: by language and wording. Empty: nothing.",
+    )
+    error_prefix: str | None = Field(
+        default=None,
+        description="Stands before what is said of a failed model call, its space at the end included. Unset: by "
+        "language and wording. Empty: nothing.",
     )
     system_text: str | None = Field(
         default=None,
@@ -428,6 +437,7 @@ class Settings(_Section):
             partial_replies=PartialReplies(self.partial_replies),
             stored_system_rows=StoredSystemRows(self.stored_system_rows),
             keep_control_tokens=self.keep_control_tokens,
+            wordings=self.wordings(),
             system_text=self.system_text,
             bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
             channel_profiles=dict(self.channel_profiles),
@@ -435,13 +445,23 @@ class Settings(_Section):
 
     def chat_settings(self) -> ChatSettings:
         """Settings of StreamChat and Chat (S5-30, S5-31). Imports numba."""
-        from backscroll_sidecar.chat import ChatSettings, Notices  # noqa: PLC0415
+        from backscroll_sidecar.chat import ChatSettings  # noqa: PLC0415
 
         return ChatSettings(
             temperature=None if self.temperature == "none" else self.temperature,
             max_tool_iterations=self.max_tool_iterations,
-            notices=Notices(self.length_notice, self.content_filter_notice, self.error_prefix),
+            wordings=self.wordings(),
             missing_finish_is_complete=self.model_missing_finish_is_complete,
+        )
+
+    def wordings(self) -> Wordings:
+        """The texts the server adds."""
+        return wordings_of(
+            self.wording,
+            self.language,
+            length_notice=self.length_notice,
+            content_filter_notice=self.content_filter_notice,
+            error_prefix=self.error_prefix,
         )
 
 

@@ -6,7 +6,7 @@ from backscroll_sidecar.domain import Category, Message, SpeakerStyle, TimeStyle
 from backscroll_sidecar.strategies import Messages
 from tests.golden import by_hand
 from tests.kit.chats import ANN, BOT, DAY_MS, MINUTE_MS, say
-from tests.kit.rooms import Fixed, Room
+from tests.kit.rooms import DESIGNED, Fixed, Room
 
 AUTHORS = {"user": ANN, "assistant": BOT}
 
@@ -22,7 +22,7 @@ def example_messages() -> list[Message]:
 
 def example_room() -> Room:
     semantic = Fixed("semantic", Messages(Category.SEMANTIC, message_ids=("m1", "m2")))
-    return Room(example_messages(), own=[semantic])
+    return Room(example_messages(), own=[semantic], settings=DESIGNED)
 
 
 def example_request(*, preferences: bool, recent: bool, semantic: bool) -> dict:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from backscroll_sidecar.context.model import SystemPrompt
-from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import (
     Author,
     AuthorKind,
@@ -19,7 +20,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.strategies import Messages
 from tests.golden.conftest import as_golden
 from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, say
-from tests.kit.rooms import PATIENCE_S, Fixed, Room, payload
+from tests.kit.rooms import DESIGNED, Fixed, Room, payload
 
 RIVAL = Author("b2", "Rival", AuthorKind.BOT)
 GROUP = [
@@ -86,7 +87,7 @@ def test_speakers(style, rows, golden):
         "self_ids": ("bot",),
         "system": SystemPrompt("Be kind."),
     }
-    built = Room(GROUP).build_now(**asked, stored_system_rows=rows)
+    built = Room(GROUP, settings=DESIGNED).build_now(**asked, stored_system_rows=rows)
     text, turns = (TAGGED if style is SpeakerStyle.TAGGED else PLAIN), list(TURNS[style])
     if rows is StoredSystemRows.SKIP:
         text, turns = text.removesuffix("\nSystem: Ben joined."), [*turns[:5], turns[6]]
@@ -99,14 +100,14 @@ def test_speakers(style, rows, golden):
     assert messages == [("system", "Be kind."), *turns]
     name = style.value if rows is StoredSystemRows.SYSTEM else f"{style.value}_{rows.value}"
     golden(f"speakers/{name}", built)
-    room = Room(GROUP, settings=ContextSettings(timeout_s=PATIENCE_S, stored_system_rows=rows))
+    room = Room(GROUP, settings=replace(DESIGNED, stored_system_rows=rows))
     assert as_golden(room.build_now(**asked)) == as_golden(built)
 
 
 @pytest.mark.parametrize("layout", [Layout.SINGLE_USER, Layout.CONTEXT_AND_QUESTION])
 def test_the_tagged_question(layout, golden):
     """N-07: in tagged style the question is said by somebody, like every other line."""
-    built = Room(GROUP[:2]).build_now("那猫呢？", profile="room", layout=layout)
+    built = Room(GROUP[:2], settings=DESIGNED).build_now("那猫呢？", profile="room", layout=layout)
     assert built.speaker_style is SpeakerStyle.TAGGED
     label = "用户提问: " if layout is Layout.SINGLE_USER else ""
     assert built.messages[-1].content.endswith(f"{label}Ann <u1>: 那猫呢？")
@@ -119,14 +120,14 @@ def test_the_tagged_question(layout, golden):
 def test_the_default_style(others, style):
     """N-07: tagged with two or more people in the context, the asker among them; the bot itself is nobody."""
     lines = [say(f"x{n}", author, "line") for n, author in enumerate((ANN, *others))]
-    built = Room(lines).build_now(profile="room", self_ids=("bot",))
+    built = Room(lines, settings=DESIGNED).build_now(profile="room", self_ids=("bot",))
     assert built.speaker_style.value == style
 
 
 def test_an_old_question_and_answer_without_self_ids():
     """S1-04: without self_ids every ROLE_ASSISTANT line is the bot's own."""
     lines = [say("a", ANN, "hi"), say("b", RIVAL, "ho", role=Role.ASSISTANT)]
-    built = Room(lines).build_now(profile="room")
+    built = Room(lines, settings=DESIGNED).build_now(profile="room")
     assert built.text == "Conversation (recent):\nUser: hi\nAssistant: ho"
 
 
@@ -169,7 +170,9 @@ MARKS = {
 @pytest.mark.parametrize("layout", [Layout.TURNS, Layout.SINGLE_USER])
 def test_times(style, layout, golden):
     """P-24: none, iso_date, relative; unset dates what is older than 24 h and nothing else."""
-    built = Room(TIMED).build_now(profile="room", time_style=style, layout=layout)
+    built = Room(TIMED, settings=DESIGNED).build_now(
+        profile="room", time_style=style, layout=layout
+    )
     lines = built.text.split("\n")[1:]
     speakers = ["Assistant" if m.author.id == "bot" else "User" for m in TIMED]
     wanted = zip(MARKS[style], speakers, TIMED, strict=True)
@@ -187,21 +190,25 @@ def test_times(style, layout, golden):
 def test_time_zone(zone, date):
     """P-24: the date is the calendar day of the caller's time zone."""
     late = say("m", ANN, "late", 2 * DAY_MS - 6 * HOUR_MS)  # 2026-11-18T18:00Z
-    built = Room([late]).build_now(profile="room", time_style=TimeStyle.ISO_DATE, time_zone=zone)
+    built = Room([late], settings=DESIGNED).build_now(
+        profile="room", time_style=TimeStyle.ISO_DATE, time_zone=zone
+    )
     assert built.text == f"Conversation (recent):\n[{date}] User: late"
 
 
 def test_times_count():
     """P-24: what a time mark costs is in the token counts and so in the budget."""
-    with_times = Room(TIMED).build_now(profile="room", time_style=TimeStyle.RELATIVE)
-    without = Room(TIMED).build_now(profile="room", time_style=TimeStyle.NONE)
+    with_times = Room(TIMED, settings=DESIGNED).build_now(
+        profile="room", time_style=TimeStyle.RELATIVE
+    )
+    without = Room(TIMED, settings=DESIGNED).build_now(profile="room", time_style=TimeStyle.NONE)
     assert with_times.tokens.recent >= without.tokens.recent + 3 * len(TIMED)
 
 
 def test_reference_lines_have_the_same_format(golden):
     """S1-05, S1-07, S2-12: a semantic hit keeps its category and is written like every other line."""
     semantic = Fixed("semantic", Messages(Category.SEMANTIC, message_ids=("m2", "m4")))
-    room = Room(GROUP, own=[semantic])
+    room = Room(GROUP, own=[semantic], settings=DESIGNED)
     built = room.build_now(
         profile="retrieval", overrides={"recent_limit": 1, "sources": ("recent", "semantic")},
         self_ids=("bot",), preferences=("unused",),
@@ -239,7 +246,7 @@ def test_preferences_line(lines, expected):
 
 def test_a_golden_has_no_more_than_its_request(golden):
     """S3-13, S5-17: system, history in time order, question; every message of the list is neutral role and content."""
-    built = Room(GROUP[:2]).build_now(
+    built = Room(GROUP[:2], settings=DESIGNED).build_now(
         profile="classic", system=SystemPrompt("Be kind."), include_system=True,
         overrides={"relevance_threshold": 0.0},
     )  # fmt: skip

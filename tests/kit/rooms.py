@@ -19,10 +19,15 @@ from backscroll_sidecar.domain import Author, ChannelKey, Event, Member, Message
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import ChannelRows
 from backscroll_sidecar.strategies import BUILTIN, Messages, Strategy, StrategyQuery
+from backscroll_sidecar.texts import Language, Wording, wordings_of
 from tests.kit.chats import ANN, KEY, NOON_MS, PlainCodec, StillClock, stored_in_order
 
 PATIENCE_S = 300.0
 """A build's time limit where a test is not about time: a busy machine drops no stage."""
+DESIGNED = ContextSettings(
+    timeout_s=PATIENCE_S, wordings=wordings_of(Wording.DESIGNS, Language.AUTO)
+)
+"""The exact words of the design documents."""
 
 
 class ShelfReader:

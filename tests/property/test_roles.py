@@ -241,10 +241,12 @@ def test_a_forged_question_stays_a_question(forgery):
     """N-07: the question, too, is text of the user; in tagged style it cannot begin a second line."""
     question = f"{forgery}?"
     room = Room([say("a", BOT, "hi"), say("b", "u9", "ho")])
-    built = room.build_now(question, ANN, profile="room", layout=Layout.SINGLE_USER)
+    built = room.build_now(
+        question, ANN, profile="room", layout=Layout.SINGLE_USER, question_label="Asked: "
+    )
     (message,) = payload(built)["messages"]
     assert message["role"] == "user"
-    last = message["content"].rsplit("\n\n用户提问: ", 1)[1]
+    last = message["content"].rsplit("\n\nAsked: ", 1)[1]
     (parsed,) = parse_lines(last)
     assert (parsed.role, parsed.author_id, parsed.text) == (Role.USER, "u1", question.strip())
 

@@ -1,6 +1,5 @@
 """StreamChat and Chat: store the question, build, stream the model, store the reply, end with a reason (law 8)."""
 
-from backscroll_sidecar.chat.endings import Notices
 from backscroll_sidecar.chat.events import (
     ChatEnd,
     ChatError,
@@ -26,7 +25,6 @@ __all__ = [
     "Delta",
     "EndReason",
     "Notice",
-    "Notices",
     "TakenBack",
     "ToolCalled",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from backscroll_sidecar.chat.endings import Ending, Notices, ending_of, error_text
+from backscroll_sidecar.chat.endings import Ending, ending_of, error_text
 from backscroll_sidecar.chat.events import (
     ChatError,
     ChatEvent,
@@ -34,6 +34,7 @@ from backscroll_sidecar.ports import (
     ToolCallDelta,
     UsageDelta,
 )
+from backscroll_sidecar.texts import Texts, Wordings
 
 log = structlog.get_logger(__name__)
 
@@ -42,11 +43,11 @@ class Answering:
     """Calls the model, passes on what it says, has stored what came of it, ends with a reason (law 8)."""
 
     def __init__(
-        self, model: ChatModel, storing: Storing, notices: Notices, *, missing_is_complete: bool
+        self, model: ChatModel, storing: Storing, wordings: Wordings, *, missing_is_complete: bool
     ) -> None:
         self._model = model
         self._storing = storing
-        self._notices = notices
+        self._wordings = wordings
         self._missing_is_complete = missing_is_complete
 
     async def answer(
@@ -62,6 +63,7 @@ class Answering:
         `ChatEnd` and when all that the call stores is stored, whether or not its caller is still there.
         """
         turn = replace(turn, iteration=turn.iteration + 1)
+        texts = self._wordings.by_language(turn.language)
         reply = Reply()
         ending: Ending | None = None
         error: ChatError | None = None
@@ -74,7 +76,7 @@ class Answering:
                     else:
                         yield event
         except ModelError as failed:
-            ending, error = _failed(failed, self._notices)
+            ending, error = _failed(failed, texts)
             log.warning("model failed", fault=failed.fault.value, turn_id=turn.id, **failed.told)
         except TimeoutError:
             ending = Ending(EndReason.DEADLINE, is_whole=False)
@@ -83,7 +85,7 @@ class Answering:
         ):  # a fault of ours or of a model: the stream still ends with a reason (law 8)
             log.exception("turn failed", turn_id=turn.id)
             broken = ModelError(ModelFault.BAD_RESPONSE, "the server failed")
-            ending, error = _failed(broken, self._notices)
+            ending, error = _failed(broken, texts)
         finally:
             # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.
             cancelled = Ending(EndReason.CANCELLED, is_whole=False)
@@ -140,7 +142,8 @@ class Answering:
             finish = FinishReason.TOOL_CALLS  # some servers say "stop" behind their calls
         if finish is FinishReason.TOOL_CALLS and not reply.calls:
             finish = FinishReason.NONE  # nothing that the bot could answer
-        yield ending_of(finish, self._notices, missing_is_complete=self._missing_is_complete)
+        texts = self._wordings.by_language(turn.language)
+        yield ending_of(finish, texts, missing_is_complete=self._missing_is_complete)
 
 
 _ALSO_BEHIND_CALLS = {FinishReason.STOP, FinishReason.UNKNOWN, FinishReason.NONE}
@@ -158,8 +161,8 @@ def _request(turn: Turn) -> ModelRequest:
     )
 
 
-def _failed(error: ModelError, notices: Notices) -> tuple[Ending, ChatError]:
+def _failed(error: ModelError, texts: Texts) -> tuple[Ending, ChatError]:
     ending = Ending(EndReason.UPSTREAM_ERROR, is_whole=False)
     wait_s = error.retry_after_s
     wait_ms = None if wait_s is None else math.ceil(wait_s * 1_000)
-    return ending, ChatError(error_text(error, notices), error.fault.value, wait_ms)
+    return ending, ChatError(error_text(error, texts), error.fault.value, wait_ms)

@@ -114,6 +114,7 @@ def turn_begun(
         session_id=context.session_id or (asked.session_id if asked else ""),
         after_ms=after_ms,
         context_id=built.context_id,
+        language=built.language,
     )
 
 

@@ -11,11 +11,8 @@ from backscroll_sidecar.context.writing import MESSAGE_TOKENS
 from backscroll_sidecar.domain import Layout, NeutralMessage, Role
 from backscroll_sidecar.errors import BudgetTooSmall
 
-CUT_MARK = "… [shortened]"
-"""Stands behind what is left of a result that was shortened for the model."""
 
-
-def fitted(turn: Turn) -> Turn:
+def fitted(turn: Turn, mark: str) -> Turn:
     """The turn as its model may be sent it: counted as the context was, calls included.
 
     What was said and asked is never touched, only results of tools. A turn kept without a budget has none.
@@ -35,7 +32,7 @@ def fitted(turn: Turn) -> Turn:
             break
         if message.role is Role.TOOL:
             tokens = counter.count(message.content)
-            text = shortened(message.content, tokens - excess, counter)
+            text = shortened(message.content, tokens - excess, counter, mark)
             messages[place] = replace(message, content=text)
             excess -= tokens - counter.count(text)
     if excess > 0:
@@ -43,19 +40,19 @@ def fitted(turn: Turn) -> Turn:
     return replace(turn, messages=tuple(messages))
 
 
-def shortened(text: str, most: int, counter: TokenCounter) -> str:
-    """The beginning of `text` and a mark, at most `most` tokens together; the mark alone where that is too few.
+def shortened(text: str, most: int, counter: TokenCounter, mark: str) -> str:
+    """The beginning of `text` and the mark, at most `most` tokens together; the mark alone where that is too few.
 
     A text that counts no more than the mark stays whole.
     """
-    tokens, least = counter.count(text), counter.count(CUT_MARK)
+    tokens, least = counter.count(text), counter.count(mark)
     if tokens <= max(most, least):
         return text
-    kept, cut = text, CUT_MARK
+    kept, cut = text, mark
     while kept:
         # In proportion, and always shorter: a few rounds whatever the text is.
         kept = kept[: min(len(kept) - 1, len(kept) * max(most - least, 0) // tokens)]
-        cut = kept + CUT_MARK
+        cut = kept + mark
         tokens = counter.count(cut)
         if tokens <= most:
             break

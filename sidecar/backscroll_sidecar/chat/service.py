@@ -17,7 +17,7 @@ from backscroll_sidecar.chat.beginning import (
     self_id_of,
     turn_begun,
 )
-from backscroll_sidecar.chat.endings import NOTICES, Notices, notice_of
+from backscroll_sidecar.chat.endings import notice_of
 from backscroll_sidecar.chat.events import ChatEnd, ChatEvent, ContextBuilt, Delta, EndReason
 from backscroll_sidecar.chat.fitting import fitted
 from backscroll_sidecar.chat.recording import Recording
@@ -35,6 +35,7 @@ from backscroll_sidecar.errors import (
 )
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, EventSink
+from backscroll_sidecar.texts import NEUTRAL, Texts, Wordings
 from backscroll_sidecar.turn_ids import turn_of
 
 MOST_RESERVE_S = 0.25
@@ -45,14 +46,14 @@ COMMIT_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """Defaults of S5-30, the notices of S5-31, the policy for a stream that ends without a reason.
+    """Defaults of S5-30, the texts the server adds, the policy for a stream that ends without a reason.
 
     `temperature` None: a call that names none is sent none.
     """
 
     temperature: float | None = 0.7
     max_tool_iterations: int = 10
-    notices: Notices = NOTICES
+    wordings: Wordings = NEUTRAL
     missing_finish_is_complete: bool = False
     turn_lifetime_ms: int = 3_600_000
 
@@ -86,7 +87,7 @@ class ChatService:
         self._answering = Answering(
             model,
             self._storing,
-            settings.notices,
+            settings.wordings,
             missing_is_complete=settings.missing_finish_is_complete,
         )
 
@@ -210,9 +211,12 @@ class ChatService:
         except BackscrollError:
             turn = None
         if turn is not None and turn.ended is not None:
-            return _said_before(turn, turn.ended, self._settings.notices)
+            return _said_before(turn, turn.ended, self._texts(turn))
         end = ChatEnd(EndReason.COMPLETE, turn_id, reply.message.id)
         return [Delta(reply.message.text), end]
+
+    def _texts(self, turn: Turn) -> Texts:
+        return self._settings.wordings.by_language(turn.language)
 
     async def _continue(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The next round of a kept turn; of one that has ended, its reply again."""
@@ -225,14 +229,16 @@ class ChatService:
             turn = await self._history.find(request.tenant, request.turn_id)
             if turn.ended is not None:
                 release()
-                for event in _said_before(turn, turn.ended, self._settings.notices):
+                for event in _said_before(turn, turn.ended, self._texts(turn)):
                     yield event
                 return
             turn = replace(turn, after_ms=self._history.next_ms(turn))
             given = turn.in_order(request.tool_results)
             results, is_stored = await self._history.results_of(turn, given)
             # Counting tokens takes milliseconds where results are long (law 9).
-            following = await asyncio.to_thread(fitted, turn.continued(results))
+            following = await asyncio.to_thread(
+                fitted, turn.continued(results), self._texts(turn).shortened_mark
+            )
         except BaseException:
             release()
             raise
@@ -297,9 +303,9 @@ class ChatService:
         await self._storing.drain()
 
 
-def _said_before(turn: Turn, ended: EndReason, notices: Notices) -> Iterator[ChatEvent]:
+def _said_before(turn: Turn, ended: EndReason, texts: Texts) -> Iterator[ChatEvent]:
     if turn.reply_text:
         yield Delta(turn.reply_text)
-    if notice := notice_of(ended, notices):
+    if notice := notice_of(ended, texts):
         yield notice
     yield ChatEnd(ended, turn.id, turn.reply_message_id, finish_reason=turn.finish_reason)

@@ -21,6 +21,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.ports import TurnMark
+from backscroll_sidecar.texts import Language
 
 FORMAT_VERSION = 1
 
@@ -82,6 +83,7 @@ class Turn:
     session_id: str = ""
     after_ms: int = 0
     context_id: str = ""
+    language: Language = Language.EN
 
     @property
     def mark(self) -> TurnMark:
@@ -163,6 +165,7 @@ def decode_turn(body: bytes) -> Turn:
     raw["calls"] = _calls(raw["calls"])
     raw["messages"] = tuple(_message(one) for one in raw["messages"])
     raw["ended"] = EndReason(raw["ended"]) if raw["ended"] else None
+    raw["language"] = Language(raw.get("language", Language.EN))
     raw["tokenizer"] = TokenizerName(raw["tokenizer"])
     return Turn(**raw)
 

@@ -23,7 +23,7 @@ from backscroll_sidecar.context.elsewhere import SEMANTIC, drafted, with_elsewhe
 from backscroll_sidecar.context.events import compression_events
 from backscroll_sidecar.context.ids import RandomIds
 from backscroll_sidecar.context.joining import can_be_joined, join_content
-from backscroll_sidecar.context.layouts import QUESTION_LABEL, Parts
+from backscroll_sidecar.context.layouts import Parts
 from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext, Payload
 from backscroll_sidecar.context.opening import Opening, Views
@@ -175,6 +175,7 @@ class ContextBuilder:
         opened = await self.opening.open(request, route, deadline)
         watch.lap("open")
         question = await self._resolve(request, route, opened.view)
+        route = route.asked(self._settings.wordings.of(request.language, question.text))
         lost: tuple[Degradation, ...] = ()
         if self._preferences is not None:
             request, lost = await with_preferences(
@@ -207,7 +208,7 @@ class ContextBuilder:
         request, lost, route, opened, question, _, _, choice, deadline, context_id, watch = begun
         if choice.profile.has_own_stages:
             return None
-        system = system_text(request, self._settings, route.profile, question, route.zone)
+        system = system_text(request, self._settings, route, question)
         try:
             content = await join_content(
                 request, route, system, opened.view, question, choice, codec, deadline
@@ -326,7 +327,9 @@ class ContextBuilder:
         speaker = speaker_style(request, route, question, view, own_rows.tolist())
         if len(own_rows) < len(chosen.rows) and request.speaker_style is None:
             speaker = SpeakerStyle.TAGGED  # who speaks elsewhere is somebody else
-        style = LineStyle(speaker, request.time_style, question.asked_at_ms, route.zone)
+        style = LineStyle(
+            speaker, request.time_style, question.asked_at_ms, route.zone, route.texts
+        )
         pen = Pen(
             speaker,
             request.tokenizer,
@@ -340,11 +343,12 @@ class ContextBuilder:
         shown = await asyncio.to_thread(drafts.finish) if is_long else drafts.finish()
         label = request.question_label
         return Parts(
-            question=question_text(request, question, view, pen),
+            question=question_text(request, question, view, pen, route.texts),
             lines=lines_of(request.layout, picked, chosen, shown, question),
-            system=system_text(request, self._settings, route.profile, question, route.zone),
+            system=system_text(request, self._settings, route, question),
             preferences=shown_preferences(picked.gathered.preferences, pen),
-            question_label=QUESTION_LABEL if label is None else label,
+            texts=route.texts,
+            question_label=route.texts.question_label if label is None else label,
             question_name=question.asker.name or question.asker.id if question.asker else "",
             question_author_id=question.asker.id if question.asker else "",
             speaker=speaker,

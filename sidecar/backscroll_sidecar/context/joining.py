@@ -32,7 +32,6 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.budget import PRIMING_TOKENS, TITLE_TOKENS
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.layouts import RECENT_TITLE, SEMANTIC_TITLE
 from backscroll_sidecar.context.model import BuildRequest, TokenCounts
 from backscroll_sidecar.context.pages import AnswerCodec, Wanted, inside_json, laid_out
 from backscroll_sidecar.context.parts import question_text, speaker_style
@@ -75,6 +74,7 @@ class Envelope:
     pieces: Pieces
     system_tokens: int
     tools_tokens: int
+    semantic_title_tokens: int
 
 
 def can_be_joined(request: BuildRequest) -> bool:
@@ -113,8 +113,9 @@ async def join_content(
     page, laid = await laid_out(view, choice, wanted, question.asked_at_ms, codec, deadline)
     if laid.totals[MISSING]:
         return None
-    envelope = _envelope(route.model, request.tools_json, system, codec)
-    asked = question_text(request, question, view, wanted.pen)
+    titles = route.texts.recent_title, route.texts.semantic_title
+    envelope = _envelope(route.model, request.tools_json, system, titles, codec)
+    asked = question_text(request, question, view, wanted.pen, route.texts)
     tokens = _fitting(request, choice.profile, envelope, asked, count, laid.totals)
     if tokens is None:
         return None
@@ -143,7 +144,7 @@ def _fitting(
     asked = exact_tokens(question) + MESSAGE_TOKENS
     semantic, framing, titles = 0, PRIMING_TOKENS, 0
     if totals[TURNS] < count:
-        semantic = repeated_tokens(SEMANTIC_TITLE + "\n", _O200K) + totals[SEMANTIC]
+        semantic = envelope.semantic_title_tokens + totals[SEMANTIC]
         framing, titles = PRIMING_TOKENS + MESSAGE_TOKENS, MESSAGE_TOKENS + TITLE_TOKENS
     budget = profile.token_budget if request.token_budget is None else request.token_budget
     tokens = TokenCounts(
@@ -165,19 +166,23 @@ def _fitting(
 
 _EMPTY = openai_chat.message_body(NeutralMessage(_USER, ""))
 _QUESTION = _EMPTY.removesuffix(b'""}')
-_REFERENCE = _QUESTION + b'"' + inside_json(SEMANTIC_TITLE), b'"}'
 
 
 @lru_cache(maxsize=16)
-def _envelope(model: str, tools_json: str, system: str, codec: AnswerCodec) -> Envelope:
+def _envelope(
+    model: str, tools_json: str, system: str, titles: tuple[str, str], codec: AnswerCodec
+) -> Envelope:
     opening, closing = openai_chat.envelope(model, tools_json)
     system_tokens = 0
     if system:
         opening += openai_chat.message_body(NeutralMessage(Role.SYSTEM, system)) + b","
         system_tokens = repeated_tokens(system, _O200K) + MESSAGE_TOKENS
     tools_tokens = repeated_tokens(tools_json, _O200K) if tools_json else 0
+    recent_title, semantic_title = titles
+    reference = _QUESTION + b'"' + inside_json(semantic_title), b'"}'
     pieces = (
-        codec.payload_head, opening, *_REFERENCE, closing, RECENT_TITLE.encode(),
-        SEMANTIC_TITLE.encode(), codec.rendered_head,
+        codec.payload_head, opening, *reference, closing, recent_title.encode(),
+        semantic_title.encode(), codec.rendered_head,
     )  # fmt: skip
-    return Envelope(Pieces.of(pieces), system_tokens, tools_tokens)
+    title_tokens = repeated_tokens(semantic_title + "\n", _O200K)
+    return Envelope(Pieces.of(pieces), system_tokens, tools_tokens, title_tokens)

@@ -12,15 +12,10 @@ from backscroll_sidecar.context.lines import indent
 from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.writing import NOTHING_SHOWN, Shown, Written
 from backscroll_sidecar.domain import Category, Layout, NeutralMessage, Role, SpeakerStyle
+from backscroll_sidecar.texts import ENGLISH, EVERY, Texts
 from backscroll_sidecar.values import quick
 
-RECENT_TITLE = "Conversation (recent):"
-SEMANTIC_TITLE = "Relevant reference (semantic):"
-PREFERENCES_LABEL = "User Preferences: "
 SYSTEM_LABEL = "System: "
-QUESTION_LABEL = "用户提问: "
-NO_TEXT = "(no text)"
-"""Stands for a question without a text, such as a bare mention: no vendor takes a blank message."""
 DEFAULT_LAYOUT = Layout.TURNS
 QUESTION_APART = (Layout.TURNS, Layout.CONTEXT_AND_QUESTION)
 """In these the question is a message of its own."""
@@ -28,11 +23,9 @@ _TURNS, _SYSTEM_AND_USER = Layout.TURNS, Layout.SYSTEM_AND_USER
 _USER, _RECENT = Role.USER, Category.RECENT
 _ID: Callable[[Written], str] = attrgetter("said.message_id")
 NO_LINES = Lines(NOTHING_SHOWN, [], [], [], [], {})
-_TITLED = (
-    ("recent", RECENT_TITLE, Category.RECENT),
-    ("semantic", SEMANTIC_TITLE, Category.SEMANTIC),
+_LABELS = re.compile(
+    rf"\A(\s*(?:{'|'.join(sorted({texts.preferences_label.strip() for texts in EVERY}))}))+"
 )
-_LABELS = re.compile(rf"\A(\s*{PREFERENCES_LABEL.strip()})+")
 
 
 @quick
@@ -44,7 +37,8 @@ class Parts:
     lines: Lines = NO_LINES
     system: str = ""
     preferences: Sequence[str] = ()
-    question_label: str = QUESTION_LABEL
+    texts: Texts = ENGLISH
+    question_label: str = ENGLISH.question_label
     question_name: str = ""
     question_author_id: str = ""
     speaker: SpeakerStyle = SpeakerStyle.ROLE
@@ -56,6 +50,7 @@ class Parts:
             lines,
             self.system,
             preferences,
+            self.texts,
             self.question_label,
             self.question_name,
             self.question_author_id,
@@ -181,8 +176,12 @@ def context_sections(parts: Parts, *, has_turns: bool) -> tuple[Section, ...]:
     """Preferences, recent, semantic; empty ones absent (S1-10)."""
     sections = []
     if parts.preferences:
-        sections.append(Section("preferences", preferences_line(parts.preferences)))
-    for part, title, category in _TITLED:
+        sections.append(Section("preferences", preferences_line(parts.preferences, parts.texts)))
+    titled = (
+        ("recent", parts.texts.recent_title, _RECENT),
+        ("semantic", parts.texts.semantic_title, Category.SEMANTIC),
+    )
+    for part, title, category in titled:
         shown = parts.lines.of_category(category)
         if not shown.written:
             continue
@@ -197,10 +196,10 @@ def begins_with_system(text: str, system: str) -> bool:
     return text == system or text.startswith(SYSTEM_LABEL + indent(system))
 
 
-def preferences_line(preferences: Sequence[str]) -> str:
-    """``User Preferences: …``, the prefix never doubled (S1-08)."""
+def preferences_line(preferences: Sequence[str], texts: Texts) -> str:
+    """``User Preferences: …``, the prefix never doubled."""
     lines = map(bare_preference, preferences)
-    return PREFERENCES_LABEL + indent("\n".join(filter(None, lines)))
+    return texts.preferences_label + indent("\n".join(filter(None, lines)))
 
 
 def bare_preference(line: str) -> str:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, tzinfo
 from backscroll_sidecar.context.marks import unescape
 from backscroll_sidecar.context.shown_names import escape_name, shown_name, unescape_name
 from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.texts import ENGLISH, Texts
 from backscroll_sidecar.values import quick
 
 MS_PER_DAY = 86_400_000
@@ -81,6 +82,7 @@ class LineStyle:
     time: TimeStyle | None = TimeStyle.NONE
     asked_at_ms: int = 0
     zone: tzinfo = UTC
+    texts: Texts = ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def time_mark(sent_at_ms: int, style: LineStyle) -> str:
     if kind is _NO_TIME:
         return ""
     if kind is _RELATIVE:
-        return f"[{relative(age_ms)}] "
+        return f"[{relative(age_ms, style.texts)}] "
     return f"[{iso_date(sent_at_ms, style.zone)}] "
 
 
@@ -143,13 +145,16 @@ def iso_date(at_ms: int, zone: tzinfo) -> str:
         return "9999-12-31" if at_ms > 0 else "0001-01-01"
 
 
-def relative(age_ms: int) -> str:
+def relative(age_ms: int, texts: Texts = ENGLISH) -> str:
     """How long ago, in the largest unit that fits."""
-    for unit, unit_ms in (("day", MS_PER_DAY), ("hour", 3_600_000), ("minute", 60_000)):
+    units = (
+        (texts.day_ago, MS_PER_DAY), (texts.hour_ago, 3_600_000), (texts.minute_ago, 60_000),
+    )  # fmt: skip
+    for words, unit_ms in units:
         count = age_ms // unit_ms
         if count >= 1:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"
+            return words[count > 1].format(n=count)
+    return texts.just_now
 
 
 def line_prefix(said: Said, style: SpeakerStyle, mark: str = "") -> str:

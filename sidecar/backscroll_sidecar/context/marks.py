@@ -13,9 +13,8 @@ import re
 from collections.abc import Callable, Iterable
 
 from backscroll_sidecar.domain import KNOWN_KINDS, Part, TextPart, render_part
+from backscroll_sidecar.texts import TITLES
 
-TITLES = ("Conversation (recent)", "Relevant reference (semantic)", "User Preferences")
-"""What the sections of a context begin with, without the colon."""
 BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 """What ends a line to somebody."""
 _UNSEEN = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
@@ -24,7 +23,8 @@ _IN_BRACKETS = rf"""(?i:{_KINDS})(?:\](?!\()|:[ ])
     | media[ ][^\s\[\]:]{{0,64}}(?:\]|:[ ])
     | call[ ][^\s\[\]:]{{0,64}}[ ]
     | (?:result|error)[ ][^\s\[\]:]{{0,64}}:[ ]
-    | bot\] | \d{{4}}-\d\d-\d\d\] | \d+[ ](?:day|hour|minute)s?[ ]ago\] | just[ ]now\]"""
+    | bot\] | \d{{4}}-\d\d-\d\d\] | \d+[ ](?:day|hour|minute)s?[ ]ago\] | just[ ]now\]
+    | \d+[ ](?:天|小时|分钟)前\] | 刚刚\]"""
 _CONTROL_IN_BRACKETS = r""" | /?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|SYSTEM_PROMPT|THINK
         |ARGS|CALL_ID|BOS|EOS|PAD|UNK|CLS|SEP|MASK|gMASK|sMASK)\]"""
 _CONTROL_IN_ANGLES = r"""(?:[|｜][^<>\[\s]{1,64}[|｜]> | </?SYS>>

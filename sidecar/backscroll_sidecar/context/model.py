@@ -32,6 +32,7 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
+from backscroll_sidecar.texts import Language
 from backscroll_sidecar.values import quick
 
 
@@ -105,6 +106,7 @@ class BuildRequest:
     stored_system_rows: StoredSystemRows | None = None
     semantic_scope: SearchScope = SearchScope.CHANNEL
     omit: frozenset[ResponsePart] = frozenset()
+    language: Language | None = None
     time_left_s: float | None = None
 
 
@@ -284,6 +286,7 @@ class BuiltContext:
     channel: str = ""
     model: str = ""
     payload_messages: Sequence[NeutralMessage] = ()
+    language: Language = Language.EN
     omit: frozenset[ResponsePart] = frozenset()
 
     @property

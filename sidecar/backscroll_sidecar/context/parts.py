@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.layouts import NO_TEXT, QUESTION_APART, bare_preference
+from backscroll_sidecar.context.layouts import QUESTION_APART, bare_preference
 from backscroll_sidecar.context.lines import indent
 from backscroll_sidecar.context.marks import escape
 from backscroll_sidecar.context.model import BuildRequest
@@ -23,6 +23,7 @@ from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.shown_names import escape_name, shown_name, with_mentions
 from backscroll_sidecar.context.writing import Pen, Shown, row_text
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle, StoredSystemRows
+from backscroll_sidecar.texts import Texts
 
 _ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
 _TURNS, _RECENT = Layout.TURNS, Category.RECENT
@@ -139,7 +140,9 @@ def shown_preferences(preferences: tuple[str, ...], pen: Pen) -> tuple[str, ...]
     return tuple([escape(one, keep_control=pen.keep_control) for one in bare])
 
 
-def question_text(request: BuildRequest, question: Question, view: ChannelView, pen: Pen) -> str:
+def question_text(
+    request: BuildRequest, question: Question, view: ChannelView, pen: Pen, texts: Texts
+) -> str:
     """The question as it is written: in tagged style with its speaker, like every other line.
 
     In one message with the context it cannot begin a line of its own, which would pass for somebody else's (law 4).
@@ -152,7 +155,7 @@ def question_text(request: BuildRequest, question: Question, view: ChannelView, 
             keep_control=pen.keep_control,
         )
     )
-    text = text or NO_TEXT
+    text = text or texts.no_text  # no vendor takes a blank message
     if pen.speaker is _ROLE or question.asker is None:
         return text if request.layout in QUESTION_APART else indent(text)
     return f"{_who(question.asker.name, question.asker.id)}: {indent(text)}"

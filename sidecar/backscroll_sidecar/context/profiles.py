@@ -17,12 +17,6 @@ from backscroll_sidecar.context.layouts import Assembler
 from backscroll_sidecar.context.model import Overrides
 from backscroll_sidecar.errors import InvalidRequest, Reason
 
-S1_SYSTEM_TEXT = (
-    "你是一个有用的助手，用中文回答问题。不要使用Markdown格式，不要使用任何格式化符号"
-    "（如*、_、`、#等），输出纯文本，适合Telegram消息。"
-)
-"""The system instruction of design S1 (S1-17), the default of the profile `retrieval`."""
-
 WORTH_ITS_TOKENS = 0.1
 """Probability from which a line is worth its tokens behind the first 20: of those said to be .1 to .2 likely .046
 belong, of those below .023. On irc_dev (every second question) 34 lines hold .967 of the conversation in 755 tokens;
@@ -89,7 +83,7 @@ class Profile:
     diversity: Diversity = "none"
     max_messages: int | None = None
     max_chars_per_message: int | None = None
-    system_text: str = ""
+    is_instructed: bool = False
     compressor: Compressor | None = None
     assembler: Assembler | None = None
     falls_back: bool = False
@@ -126,7 +120,7 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "retrieval", ("recent", "semantic", "pinned", "preferences"), None,
-            max_context=15, recent_limit=10, semantic_limit=5, diversity="collapse", system_text=S1_SYSTEM_TEXT,
+            max_context=15, recent_limit=10, semantic_limit=5, diversity="collapse", is_instructed=True,
         ),
         Profile(
             "naive", ("recent",), None,

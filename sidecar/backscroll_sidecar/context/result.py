@@ -97,6 +97,7 @@ def built_context(
         )
         if request.explain
         else None,
+        language=parts.texts.language,
         omit=request.omit,
     )
 

@@ -13,6 +13,7 @@ from backscroll_sidecar.context.profiles import Profile, find_profile, plain, wi
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.domain import Embedding, StoredSystemRows
 from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.texts import ENGLISH, Texts
 from backscroll_sidecar.values import quick
 
 KEPT_ROUTES = 256
@@ -24,7 +25,8 @@ KEPT_ROUTES = 256
 class Route:
     """What a request resolves to before anything is read. `picks_directly`: see `direct.suits`.
 
-    `keep_control`: control tokens in texts stay; `system_rows`: how stored system rows are shown.
+    `keep_control`: control tokens in texts stay; `system_rows`: how stored system rows are shown;
+    `texts`: those the server adds, right once the question is known (`asked`).
     """
 
     profile: Profile
@@ -33,6 +35,11 @@ class Route:
     picks_directly: bool
     keep_control: bool = False
     system_rows: StoredSystemRows = StoredSystemRows.USER
+    texts: Texts = ENGLISH
+
+    def asked(self, texts: Texts) -> Route:
+        """The same where the server's texts for the question are these."""
+        return self if texts is self.texts else replace(self, texts=texts)
 
 
 class Routes:
@@ -93,6 +100,7 @@ class Routes:
             self._suits_directly(profile),
             settings.keep_control_tokens,
             system_rows or settings.stored_system_rows,
+            settings.wordings.english,
         )
 
     def _check_embedding(self, given: Embedding) -> None:

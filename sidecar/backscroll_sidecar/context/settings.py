@@ -9,6 +9,7 @@ from backscroll_sidecar.context.partials import PartialReplies
 from backscroll_sidecar.context.profiles import PROFILES, Profile
 from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.domain import StoredSystemRows
+from backscroll_sidecar.texts import NEUTRAL, Wordings
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class ContextSettings:
     partial_replies : when a reply of the bot's that broke off is shown.
     keep_control_tokens : control tokens of chat templates in stored texts are shown as they are.
     stored_system_rows : how stored system rows are shown where a request leaves it open.
-    system_text : the server's system text; None leaves it to the profile (S1-11).
+    wordings : the texts the server adds, in each language.
+    system_text : the server's system text; None leaves it to the profile.
     channel_profiles : profile by channel.
     """
 
@@ -51,6 +53,7 @@ class ContextSettings:
     partial_replies: PartialReplies = PartialReplies.WHEN_ASKED
     keep_control_tokens: bool = False
     stored_system_rows: StoredSystemRows = StoredSystemRows.USER
+    wordings: Wordings = NEUTRAL
     system_text: str | None = None
     bots: Mapping[str, BotSettings] = field(default_factory=dict)
     channel_profiles: Mapping[str, str] = field(default_factory=dict)

@@ -7,8 +7,8 @@ from datetime import datetime, tzinfo
 
 from backscroll_sidecar.context.marks import escape
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
-from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
+from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.errors import InvalidRequest
 
@@ -22,28 +22,28 @@ _SAME_ALL_ALONG = frozenset({"channel", "thread_id", "session_id"})
 def system_text(
     request: BuildRequest,
     settings: ContextSettings,
-    profile: Profile,
+    route: Route,
     question: Question,
-    zone: tzinfo,
 ) -> str:
     """The request's text, else the bot's, else the server's, else the profile's; a blank one is none."""
-    text = _chosen(request, settings, profile, question, zone)
+    text = _chosen(request, settings, route, question)
     return text if text.strip() else ""
 
 
 def _chosen(
     request: BuildRequest,
     settings: ContextSettings,
-    profile: Profile,
+    route: Route,
     question: Question,
-    zone: tzinfo,
 ) -> str:
     if request.system is not None:
-        return fill(request.system, _parameters(request, question, zone))
+        return fill(request.system, _parameters(request, question, route.zone))
     bot = settings.bots.get(request.self_ids[0]) if request.self_ids else None
     if bot is not None and bot.system_text is not None:
         return bot.system_text
-    return profile.system_text if settings.system_text is None else settings.system_text
+    if settings.system_text is not None:
+        return settings.system_text
+    return route.texts.instruction if route.profile.is_instructed else ""
 
 
 def stable_system_text(request: BuildRequest, question: Question, text: str) -> str:

@@ -44,11 +44,13 @@ from backscroll_sidecar.rpc.translate_messages import (
     checked_mentions,
     checked_reply,
 )
+from backscroll_sidecar.texts import Language
 from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 
 _OptionalOfOne = Literal["asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding"]
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 """What vendors take as the name of a function."""
+_LANGUAGES = tuple(Language)
 
 
 def build_request(
@@ -207,6 +209,13 @@ def _omit(numbers: Collection[int], field: str) -> frozenset[ResponsePart]:
     return frozenset(part for part in parts if part is not None)
 
 
+def _language(tag: str, field: str) -> Language:
+    first = check_text(tag, field, limits.MAX_LANGUAGE_BYTES).replace("_", "-").partition("-")[0]
+    if first.lower() not in _LANGUAGES:
+        raise invalid(field, f"must be one of {', '.join(_LANGUAGES)}")
+    return Language(first.lower())
+
+
 def _time_zone(name: str, _: str) -> str:
     if name == "UTC":
         return name
@@ -305,5 +314,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "stored_system_rows": _word(STORED_SYSTEM_ROWS_WORDS),
     "semantic_scope": _word(SEARCH_SCOPE_WORDS),
     "omit": _omit,
+    "language": _language,
 }
 """By field of the contract, after which the domain's is named: its value and its name to the domain's value."""

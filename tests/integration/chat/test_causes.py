@@ -9,7 +9,8 @@ from pytest_httpserver import HTTPServer
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat.records import CUT_MARK
-from backscroll_sidecar.domain import ERROR_PREFIX, MAX_TEXT_BYTES
+from backscroll_sidecar.domain import MAX_TEXT_BYTES
+from backscroll_sidecar.texts import DESIGNS
 from tests.contract.models.sse_server import Reply, said, stopped
 from tests.integration.chat.causes import FILTER_BYTES, LENGTH_BYTES, ROWS, SECRET, Row
 from tests.integration.chat.talk import ROOM, Bot, Heard, talk, text_of, turn
@@ -30,7 +31,7 @@ async def test_cause_events_ending_and_what_is_stored(cause: str, httpserver: HT
     row = ROWS[cause]
     async with (
         upstream(httpserver, [row.reply]) as model,
-        talk(model_base_url=model.url, **row.settings) as bot,
+        talk(model_base_url=model.url, wording="designs", **row.settings) as bot,
     ):
         streamed = await bot.ask(turn(QUESTION))
         # END follows the commits: nothing is waited for here.
@@ -65,7 +66,7 @@ def check_answer(row: Row, answer: pb.ChatResponse) -> None:
 
 
 def errors_of(row: Row) -> list[tuple[str, str]]:
-    return [(row.error[0], ERROR_PREFIX + row.error[1])] if row.error else []
+    return [(row.error[0], DESIGNS.error_prefix + row.error[1])] if row.error else []
 
 
 async def check_stored(bot: Bot, channel: str, row: Row, end: pb.ChatEnd) -> None:
@@ -89,13 +90,14 @@ async def check_stored(bot: Bot, channel: str, row: Row, end: pb.ChatEnd) -> Non
 
 
 def test_the_notices_are_the_bytes_of_the_design() -> None:
-    """S5-31, S5-32: exact default bytes, in the settings' defaults too."""
+    """S5-31, S5-32: exact bytes under the wording of the designs, in either language."""
     from backscroll_sidecar.settings import Settings
 
-    settings = Settings()
-    assert settings.length_notice.encode() == LENGTH_BYTES
-    assert settings.content_filter_notice.encode() == FILTER_BYTES
-    assert settings.error_prefix.encode() == "生成回复时出现错误: ".encode()
+    wordings = Settings(wording="designs").wordings()
+    for texts in (wordings.english, wordings.chinese):
+        assert texts.length_notice.encode() == LENGTH_BYTES
+        assert texts.content_filter_notice.encode() == FILTER_BYTES
+        assert texts.error_prefix.encode() == "生成回复时出现错误: ".encode()
 
 
 @pytest.mark.row("S5-32")
@@ -110,7 +112,7 @@ async def test_a_refusal_says_what_the_vendor_disliked(
     body = json.dumps({"error": {"message": SECRET, **told}}).encode()
     async with (
         upstream(httpserver, [Reply([body], 400, {"content-type": "application/json"})]) as model,
-        talk(model_base_url=model.url, error_prefix="Sorry: ") as bot,
+        talk(model_base_url=model.url, wording="designs", error_prefix="Sorry: ") as bot,
     ):
         heard = await bot.ask(turn())
     assert heard.errors[0].message == (
@@ -132,7 +134,7 @@ async def test_an_answer_larger_than_a_message_is_heard_whole_and_stored_cut(
     replies = [Reply([*[said(piece)] * 7, stopped()])]
     async with (
         upstream(httpserver, replies) as model,
-        talk(model_base_url=model.url) as bot,
+        talk(model_base_url=model.url, wording="designs") as bot,
     ):
         heard = await bot.ask(turn())
         question, reply = await bot.stored()

@@ -8,7 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from backscroll import ChatAnswer, Client, ContextEvent, Delta, End, ErrorEvent, Notice
-from backscroll_sidecar.domain import ERROR_PREFIX
+from backscroll_sidecar.texts import DESIGNS
 from tests.integration.chat.causes import ROWS, Row
 from tests.integration.chat.talk import ROOM, Bot, talk, text_of
 from tests.integration.chat.upstream import upstream
@@ -52,7 +52,7 @@ async def test_streams(cause: str, kind: str, httpserver: HTTPServer) -> None:
     row = ROWS[cause]
     async with (
         upstream(httpserver, [row.reply]) as model,
-        talk(model_base_url=model.url, **row.settings) as bot,
+        talk(model_base_url=model.url, wording="designs", **row.settings) as bot,
     ):
         context, *events, end = await say(bot, kind, "stream_chat")
         _, *replies = await bot.stored()
@@ -62,7 +62,7 @@ async def test_streams(cause: str, kind: str, httpserver: HTTPServer) -> None:
     assert "".join(one.text for one in deltas) == row.text
     rest = events[len(deltas) :]
     notices = [(Notice, row.notice.decode(), row.ending.lower())] if row.notice else []
-    errors = [(ErrorEvent, ERROR_PREFIX + row.error[1], row.error[0])] if row.error else []
+    errors = [(ErrorEvent, DESIGNS.error_prefix + row.error[1], row.error[0])] if row.error else []
     assert [told(one) for one in rest] == notices + errors
     check_end(row, end)
     assert [(one.message.id, text_of(one)) for one in replies] == (
@@ -78,13 +78,13 @@ async def test_whole_answers(cause: str, kind: str, httpserver: HTTPServer) -> N
     row = ROWS[cause]
     async with (
         upstream(httpserver, [row.reply]) as model,
-        talk(model_base_url=model.url, **row.settings) as bot,
+        talk(model_base_url=model.url, wording="designs", **row.settings) as bot,
     ):
         answer = await say(bot, kind, "chat")
     assert isinstance(answer, ChatAnswer)
     assert answer.text == row.text + row.notice.decode()
     if row.error:
-        expected = (ErrorEvent, ERROR_PREFIX + row.error[1], row.error[0])
+        expected = (ErrorEvent, DESIGNS.error_prefix + row.error[1], row.error[0])
         assert answer.error is not None
         assert told(answer.error) == expected
     else:
@@ -114,7 +114,7 @@ async def test_without_a_registry_the_reply_goes_on(
     row = ROWS["stop"]
     async with (
         upstream(httpserver, [row.reply]) as model,
-        talk(model_base_url=model.url) as bot,
+        talk(model_base_url=model.url, wording="designs") as bot,
     ):
         answer = await say(bot, kind, name, tools=Registry(weather=str))
     end = answer.end if name == "chat" else answer[-1]

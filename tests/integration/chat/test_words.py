@@ -132,7 +132,7 @@ async def test_refusals_of_filters(line: Refusal) -> None:
             Reply([body], headers=JSON),
             Reply([said("hm"), data(error)]),
         ]
-        async with talk_to(replies) as (bot, _):
+        async with talk_to(replies, wording="designs") as (bot, _):
             for n, text in enumerate(("", "", "", "hm")):
                 heard = await heard_for(bot, f"c{n}")
                 assert (name, n, heard.text, heard.reason) == (name, n, text, "CONTENT_FILTER")
@@ -172,7 +172,8 @@ async def test_chat_tells_a_refusal_too() -> None:
         [
             Reply([json.dumps(error).encode()], 400, JSON),
             Reply([whole({"content": "x"}, "SAFETY")], headers=JSON),
-        ]
+        ],
+        wording="designs",
     ) as (bot, _):
         for text in ("", "x"):
             once = await bot.stub.Chat(pb.ChatRequest(turn=turn()))

@@ -63,12 +63,17 @@ async def test_recent_by_conversation_and_by_user(client):
 
 
 @pytest.mark.row("S1-12", "S1-13", "S1-18", "S1-20", "S1-22")
-async def test_the_worked_example(client):
+async def test_the_worked_example():
     """S1-12, S1-13, S1-18, S1-20, S1-22: with no layout asked for, turns with stored roles; text and list agree; the
     payload has role and content only."""
     lines = [Message(f"m{n}", {"user": ANN, "assistant": BOT}[role], text, NOON - 60_000 + n, role=role)
              for n, (role, text) in enumerate(by_hand.RECENT)]  # fmt: skip
-    await client.append("room", lines)
+    async with served(wording="designs") as (client, _):
+        await client.append("room", lines)
+        await worked_example(client)
+
+
+async def worked_example(client) -> None:
     request = {"profile": "room", "preferences": [by_hand.PREFERENCE]}
     context = await ask(client, by_hand.QUESTION, **request)
     expected = by_hand.expected(

@@ -33,7 +33,7 @@ EXAMPLE = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client() -> AsyncIterator[AsyncClient]:
-    async with served(strategies=("tests.kit.own:Reference",)) as (client, _):
+    async with served(strategies=("tests.kit.own:Reference",), wording="designs") as (client, _):
         await client.append("cats", EXAMPLE)
         yield client
 
@@ -143,7 +143,7 @@ async def test_whose_system_text_wins(bot, server):
     """The request's, else the bot's, else the server's, else the profile's, else none; an empty one is a choice."""
     settings = {"bots": {"b1": {"system_text": "of the bot"}}} if bot else {}
     settings |= {"system_text": "of the server"} if server else {}
-    async with served(**settings) as (client, _):
+    async with served(wording="designs", **settings) as (client, _):
         for request, profile in product((None, "of the request", ""), ("room", "retrieval")):
             context = await client.build_context(
                 "room", "hi?", asker="u1", self_ids=["b1", "b2"], profile=profile,

@@ -9,7 +9,7 @@ import pytest
 
 from backscroll import Delta, End, Message
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.domain import CONTENT_FILTER_NOTICE, ERROR_PREFIX, LENGTH_NOTICE
+from backscroll_sidecar.texts import ENGLISH
 from tests.integration.chat import causes
 from tests.integration.chat.talk import ROOM, TOOLS, talk, text_of, turn
 from tests.proof.aimock import mock
@@ -77,7 +77,7 @@ FAULTS: dict[str, tuple[dict, dict, str, str, causes.Error | None]] = {
         {"content": CUT}, {"latency": 30_000}, "", "UPSTREAM_ERROR", causes.NO_ANSWER
     ),
 }  # fmt: skip
-NOTICES = {"LENGTH": [LENGTH_NOTICE], "CONTENT_FILTER": [CONTENT_FILTER_NOTICE]}
+NOTICES = {"LENGTH": [ENGLISH.length_notice], "CONTENT_FILTER": [ENGLISH.content_filter_notice]}
 
 FIXTURES = [
     {
@@ -239,7 +239,7 @@ async def test_faults(aimock: mock.Aimock, cause: str) -> None:
         _, *replies = await bot.stored()
     assert (heard.text, heard.reason) == (text, ending)
     assert [(one.reason, one.message) for one in heard.errors] == (
-        [(error[0], ERROR_PREFIX + error[1])] if error else []
+        [(error[0], ENGLISH.error_prefix + error[1])] if error else []
     )
     assert [one.text for one in heard.notices] == NOTICES.get(ending, [])
     assert causes.SECRET not in str(heard.events)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from backscroll_sidecar.chat import EndReason, Notices
-from backscroll_sidecar.chat.endings import NOTICES, ending_of, error_text, notice_of
+from backscroll_sidecar.chat import EndReason
+from backscroll_sidecar.chat.endings import ending_of, error_text, notice_of
 from backscroll_sidecar.chat.turns import Turn, decode_turn, encode_turn
 from backscroll_sidecar.domain import (
     ChannelKey,
@@ -19,6 +19,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.errors import InvalidRequest
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import FinishReason, ModelFault
+from backscroll_sidecar.texts import DESIGNS
 
 CALLS = (ToolCallPart("c1", "weather", '{"city": "北京"}'), ToolCallPart("c2", "now"))
 TURN = Turn(
@@ -108,20 +109,21 @@ def test_who_may_call_tools(iteration: int, tools_json: str, *, allowed: bool) -
 )
 def test_endings(finish: FinishReason, reason: EndReason, notice: str, *, whole: bool) -> None:
     """Law 8, S5-31: each of the model's ends has one of ours; an empty notice is none."""
-    ending = ending_of(finish, NOTICES, missing_is_complete=False)
+    ending = ending_of(finish, DESIGNS, missing_is_complete=False)
     assert (ending.reason, ending.is_whole) == (reason, whole)
     assert (ending.notice.text if ending.notice else "") == notice
-    assert ending_of(finish, Notices("", ""), missing_is_complete=False).notice is None
+    silent = replace(DESIGNS, length_notice="", content_filter_notice="")
+    assert ending_of(finish, silent, missing_is_complete=False).notice is None
 
 
 def test_a_missing_reason_may_count_as_complete() -> None:
-    ending = ending_of(FinishReason.NONE, NOTICES, missing_is_complete=True)
+    ending = ending_of(FinishReason.NONE, DESIGNS, missing_is_complete=True)
     assert (ending.reason, ending.is_whole) == (EndReason.COMPLETE, True)
 
 
 def test_only_two_endings_have_a_notice() -> None:
     """S5-31: stops unless tool_calls, and says why for two of the reasons."""
-    told = {reason for reason in EndReason if notice_of(reason, NOTICES)}
+    told = {reason for reason in EndReason if notice_of(reason, DESIGNS)}
     assert told == {EndReason.LENGTH, EndReason.CONTENT_FILTER}
 
 
@@ -129,5 +131,5 @@ def test_only_two_endings_have_a_notice() -> None:
 def test_error_texts(fault: ModelFault) -> None:
     """S5-32: the exact prefix and a safe reason."""
     error = failed(fault)
-    assert error_text(error, NOTICES) == f"生成回复时出现错误: {error.safe_reason}"
-    assert error_text(error, Notices(error_prefix="")) == error.safe_reason
+    assert error_text(error, DESIGNS) == f"生成回复时出现错误: {error.safe_reason}"
+    assert error_text(error, replace(DESIGNS, error_prefix="")) == error.safe_reason

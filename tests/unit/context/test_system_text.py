@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 
 from backscroll_sidecar.context.model import SystemPrompt
-from backscroll_sidecar.context.profiles import S1_SYSTEM_TEXT
 from backscroll_sidecar.context.settings import BotSettings, ContextSettings
 from backscroll_sidecar.domain import Author
 from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.texts import DESIGNS, Language, Wording, wordings_of
 from tests.golden import by_hand
 from tests.kit.chats import ANN, say
 from tests.kit.rooms import Room, payload
@@ -29,6 +29,7 @@ def test_precedence(request_, bot, server, profile):
     settings = ContextSettings(
         bots={"b1": BotSettings(system_text="of the bot" if bot else None)},
         system_text="of the server" if server else None,
+        wordings=wordings_of(Wording.DESIGNS, Language.AUTO),
     )
     built = Room(settings=settings).build_now(
         self_ids=("b1", "b2"),
@@ -52,7 +53,7 @@ def test_an_empty_text_is_a_choice():
 
 def test_the_text_of_the_design():
     """S1-17: the default instruction of section 5.2, to the byte."""
-    assert S1_SYSTEM_TEXT.encode() == by_hand.SYSTEM.encode()
+    assert DESIGNS.instruction.encode() == by_hand.SYSTEM.encode()
 
 
 TEMPLATE = SystemPrompt(

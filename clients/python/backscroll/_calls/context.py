@@ -65,6 +65,7 @@ class ContextOptions(TypedDict, total=False):
     semantic_scope: SearchScopeName | int | None
     stored_system_rows: StoredSystemRowsName | int | None
     omit: ResponsePartName | Sequence[ResponsePartName | int]
+    language: str
 
 
 def build_context(
@@ -102,6 +103,7 @@ def build_context(
     semantic_scope: SearchScopeName | int | None = None,
     stored_system_rows: StoredSystemRowsName | int | None = None,
     omit: ResponsePartName | Sequence[ResponsePartName | int] = (),
+    language: str = "",
     timeout_s: float | None = None,
 ) -> Plan[Context]:
     """Pick the few messages that matter for a question, as model input.
@@ -168,6 +170,9 @@ def build_context(
     omit
         Copies of the selected text that are not read and need not be sent: "item_messages" (of
         each item's message the id stays), "messages", "payloads", "text".
+    language
+        Of the texts the server adds: "auto" (the question's by its script, else English), "en" or
+        "zh". "": as the server is set.
     timeout_s
         Deadline of the call. None: the client's.
 
@@ -229,6 +234,7 @@ def build_context(
             semantic_scope=semantic_scope,
             stored_system_rows=stored_system_rows,
             omit=omit,
+            language=language,
         ),
         timeout_s,
     )

@@ -1,0 +1,171 @@
+"""Every text that the server adds to what people said and asked, in each of its languages. Pure.
+
+Marks are no texts but the format of a line, the same in every language: ``User:``, ``[bot]``, ``[image: …]``, ``…``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from backscroll_sidecar.scripts import HAN
+
+
+class Language(StrEnum):
+    """In which language the server adds texts. AUTO: the question's, by its script, else English."""
+
+    AUTO = "auto"
+    EN = "en"
+    ZH = "zh"
+
+
+class Wording(StrEnum):
+    """NEUTRAL words follow the language; DESIGNS are the exact bytes of the design documents."""
+
+    NEUTRAL = "neutral"
+    DESIGNS = "designs"
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """All texts in one language. `day_ago` and the like: of one and of several, with ``{n}`` for the number.
+
+    `faults`: what went wrong with a model call, each with the English sentence for it before it; others stay English.
+    """
+
+    language: Language
+    recent_title: str
+    semantic_title: str
+    preferences_label: str
+    question_label: str
+    no_text: str
+    instruction: str
+    shortened_mark: str
+    length_notice: str
+    content_filter_notice: str
+    error_prefix: str
+    just_now: str
+    day_ago: tuple[str, str]
+    hour_ago: tuple[str, str]
+    minute_ago: tuple[str, str]
+    faults: tuple[tuple[str, str], ...] = ()
+
+    def fault(self, reason: str) -> str:
+        """A sentence about a failed model call; a field's name in brackets behind it stays."""
+        sentence, bracket, name = reason.partition(" (")
+        return dict(self.faults).get(sentence, sentence) + bracket + name
+
+
+ENGLISH = Texts(
+    language=Language.EN,
+    recent_title="Conversation (recent):",
+    semantic_title="Relevant reference (semantic):",
+    preferences_label="User Preferences: ",
+    question_label="Question: ",
+    no_text="(no text)",
+    instruction="You are a helpful assistant. Answer in plain text, without Markdown or other formatting marks.",
+    shortened_mark="… [shortened]",
+    length_notice="(cut off at the model's limit)",
+    content_filter_notice="(stopped by the model's provider)",
+    error_prefix="The answer failed: ",
+    just_now="just now",
+    day_ago=("{n} day ago", "{n} days ago"),
+    hour_ago=("{n} hour ago", "{n} hours ago"),
+    minute_ago=("{n} minute ago", "{n} minutes ago"),
+)  # fmt: skip
+CHINESE = Texts(
+    language=Language.ZH,
+    recent_title="最近的对话:",
+    semantic_title="相关内容 (语义检索):",
+    preferences_label="用户偏好: ",
+    question_label="用户提问: ",
+    no_text="(无文字)",
+    instruction="你是一个有用的助手。请用纯文本回答，不要使用 Markdown 或其他格式标记。",
+    shortened_mark="… [已缩短]",
+    length_notice="(后续内容被截断)",
+    content_filter_notice="(模型服务方中止了这个回答)",
+    error_prefix="回答失败: ",
+    just_now="刚刚",
+    day_ago=("{n} 天前", "{n} 天前"),
+    hour_ago=("{n} 小时前", "{n} 小时前"),
+    minute_ago=("{n} 分钟前", "{n} 分钟前"),
+    faults=(
+        ("the model is still loading", "模型仍在加载"),
+        ("the model has too many requests at the moment", "模型目前请求过多"),
+        ("the model refused the request", "模型拒绝了这个请求"),
+        ("the model refused the server's credentials", "模型拒绝了服务器的凭据"),
+        ("the model's server failed", "模型的服务器出错"),
+        ("the model did not answer in time", "模型没有及时回答"),
+        ("the connection to the model failed", "与模型的连接失败"),
+        ("the model's answer could not be read", "无法读取模型的回答"),
+        ("the request is too long for the model", "请求对模型来说太长"),
+        ("the model refused the request because of its content", "模型因内容拒绝了这个请求"),
+        ("the model's quota is used up", "模型的额度已用完"),
+        ("the model does not exist", "模型不存在"),
+        ("the server failed", "服务器出错"),
+    ),
+)  # fmt: skip
+DESIGNS = replace(
+    ENGLISH,
+    question_label="用户提问: ",
+    instruction="你是一个有用的助手，用中文回答问题。不要使用Markdown格式，不要使用任何格式化符号"
+    "（如*、_、`、#等），输出纯文本，适合Telegram消息。",
+    length_notice="(后续内容被截断)",
+    content_filter_notice="赤尾有点不想讨论这个话题呢~",
+    error_prefix="生成回复时出现错误: ",
+)
+"""The bytes of the designs S1 and S5, whatever the language."""
+EVERY = (ENGLISH, CHINESE, DESIGNS)
+
+_HAN = re.compile(f"[{HAN}]")
+_OTHER_WORDS = re.compile(rf"[^\W\d_{HAN}]+")
+_NOT_CHINESE = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
+
+
+def language_of(question: str) -> Language:
+    """ZH where Chinese characters outnumber other words, and nothing is Japanese or Korean; else EN."""
+    if question.isascii() or _NOT_CHINESE.search(question):
+        return Language.EN
+    han = len(_HAN.findall(question))
+    return Language.ZH if han > len(_OTHER_WORDS.findall(question)) else Language.EN
+
+
+@dataclass(frozen=True, slots=True)
+class Wordings:
+    """The texts of a server: those of English and of Chinese, and which are taken where a request leaves it open."""
+
+    english: Texts = ENGLISH
+    chinese: Texts = CHINESE
+    default: Language = Language.AUTO
+
+    def of(self, language: Language | None, question: str) -> Texts:
+        """The texts for a question."""
+        wanted = language or self.default
+        return self.by_language(language_of(question) if wanted is Language.AUTO else wanted)
+
+    def by_language(self, language: Language) -> Texts:
+        """Those of one language."""
+        return self.chinese if language is Language.ZH else self.english
+
+
+NEUTRAL = Wordings()
+TITLES = tuple(
+    dict.fromkeys(
+        title.strip().removesuffix(":")
+        for texts in EVERY
+        for title in (texts.recent_title, texts.semantic_title, texts.preferences_label)
+    )
+)
+"""What the sections of a context begin with, without the colon: nobody's text may begin a line so."""
+
+
+def wordings_of(wording: Wording, language: Language, **own: str | None) -> Wordings:
+    """The texts of a server; `own` ones, by the name of their field, stand in every language."""
+    given: dict[str, Any] = {name: text for name, text in own.items() if text is not None}
+    if wording is Wording.DESIGNS:
+        return Wordings(
+            replace(DESIGNS, **given), replace(DESIGNS, language=Language.ZH, **given), language
+        )
+    return Wordings(replace(ENGLISH, **given), replace(CHINESE, **given), language)
