@@ -13,6 +13,7 @@ import pytest
 import structlog
 
 from tests.kit.faults import no_build_breaks  # noqa: F401 - for every test
+from tests.kit.logs_restored import logging_stays_as_it_is  # noqa: F401 - for every test
 from tests.kit.surface import Surfaces, watch
 
 # The first example of a run may load tables or compile a kernel, so no example has a deadline; the same examples

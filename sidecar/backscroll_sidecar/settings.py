@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from backscroll_sidecar.domain import (
     StoredSystemRows,
 )
+from backscroll_sidecar.kernel_cache import KernelCache, kernel_cache
 from backscroll_sidecar.settings_types import (
     Address,
     BodyFields,
@@ -140,7 +141,7 @@ class Settings(_Section):
     )
     state_dir: UserPath = Field(
         default_factory=_state_home,
-        description="Directory of the database and of compiled kernels.",
+        description="Directory of the database.",
     )
     database: UserPath | None = Field(
         default=None,
@@ -465,18 +466,18 @@ class Settings(_Section):
         )
 
 
-def prepare_process(settings: Settings) -> Path:
-    """Set what numerical libraries read when first imported; return the directory of compiled kernels.
+def prepare_process(settings: Settings) -> KernelCache:
+    """Set what numerical libraries read when first imported; return where compiled kernels are kept.
 
-    Call it before anything imports numpy or numba. What the caller's environment already says stays.
+    Call it before anything imports numpy or numba. What the caller's environment already says stays. Raises `OSError`
+    where kernels can be kept nowhere.
     """
-    kernels = Path(os.environ.get("NUMBA_CACHE_DIR") or settings.state_dir / "kernels")
-    kernels.mkdir(parents=True, exist_ok=True)
+    kernels = kernel_cache(settings.state_dir)
     defaults: dict[str, Any] = {
-        "NUMBA_CACHE_DIR": kernels,
         "NUMBA_NUM_THREADS": 1,
         "OPENBLAS_NUM_THREADS": 1,
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, str(value))
+    os.environ["NUMBA_CACHE_DIR"] = str(kernels.directory)
     return kernels

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import platform
 import shutil
 import sys
@@ -151,23 +150,24 @@ def _settings(loaded: Loaded) -> Iterator[Check]:
 def _kernels(settings: Settings) -> Iterator[Check]:
     """Compiled kernels, and the index that needs a compiler."""
     try:
-        directory = prepare_process(settings)
+        kept = prepare_process(settings)
     except OSError as error:
         yield Check(
             "kernels",
             "fail",
-            os_words(error),
-            "make the state directory writable, or set BACKSCROLL_STATE_DIR",
+            f"compiled kernels can be kept nowhere: {os_words(error)}",
+            "make ~/.cache or the state directory writable, or set NUMBA_CACHE_DIR",
         )
         return
-    if not os.access(directory, os.W_OK):
-        yield Check("kernels", "fail", f"{directory} cannot be written", "set BACKSCROLL_STATE_DIR")
-        return
+    directory = kept.directory
     compiled = sum(1 for _ in directory.rglob("*.nbc"))
     advice = (
         "" if compiled else "the first start compiles them, a minute or more; later ones do not"
     )
-    yield Check("kernels", "ok", f"{compiled} compiled in {directory}", advice)
+    if kept.fallback_reason:
+        advice = f"{kept.fallback_reason}: set XDG_CACHE_HOME or NUMBA_CACHE_DIR"
+    status: Status = "warn" if kept.fallback_reason else "ok"
+    yield Check("kernels", status, f"{compiled} compiled in {directory}", advice)
     if importlib.util.find_spec("hnswlib"):
         yield Check("index", "ok", "hnswlib is there")
         return

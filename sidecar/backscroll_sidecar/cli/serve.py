@@ -29,6 +29,7 @@ from backscroll_sidecar.cli.console import (
     print_json,
 )
 from backscroll_sidecar.errors import BackscrollError, StoreReadOnly, StoreUnavailable
+from backscroll_sidecar.kernel_cache import KernelCache
 from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded
@@ -87,7 +88,7 @@ def serve(
         Path | None,
         typer.Option(
             metavar="DIRECTORY",
-            help="Directory of the database and of compiled kernels.",
+            help="Directory of the database.",
             file_okay=False,
         ),
     ] = None,
@@ -153,10 +154,7 @@ def serve(
     _leave_on_interrupt()
     try:
         _refuse_to_listen(settings)
-        _say_when_compiling(prepare_process(settings))
-        # Before the loop runs: an interrupt that meets an import inside gRPC's loop ends in tracebacks.
-        importlib.import_module("backscroll_sidecar.server")
-        importlib.import_module("backscroll_sidecar.wiring")
+        _import_all(prepare_process(settings))
         _run(_serve(settings, as_json))
     except (StoreUnavailable, StoreReadOnly) as error:
         path = str(settings.database_path)
@@ -194,11 +192,21 @@ def _leave_on_interrupt() -> None:
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
 
 
-def _say_when_compiling(kernels: Path) -> None:
-    """Compiling takes so long that somebody would think it hangs, and begins with the next import."""
-    from backscroll_sidecar.cli.compiling import say_when_compiling
+def _import_all(kernels: KernelCache) -> None:
+    """What serves, with its kernels. Before the loop runs: an interrupt that meets an import inside gRPC's loop ends
+    in tracebacks.
+    """
+    from backscroll_sidecar.cli import compiling
 
-    say_when_compiling(kernels)
+    if kernels.fallback_reason:
+        log.warning(
+            "compiled kernels are kept in the state directory: %s",
+            kernels.fallback_reason,
+            extra={"directory": str(kernels.directory)},
+        )
+    with compiling.said(kernels.directory):
+        importlib.import_module("backscroll_sidecar.server")
+        importlib.import_module("backscroll_sidecar.wiring")
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:

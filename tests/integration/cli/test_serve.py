@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -111,8 +113,10 @@ def test_the_first_start_says_that_it_compiles(shell):
     )  # fmt: skip
     with popen:
         said = json.loads(popen.stderr.readline())
+        then = json.loads(popen.stderr.readline())
         popen.terminate()
     assert said["event"].startswith("compiling kernels")
+    assert then["event"] == f"compiling kernel 10 of {said['kernels']}"
     assert said["directory"] == str(shell.directory / "new")
     with shell.serving() as process:
         assert "compiling" not in process.log.read_text()
@@ -127,6 +131,57 @@ def test_a_start_after_an_upgrade_says_that_it_compiles(shell, kernels):
         assert process.log.read_text().count("compiling kernels") == 1
     with shell.serving(NUMBA_CACHE_DIR=str(cache)) as process:
         assert "compiling" not in process.log.read_text()
+
+
+def test_a_terminal_shows_how_many_kernels_are_compiled(shell, kernels):
+    """The bar ends with as many kernels as its total said, which is counted before."""
+    cache = shutil.copytree(kernels, shell.directory / "before")
+    for index in cache.rglob("kernels_score.reply_path-*.nbi"):
+        index.unlink()
+    ours, theirs = os.openpty()
+    popen = subprocess.Popen(
+        [*COMMAND, "serve", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=theirs,
+        text=True, cwd=shell.directory, env=shell.variables({"NUMBA_CACHE_DIR": str(cache)}),
+    )  # fmt: skip
+    with popen:
+        os.close(theirs)
+        assert popen.stdout.readline().startswith("Backscroll serves on")
+        shown = os.read(ours, 2**16).decode()
+        popen.terminate()
+        popen.wait(60)
+    os.close(ours)
+    counts = re.findall(r"compiling kernels \[[#.]+\] +(\d+) of (\d+)", shown)
+    assert counts, shown
+    assert counts[-1][0] == counts[-1][1]
+
+
+def test_two_servers_that_compile_at_once_leave_a_whole_cache(shell, kernels):
+    cache = shutil.copytree(kernels, shell.directory / "before")
+    for index in [*cache.rglob("kernels_score.*.nbi"), *cache.rglob("kernels_score.*.nbc")]:
+        index.unlink()
+    with ThreadPoolExecutor(2) as both:
+
+        def start(_):
+            with shell.serving("--database", ":memory:", NUMBA_CACHE_DIR=str(cache)) as process:
+                return process.log.read_text()
+
+        assert all("compiling kernels" in said for said in both.map(start, range(2)))
+    with shell.serving(NUMBA_CACHE_DIR=str(cache)) as process:
+        assert "compiling" not in process.log.read_text()
+
+
+def test_where_the_users_cache_cannot_be_used_is_said(shell):
+    (shell.directory / "file").write_text("")
+    popen = subprocess.Popen(
+        [*COMMAND, "serve", "--listen", "127.0.0.1:0", "--log-format", "json"], stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, cwd=shell.directory,
+        env=shell.variables({"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(shell.directory / "file")}),
+    )  # fmt: skip
+    with popen:
+        said = json.loads(popen.stderr.readline())
+        popen.terminate()
+    assert said["event"].startswith("compiled kernels are kept in the state directory")
+    assert said["directory"].startswith(str(shell.directory / "state" / "kernels"))
 
 
 def test_a_new_database_is_said_with_its_place(shell):

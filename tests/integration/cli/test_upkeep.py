@@ -51,10 +51,34 @@ def test_doctor_fails_on_a_database_that_is_none(shell):
     assert "backup" in found["database"]["advice"]
 
 
+@pytest.mark.row("P-18")
+def test_kernels_belong_to_the_user_not_to_a_state_directory(shell):
+    """Two state directories, one cache; where it cannot be used the state directory serves, and it is said."""
+    cache = shell.directory / "cache"
+    details = set()
+    for state in ("one", "two"):
+        _, found = checks(
+            shell, BACKSCROLL_STATE_DIR=str(shell.directory / state),
+            NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(cache),
+        )  # fmt: skip
+        assert found["kernels"]["status"] == "ok"
+        assert not (shell.directory / state).exists()
+        details.add(found["kernels"]["detail"])
+    assert len(details) == 1
+    assert f"compiled in {cache}/backscroll/kernels/" in details.pop()
+    (shell.directory / "file").write_text("")
+    code, found = checks(shell, NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(shell.directory / "file"))
+    assert code == 0
+    assert found["kernels"]["status"] == "warn"
+    assert str(shell.directory / "state" / "kernels") in found["kernels"]["detail"]
+    assert "XDG_CACHE_HOME" in found["kernels"]["advice"]
+
+
 def test_doctor_fails_where_nothing_can_be_written(shell):
     (shell.directory / "file").write_text("")
+    nowhere = str(shell.directory / "file")
     code, found = checks(
-        shell, BACKSCROLL_STATE_DIR=str(shell.directory / "file"), NUMBA_CACHE_DIR=""
+        shell, BACKSCROLL_STATE_DIR=nowhere, NUMBA_CACHE_DIR="", XDG_CACHE_HOME=nowhere
     )
     assert code == 1
     assert found["kernels"]["status"] == "fail"

@@ -240,13 +240,13 @@ def test_names_are_the_documented_ones():
 
 
 @pytest.mark.row("P-18")
-def test_kernels_are_kept_under_the_state_directory_before_numba_is_imported(tmp_path):
+def test_kernels_are_kept_in_the_users_cache_before_numba_is_imported(tmp_path):
     """P-18: nothing is compiled twice, and loading the settings imports neither numba nor numpy."""
     code = (
         "import os, sys\n"
         "from backscroll_sidecar.settings_sources import load\n"
         "from backscroll_sidecar.settings import prepare_process\n"
-        "prepare_process(load({'state_dir': sys.argv[1]}).settings)\n"
+        "prepare_process(load({'state_dir': sys.argv[1] + '/state'}).settings)\n"
         "assert not {'numba', 'numpy'} & set(sys.modules)\n"
         "import numba\n"
         "print(numba.config.CACHE_DIR, numba.config.NUMBA_NUM_THREADS)\n"
@@ -255,12 +255,16 @@ def test_kernels_are_kept_under_the_state_directory_before_numba_is_imported(tmp
         [sys.executable, "-c", code, str(tmp_path)],
         capture_output=True, text=True, check=True, env={"PATH": "/usr/bin", "HOME": str(tmp_path)},
     )  # fmt: skip
-    assert run.stdout.split() == [str(tmp_path / "kernels"), "1"]
+    directory, threads = run.stdout.split()
+    assert Path(directory).parent == tmp_path / ".cache" / "backscroll" / "kernels"
+    assert Path(directory).stat().st_mode & 0o077 == 0, "others could put code there"
+    assert threads == "1"
+    assert not (tmp_path / "state").exists()
 
 
 def test_an_own_cache_directory_stays(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
-    assert prepare_process(load().settings) == tmp_path / "mine"
+    assert prepare_process(load().settings) == (tmp_path / "mine", "")
 
 
 @pytest.mark.parametrize(
