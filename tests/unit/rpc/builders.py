@@ -15,6 +15,7 @@ SPECIAL = {
     "backscroll.v1.Mention.start": 1,
     "backscroll.v1.Mention.end": 3,
     "backscroll.v1.BuildContextRequest.time_zone": "Asia/Shanghai",
+    "backscroll.v1.BuildContextRequest.language": "zh",
     "backscroll.v1.BuildContextRequest.tools_json": '[{"type": "function"}]',
     "backscroll.v1.Overrides.max_chars_per_message": 99,
     "backscroll.v1.Overrides.relevance_threshold": 0.5,

@@ -136,6 +136,8 @@ REFUSED: list[tuple[dict[str, Any], str, Reason]] = [
     ({"time_zone": "../../etc/passwd"}, "time_zone", Reason.INVALID_FIELD),
     ({"time_zone": "America"}, "time_zone", Reason.INVALID_FIELD),
     ({"time_zone": "x" * 129}, "time_zone", Reason.TOO_LARGE),
+    ({"language": "de"}, "language", Reason.INVALID_FIELD),
+    ({"language": "x" * 65}, "language", Reason.TOO_LARGE),
     ({"tools_json": "{}"}, "tools_json", Reason.INVALID_FIELD),
     ({"tools_json": "[1]"}, "tools_json", Reason.INVALID_FIELD),
     ({"tools_json": "[NaN]"}, "tools_json", Reason.INVALID_FIELD),
