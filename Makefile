@@ -17,6 +17,7 @@ PEERS_VENV := .venv-peers
 PEERS_STAMP := $(PEERS_VENV)/.stamp-setup
 PROTO_OUT := clients/python
 AIMOCK := tests/proof/aimock
+QUICK_NODE := tools/quickstart-node
 AIMOCK_STAMP := $(AIMOCK)/node_modules/.stamp-setup
 
 PYTEST ?= $(BIN)/python -m pytest
@@ -144,6 +145,16 @@ $(AIMOCK_STAMP): $(AIMOCK)/package.json $(AIMOCK)/package-lock.json
 	@if ! command -v npm >/dev/null; then echo "npm is not installed: the proofs that need Node are skipped." >&2; \
 	elif (cd $(AIMOCK) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then touch $@; \
 	else echo "npm could not install $(AIMOCK): its proofs are skipped." >&2; fi
+
+.PHONY: quickstart
+quickstart: $(STAMP)  ## Run README's quickstart with an empty home, in Python and, where npm is, in Node
+	@if ! command -v npm >/dev/null; then echo "npm is not installed: without Node." >&2; $(BIN)/python tools/quickstart; \
+	else (cd $(QUICK_NODE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
+	  && $(BIN)/python tools/quickstart --node $(QUICK_NODE); fi
+
+.PHONY: quick
+quick: $(STAMP)  ## Run the tests worth running in an inner loop: pure code, contracts of the stores
+	$(PYTEST) $(PYTEST_FLAGS) $(WORKERS) -m "not proof and not slow" tests/unit tests/contract/store tests/docs
 
 .PHONY: docs
 docs: $(STAMP)  ## Check the documentation: links, commands, settings, examples

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,7 +44,11 @@ def bench(
         typer.Option(help="Rounds of both sides of each ratio.", min=LEAST_ROUNDS, max=99),
     ] = ROUNDS,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few calls and 3 rounds: only shows that it works.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="Few calls and 3 rounds: only shows that it works. Warns, and never refuses.",
+        ),
     ] = False,
     slo: Annotated[
         bool,
@@ -110,12 +116,16 @@ def bench(
             usage("--plots measures no rows", "call it alone")
         _plot(plots, sizes, peers, quiet=as_json)
         return
-    results = _measured(rows, sizes, peers, allow_noise=allow_noise, quiet=as_json)
+    results = _measured(rows, sizes, peers, allow_noise=allow_noise or quick, quiet=as_json)
     if as_json:
         print_json(_full(results, sizes) if full else _bare(results))
     else:
         _show(results, sizes, markdown=markdown)
-    _judge(results, speed.breaches(objectives, results), named=bool(row))
+    broken = speed.breaches(objectives, results)
+    if quick:
+        _warn(results, as_json=as_json)
+        results = [one for one in results if not one.is_missing]
+    _judge(results, broken, named=bool(row))
 
 
 def _judge(results: Sequence[Result], broken: Sequence[Breach], *, named: bool) -> None:
@@ -123,15 +133,29 @@ def _judge(results: Sequence[Result], broken: Sequence[Breach], *, named: bool) 
 
     A row whose other side is not installed is an error only where it was asked for by name.
     """
-    missing = [
-        f"{one.row.name}: {one.reading.fails or one.reading.absent}"
-        for one in results
-        if one.is_missing and (named or not one.reading.absent)
-    ]
+    missing = [f"{one.row.name}: {why}" for one, why in _missing(results, absent=named)]
     if missing:
         raise CommandError("\n".join(missing), "these rows could not be measured")
     if broken:
         raise CommandError("\n".join(map(str, broken)), "these objectives are not held")
+
+
+def _missing(results: Sequence[Result], *, absent: bool) -> Iterator[tuple[Result, str]]:
+    """The rows without a figure, and why; `absent`: those whose other side is not installed as well."""
+    for one in results:
+        if one.is_missing and (absent or not one.reading.absent):
+            yield one, one.reading.fails or one.reading.absent
+
+
+def _warn(results: Sequence[Result], *, as_json: bool) -> None:
+    """Say what a quick run lacks: its figures mean nothing, so nothing is refused for them."""
+    said = [f"{one.row.name}: {why}" for one, why in _missing(results, absent=True)]
+    noisy = dict.fromkeys(one.noise for one in results if one.noise)
+    for warning in (*said, *noisy):
+        if as_json:
+            print(json.dumps({"warning": warning}, ensure_ascii=False), file=sys.stderr, flush=True)
+        else:
+            err().print(f"[yellow]warning:[/] {escape(warning)}")
 
 
 def _wanted(
@@ -203,7 +227,7 @@ def _plot(plots: Path, sizes: Sizes, peers: Path, *, quiet: bool) -> None:
 
 @contextmanager
 def _progress(parts: Sequence[str], quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar that moves between parts only: nothing may draw while something is measured."""
+    """A bar that moves between parts only: nothing may draw while something is measured. No terminal: a line a part."""
     console = err()
     bar = Progress(
         TextColumn("{task.description:<22}"),
@@ -221,6 +245,8 @@ def _progress(parts: Sequence[str], quiet: bool) -> Iterator[Callable[[str], Non
 
         def tell(part: str) -> None:
             nonlocal begun
+            if part and not quiet and not console.is_terminal:
+                console.print(f"measuring {begun + 1} of {len(parts)}: {part}")
             bar.update(task, description=part, completed=begun, refresh=True)
             begun += 1
 

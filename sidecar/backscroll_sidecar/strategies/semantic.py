@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -28,7 +29,8 @@ from backscroll_sidecar.strategies.base import (
 )
 
 _NOTE = "semantic.question"
-_REASONS = {ModelFault.LOADING: "EMBEDDER_LOADING", ModelFault.TIMEOUT: "TIMEOUT"}
+_LOADING = "EMBEDDER_LOADING"
+_REASONS = {ModelFault.LOADING: _LOADING, ModelFault.TIMEOUT: "TIMEOUT"}
 
 
 class Semantic:
@@ -64,7 +66,7 @@ class Semantic:
         rows = _live_rows(query)
         if query.semantic_limit <= 0 or len(rows) == 0:
             return NOTHING
-        vector = await self.question_vector(query)
+        vector = await self._vector_to_compare(query)
         if vector is None:
             return NOTHING
         limit, parts = query.semantic_limit, _by_channel(query, rows)
@@ -101,7 +103,7 @@ class Semantic:
 
         For ranking: values are 0 where a row has no vector. Raises `SourceFailed`.
         """
-        vector = await self.question_vector(query)
+        vector = await self._vector_to_compare(query)
         if vector is None:
             return None
         parts = _by_channel(query, np.arange(query.end, dtype=np.int32))
@@ -131,6 +133,28 @@ class Semantic:
         )
         hits = [hit for hit in found.hits if hit.stored.message.channel != query.key.channel]
         return found._replace(hits=hits)
+
+    async def _vector_to_compare(self, query: StrategyQuery) -> NDArray[np.float32] | None:
+        """As `question_vector`. An embedder that still loads is no loss where the view has nothing to compare with:
+        the build would be the same with it.
+        """
+        try:
+            return await self.question_vector(query)
+        except SourceFailed as failed:
+            if failed.reason != _LOADING or await self._has_vectors(query):
+                raise
+            return None
+
+    async def _has_vectors(self, query: StrategyQuery) -> bool:
+        """Whether a row of the view has a vector; true where that cannot be known yet."""
+        if not self._embedder.dims:
+            return True
+        anything = np.ones(self._embedder.dims, np.float32)
+        for part in _by_channel(query, np.arange(query.end, dtype=np.int32)):
+            compared = await self._vectors.compare(part.key, part.seqs, anything)
+            if (await asyncio.to_thread(compared.make)).known:
+                return True
+        return False
 
     async def _make_vector(self, query: StrategyQuery) -> NDArray[np.float32] | SourceFailed | None:
         text = query.question.strip()

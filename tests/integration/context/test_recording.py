@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 
 import pytest
 
@@ -44,3 +46,28 @@ async def test_a_sink_that_hangs_delays_no_answer(explain):
         await client.append("room", [Message("after", "u1", "the writer has been there", NOON)])
         assert [one.event.id async for one in client.list_events("room")] == told
         assert len(told) == 60
+
+
+@pytest.mark.row("S5-21")
+async def test_recording_holds_nothing_on_the_answers_way(monkeypatch):
+    """Whatever is recorded is only queued on the loop: nothing sleeps in its thread, builds and turns alike."""
+    slept: list[float] = []
+    loop_thread, sleep = threading.get_ident(), time.sleep
+
+    def told(seconds: float) -> None:
+        if threading.get_ident() == loop_thread:
+            slept.append(seconds)
+        else:
+            sleep(seconds)
+
+    async with served() as (client, _):
+        await client.append("room", LINES)
+        monkeypatch.setattr(time, "sleep", told)
+        context = await client.build_context(
+            "room", "and 3?", asker="u2", asked_at=NOON, profile="naive", overrides=Overrides(recent_limit=30)
+        )  # fmt: skip
+        assert context.raw.events
+        assert (await client.chat("room", "and now?", asker="u2")).text
+        await client.append("room", [Message("after", "u1", "the writer has been there", NOON)])
+        assert [one async for one in client.list_events("room")]
+    assert slept == []

@@ -292,3 +292,23 @@ async def test_many_lines_are_searched_in_the_same_way_after_a_restart(tmp_path)
         before = await answers(client)
     async with served(database, embedder=fake(), durability="normal") as (client, _):
         assert await answers(client) == before
+
+
+@pytest.mark.row("S2-15")
+@pytest.mark.parametrize("profile", ["balanced", "retrieval", "hybrid"])
+async def test_an_embedder_that_loads_is_no_loss_where_nothing_has_a_vector_yet(profile):
+    """The server's first second: with it the build would be the same. With vectors there it is a loss, and named."""
+    embedder = fake()
+    embedder.broken = failed(ModelFault.LOADING)
+    question = "what did she say about the feline long ago?"
+    async with served(embedder=embedder) as (client, _):
+        for number, text in enumerate(("hi", "👍", "好的")):
+            await client.append("room", [Message(f"n{number}", Author("u1"), text, NOON - 9_000)])
+            context = await ask(client, question, profile=profile)
+            assert (context.raw.rung, degraded(context)) == (1, [])
+        await client.append("room", talk(10))
+        embedder.broken = None
+        assert (await client.wait_for_index("room", wait_s=20)).ready
+        embedder.broken = failed(ModelFault.LOADING)
+        context = await ask(client, question, profile=profile)
+        assert ("semantic", "EMBEDDER_LOADING") in degraded(context)
