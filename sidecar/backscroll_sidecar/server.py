@@ -60,6 +60,10 @@ class App(Protocol):
     def features(self) -> Cache:
         """The features of texts that were analysed before."""
 
+    @property
+    def damaged_segments(self) -> int:
+        """How many loads of a channel met a damaged segment."""
+
     async def warm_up(self) -> None:
         """Compile, load and check what the first request must not wait for."""
 
@@ -177,7 +181,12 @@ def serve_metrics(app: App, running: RunningServer, listen: str) -> MetricsServe
         The network could reach the address, or it is taken, or it is none.
     """
     address = check_metrics(listen)
-    metrics = Metrics(app.builds, app.features, lambda: running.missed_deadlines)
+    metrics = Metrics(
+        app.builds,
+        app.features,
+        lambda: running.missed_deadlines,
+        lambda: app.damaged_segments,
+    )
     try:
         return MetricsServer(address.host, address.port, metrics)
     except OSError as error:

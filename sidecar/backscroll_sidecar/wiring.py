@@ -96,6 +96,11 @@ class App:
         """What builds came to."""
         return self.builder.numbers
 
+    @property
+    def damaged_segments(self) -> int:
+        """How many loads of a channel met a damaged segment."""
+        return self.channels.damaged_segments
+
     async def warm_up(self) -> None:
         """Do once, in memory, what requests do, so that none of them loads or binds anything."""
         started = time.perf_counter()

@@ -141,12 +141,14 @@ class Packer:
         stretch = Stretch(view.seq[rows[0]].item(), view.seq[rows[-1]].item())
         others = [one for one in channel.stretches if not stretch.holds(one.first_seq)]
         channel.stretches = [*others, stretch]
-        segment = await asyncio.to_thread(_packed, view, rows, revised)
+        segment = await asyncio.to_thread(_packed, key, view, rows, revised)
         await self._submit(SegmentsChange(key, self._channels.segment_format, (segment,)))
 
 
-def _packed(view: ChannelView, rows: NDArray[np.intp], revised: dict[int, int]) -> Segment:
+def _packed(
+    key: ChannelKey, view: ChannelView, rows: NDArray[np.intp], revised: dict[int, int]
+) -> Segment:
     with in_background():
         behind = np.count_nonzero(view.seq > view.seq[rows[-1]])
         links = kept_links.packed(view, revised) if behind < LEAST_ROWS else kept_links.NOTHING
-        return pack(batch_of_rows(view, rows, revised), links)
+        return pack(key, batch_of_rows(view, rows, revised), links)

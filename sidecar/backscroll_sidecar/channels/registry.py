@@ -64,6 +64,8 @@ class Channels:
         self.segment_format = format_of(codec)
         self.on_load: Callable[[ChannelKey, int], None] = lambda *_: None
         """Told of every load: how many rows no segment had."""
+        self.damaged_segments = 0
+        """Loads that met a segment which was not what was kept. It is made anew, as for rows that have none."""
 
     def __len__(self) -> int:
         return len(self._hot)
@@ -195,15 +197,18 @@ class Channels:
             return HotChannel(key, self._codec)
         try:
             return await asyncio.to_thread(self._made, key, rows)
-        except BadSegmentError:
-            log.warning("a segment is damaged: the rows of its channel are read instead")
+        except BadSegmentError as error:
+            self.damaged_segments += 1
+            log.warning(
+                "the channel %r of %r is read from its rows: %s", key.channel, key.tenant, error
+            )
             rows = await self._reader.load_channel(key)
             return await asyncio.to_thread(self._made, key, rows)
 
     def _made(self, key: ChannelKey, rows: ChannelRows) -> HotChannel:
         with in_background():
             channel = HotChannel(key, self._codec, members=rows.members)
-            channel.load([self._batch(part) for part in rows.parts])
+            channel.load([self._batch(key, part) for part in rows.parts])
             channel.take_aliases(rows.aliases)
             for part in rows.parts:
                 if isinstance(part, Segment):
@@ -216,9 +221,9 @@ class Channels:
             channel.view()
         return channel
 
-    def _batch(self, part: Segment | Sequence[StoredMessage]) -> Batch:
+    def _batch(self, key: ChannelKey, part: Segment | Sequence[StoredMessage]) -> Batch:
         if isinstance(part, Segment):
-            return unpack(part)
+            return unpack(key, part)
         batch = batch_of(part, self._codec)
         if len(batch) < SEGMENT_ROWS:
             return batch

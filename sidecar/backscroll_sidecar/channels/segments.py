@@ -2,12 +2,15 @@
 
 They are a cache of rows (law 2). Here is what they look like inside; the store keeps them, and drops them in the
 transaction that changes one of their rows. A segment is the lengths of its arrays, the size of a header in JSON, the
-header and the arrays.
+header, the arrays and a checksum over all of it, its bodies, its numbers and the channel it belongs to: bytes of a
+damaged disk, or of another segment, put no text into a context that nobody sent.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +22,10 @@ from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.batch import NONE, SENT, Batch, Block, Pairs, Runs, terms_of
 from backscroll_sidecar.channels.tool_rounds import ToolIds
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import MessageState
+from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 6
+FORMAT = 7
 """Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
@@ -48,6 +51,7 @@ ARRAYS: Mapping[str, type[np.generic]] = {
 TOGETHER = 512
 """So many rows' words are looked up at once: one call into C must not hold the interpreter for long (law 9)."""
 ALIGNED = 8
+CHECKSUM_BYTES = 4
 
 
 class BadSegmentError(ValueError):
@@ -59,7 +63,7 @@ def format_of(codec: FragmentCodec) -> str:
     return f"{FORMAT}:{codec.version}:{kept_links.model()}"
 
 
-def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment:
+def pack(key: ChannelKey, batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment:
     """A batch, at least one row, as a segment, and with it what is known of the channel's newest rows."""
     seq, terms = batch.sent["seq"], batch.block()
     arrays: dict[str, NDArray[Any]] = {
@@ -80,7 +84,7 @@ def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment
     for name in ("keywords", "mentions"):
         runs: Runs = getattr(batch, name)
         arrays |= {f"{name}.offsets": runs.offsets, f"{name}.values": runs.values}
-    return Segment(
+    segment = Segment(
         first_seq=seq[0].item(),
         last_seq=seq[-1].item(),
         row_count=len(batch),
@@ -89,16 +93,20 @@ def pack(batch: Batch, links: kept_links.Arrays = kept_links.NOTHING) -> Segment
         columns=_joined(arrays, batch),
         bodies=batch.bodies,
     )
+    return replace(segment, columns=segment.columns + _checksum(key, segment, segment.columns))
 
 
-def unpack(segment: Segment) -> Batch:
+def unpack(key: ChannelKey, segment: Segment) -> Batch:
     """The batch that was packed.
 
     Raises
     ------
     BadSegmentError
-        It does not fit together; what it would lead to cannot be read past its end.
+        It is not what was packed.
     """
+    columns = memoryview(segment.columns)
+    if columns[-CHECKSUM_BYTES:] != _checksum(key, segment, columns[:-CHECKSUM_BYTES]):
+        raise BadSegmentError("a segment has another checksum")
     try:
         arrays, header = _arrays(segment.columns), _header(segment.columns)
         batch = Batch(
@@ -129,6 +137,16 @@ def unpack(segment: Segment) -> Batch:
     if not _fits(batch, segment):
         raise BadSegmentError("a segment does not fit together")
     return batch
+
+
+def _checksum(key: ChannelKey, segment: Segment, columns: bytes | memoryview) -> bytes:
+    """CRC-32 of everything that is read of a segment, and of whose it is."""
+    numbers = (
+        segment.first_seq, segment.last_seq, segment.row_count, segment.revisions, segment.recalled,
+    )  # fmt: skip
+    whose = orjson.dumps([*key, *numbers, len(segment.bodies)])
+    crc = zlib.crc32(columns, zlib.crc32(segment.bodies, zlib.crc32(whose)))
+    return crc.to_bytes(CHECKSUM_BYTES, "little")
 
 
 def links_in(segment: Segment) -> kept_links.Arrays:

@@ -95,6 +95,8 @@ class Metrics:
         The cache of analysed texts.
     missed_deadlines
         Calls by RPC that were not answered in their caller's time (N-09); asked at each scrape.
+    damaged_segments
+        Loads of a channel that met a damaged segment; asked at each scrape.
     """
 
     def __init__(
@@ -102,10 +104,12 @@ class Metrics:
         builds: BuildNumbers,
         features: Cache,
         missed_deadlines: Callable[[], Mapping[str, int]] = dict,
+        damaged_segments: Callable[[], int] = int,
     ) -> None:
         self._builds = builds
         self._features = features
         self._missed_deadlines = missed_deadlines
+        self._damaged_segments = damaged_segments
 
     def collect(self) -> Iterator[Metric]:
         """The metrics as they are now; the library calls this at a scrape."""
@@ -151,6 +155,11 @@ class Metrics:
         for method, count in sorted(self._missed_deadlines().items()):
             missed.add_metric([method], count)
         yield missed
+        yield CounterMetricFamily(
+            "backscroll_damaged_segments",
+            "Loads of a channel that met a damaged segment and read rows instead.",
+            value=self._damaged_segments(),
+        )
 
     def _outcomes(self) -> Iterator[Metric]:
         """How builds ended. Copies: the event loop goes on counting."""

@@ -25,7 +25,7 @@ def packed(stored):
     view = hot.view()
     rows = np.argsort(view.seq, kind="stable")
     links = kept_links.packed(view, hot.revised)
-    return pack(batch_of_rows(view, rows, hot.revised), links)
+    return pack(KEY, batch_of_rows(view, rows, hot.revised), links)
 
 
 def loaded(segment, more=(), first=()):
@@ -33,7 +33,7 @@ def loaded(segment, more=(), first=()):
     hot = HotChannel(KEY, PlainCodec())
     for user in first:
         hot.people.intern(user)
-    hot.load([unpack(segment)])
+    hot.load([unpack(KEY, segment)])
     if more:
         hot.publish(Applied(stored=tuple(more)))
     hot.take_links(links_in(segment))
