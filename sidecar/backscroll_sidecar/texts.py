@@ -160,6 +160,15 @@ TITLES = tuple(
 )
 """What the sections of a context begin with, without the colon: nobody's text may begin a line so."""
 
+TIMES = tuple(
+    dict.fromkeys(
+        form
+        for texts in EVERY
+        for form in (*texts.day_ago, *texts.hour_ago, *texts.minute_ago, texts.just_now)
+    )
+)
+"""How long ago something was, with ``{n}`` for the number: nobody may type it as a mark."""
+
 
 def wordings_of(wording: Wording, language: Language, **own: str | None) -> Wordings:
     """The texts of a server; `own` ones, by the name of their field, stand in every language."""

@@ -13,18 +13,18 @@ import re
 from collections.abc import Callable, Iterable
 
 from backscroll_sidecar.domain import KNOWN_KINDS, Part, TextPart, render_part
-from backscroll_sidecar.texts import TITLES
+from backscroll_sidecar.texts import TIMES, TITLES
 
 BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 """What ends a line to somebody."""
 _UNSEEN = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 _KINDS = "|".join(sorted(KNOWN_KINDS))
+_TIMES = "|".join(re.escape(form).replace(r"\{n\}", r"\d+") for form in TIMES)
 _IN_BRACKETS = rf"""(?i:{_KINDS})(?:\](?!\()|:[ ])
     | media[ ][^\s\[\]:]{{0,64}}(?:\]|:[ ])
     | call[ ][^\s\[\]:]{{0,64}}[ ]
     | (?:result|error)[ ][^\s\[\]:]{{0,64}}:[ ]
-    | bot\] | \d{{4}}-\d\d-\d\d\] | \d+[ ](?:day|hour|minute)s?[ ]ago\] | just[ ]now\]
-    | \d+[ ](?:天|小时|分钟)前\] | 刚刚\]"""
+    | bot\] | \d{{4}}-\d\d-\d\d\] | (?:{_TIMES})\]"""
 _CONTROL_IN_BRACKETS = r""" | /?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|SYSTEM_PROMPT|THINK
         |ARGS|CALL_ID|BOS|EOS|PAD|UNK|CLS|SEP|MASK|gMASK|sMASK)\]"""
 _CONTROL_IN_ANGLES = r"""(?:[|｜][^<>\[\s]{1,64}[|｜]> | </?SYS>>

@@ -82,7 +82,7 @@ def test_the_time_of_asking_hides_what_came_later(chat):
 def test_a_channel_never_heard_of_gives_an_empty_context(chat):
     done = chat.run("context", "nowhere", "anybody?")
     assert done.returncode == 0
-    assert "no messages yet" in done.stdout
+    assert "no messages yet" in done.stderr
     assert "weights" not in done.stdout
 
 

@@ -69,7 +69,7 @@ async def ask(client: AsyncClient):
 @pytest.mark.row("S1-05", "S1-15", "S1-17", "S1-18", "S2-23")
 async def test_the_worked_example_comes_out_byte_for_byte() -> None:
     """S1-15, S1-17, S1-18, S1-05, S2-23: section 5.2 of design S1 through gRPC, the reference by an own strategy."""
-    async with served(strategies=("tests.kit.own:Reference",)) as (client, _):
+    async with served(strategies=("tests.kit.own:Reference",), wording="designs") as (client, _):
         await tell_the_story(client)
         context = await ask(client)
         assert json.loads(context.payload_bytes) == {
