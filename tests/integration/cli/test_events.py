@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 
 import pytest
 
-from tests.integration.cli.conftest import CHANNEL
+from tests.integration.cli.conftest import CHANNEL, COMMAND
 
 pytestmark = pytest.mark.slow
 
@@ -27,6 +29,29 @@ def test_the_events_of_a_turn(chat):
     of_one = chat.run("events", CHANNEL, "--context", context_id, "--type", "turn.ended")
     assert of_one.stdout.splitlines() == lines[-1:]
     assert chat.run("events", CHANNEL, "--limit", "2").stdout.splitlines() == lines[-2:]
+
+
+@pytest.mark.row("S3-25")
+def test_who_follows_sees_each_event_once_until_ctrl_c(chat):
+    """What was there already, then what comes; in order, nothing twice."""
+    ask = ("chat", "followed", "--asker", "u1", "--once")
+    assert chat.run(*ask, "one?").returncode == 0
+    following = subprocess.Popen(
+        [*COMMAND, "events", "followed", "--follow", "--json"], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, cwd=chat.directory, env=chat.variables({}),
+    )  # fmt: skip
+    assert following.stdout is not None
+    with following.stdout as output:
+        told = [json.loads(output.readline()) for _ in range(4)]
+        for question in ("two?", "three?"):
+            assert chat.run(*ask, question).returncode == 0
+            told += [json.loads(output.readline()) for _ in range(4)]
+        following.send_signal(signal.SIGINT)
+        assert output.read() == ""
+    assert following.wait(120) in {130, -signal.SIGINT}
+    everything = chat.run("events", "followed", "--json").stdout.splitlines()
+    assert told == [json.loads(line) for line in everything]
+    assert len({(one["context_id"], one["event"]["id"]) for one in told}) == 12
 
 
 def test_an_unknown_channel_is_named(chat):

@@ -184,3 +184,16 @@ async def test_pins_a_question_may_not_see(client):
     assert pins(await ask(client, thread_id="t")).keys() == {"topic"}
     await client.upsert_members("room", Member("u1", "Ann", joined_at=NOON - DAY))
     assert not pins(await ask(client, visible_since_membership=True))
+
+
+async def test_a_message_is_pinned_and_unpinned_by_its_other_id(client):
+    """As the platform's copy of a reply names it; still one pin."""
+    await client.append("room", [RULE, *NOISE[:3]])
+    await client.alias_message("room", "rule", "platform-7")
+    for message_id in ("platform-7", "rule"):
+        await client.pin_message("room", message_id)
+        assert [one.message.id for one in await client.list_pinned_messages("room")] == ["rule"]
+    assert list(pins(await ask(client))) == ["rule"]
+    await client.unpin_message("room", "platform-7")
+    assert list(await client.list_pinned_messages("room")) == []
+    assert pins(await ask(client)) == {}
