@@ -22,7 +22,8 @@ from backscroll_sidecar.rpc.http2.frames import (
 )
 from backscroll_sidecar.rpc.http2.headers import MAX_BLOCK_BYTES
 
-_OLDER_HTTP = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) [/*h]")
+_METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"OPTIONS ")
+_OLDER_HTTP = re.compile(rb"(?:%s)[/*h]" % b"|".join(_METHODS))
 """A method and the beginning of what it is about (RFC 9112, section 3)."""
 
 Frame = tuple[int, int, int, bytes]
@@ -53,6 +54,8 @@ class FrameReader:
         at, end, self._rest = 0, len(data), data
         if not self._has_preface:
             if not data.startswith(PREFACE[:end]):
+                if any(method.startswith(data) for method in _METHODS):
+                    return  # the rest of it may come yet
                 self.is_older_http = _OLDER_HTTP.match(data) is not None
                 raise ConnectionFault(Code.PROTOCOL_ERROR, "this is no HTTP/2")
             if end < len(PREFACE):

@@ -74,6 +74,34 @@ async def test_a_request_of_http_1_is_told_in_its_own_words(served: Served, meth
     assert "backscroll call" in text
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+async def test_a_request_of_http_1_in_pieces_is_told_too(
+    served: Served, method: str, size: int
+) -> None:
+    """The network cuts where it likes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    begun = f"{method} /x".encode()
+    for start in range(0, len(begun), size):
+        writer.write(begun[start : start + size])
+        await writer.drain()
+        await asyncio.sleep(0.005)
+    answer = await reader.read()
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 426 ")
+
+
+@pytest.mark.parametrize("hello", [b"PA", b"PU", b"OPTION"])
+async def test_who_says_no_more_is_cut_off(served: Served, hello: bytes) -> None:
+    """Half a method waits for the rest, not for ever; at the end of what is sent it is nothing."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    writer.write(hello)
+    writer.write_eof()
+    async with asyncio.timeout(60):
+        await reader.read()
+    writer.close()
+
+
 async def test_a_preface_without_settings_is_none(served: Served) -> None:
     """RFC 9113, section 3.4: the first frame is SETTINGS."""
     async with served.peer(hello=PREFACE + frame(PING, 0, 0, bytes(8))) as peer:
