@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from backscroll_sidecar.ports import (
     AppendChange,
     ChannelInfo,
     ChannelRows,
+    EraseChange,
     HistoryStore,
     LastMessage,
     ListQuery,
@@ -77,6 +79,21 @@ class ReadingContract:
         assert ids(await store.latest_of_user("default", "u-bob", (), 0)) == []
         found = await store.latest_of_user("default", "u-bob", (), 1)
         assert found[0].message.channel == "third"
+
+    async def test_names_of_channels_by_page_and_part(self, store: HistoryStore) -> None:
+        """Of one tenant, by code points; what holds no row is not among them."""
+        other = ROOM._replace(tenant="other")
+        for name in ("b", "Ä-1", "a", "ä-2"):
+            await put(store, message(f"m-{name}", channel=name), key=ROOM._replace(channel=name))
+        await put(store, message("x"), key=other)
+        await store.apply([EraseChange(ROOM._replace(channel="a"), (), "", NOON_MS)])
+        names = partial(store.channel_names, "default")
+        assert await names("", 9) == ["b", "Ä-1", "ä-2"]
+        assert await names("", 1) == ["b"]
+        assert await names("b", 9) == ["Ä-1", "ä-2"]
+        assert await names("", 9, "ä-") == ["Ä-1", "ä-2"]
+        assert await names("ä-2", 9) == await names("", 9, "%") == await names("", 0) == []
+        assert await store.channel_names("other", "", 9) == ["room"]
 
     async def test_pages_of_a_channel(self, store: HistoryStore) -> None:
         """By `seq`, exclusive bounds, from either end."""

@@ -190,6 +190,11 @@ async def test_tenants_never_meet() -> None:
         assert (await served.history.GetChannel(ask, metadata=one)).message_count == 1
         found = await refused(served.history.GetChannel(ask, metadata=two))
         assert found.reason == "CHANNEL_NOT_FOUND"
+        every = history_pb2.ListChannelsRequest()
+        listed = [
+            (await served.history.ListChannels(every, metadata=who)).channels for who in (one, two)
+        ]
+        assert [[one.channel for one in page] for page in listed] == [["g"], []]
         assert not (await served.context.BuildContext(QUESTION, metadata=two)).channel_known
         assert (await served.context.BuildContext(QUESTION, metadata=one)).items
         by_author = history_pb2.ListMessagesRequest(author_id="u1")
