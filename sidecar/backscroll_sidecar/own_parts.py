@@ -43,7 +43,7 @@ def made(path: str) -> Any:  # noqa: ANN401 - anybody's class
 def own_strategies(
     settings: Settings, report: Callable[[str, Exception], None] | None = None
 ) -> Mapping[str, Strategy]:
-    """The operator's strategies by name (S2-23). One that cannot be made is reported and left out."""
+    """The operator's strategies by name. One that cannot be made is reported and left out."""
     found: dict[str, Strategy] = {}
     for path in settings.strategies:
         try:
@@ -51,7 +51,7 @@ def own_strategies(
             if not isinstance(strategy, Strategy):
                 raise TypeError("it has no name or no gather")
             found[strategy.name] = strategy
-        except Exception as error:  # noqa: BLE001 - an own module costs only itself (law 5)
+        except Exception as error:  # noqa: BLE001 - an own module costs only itself
             if report is not None:
                 report(path, error)
             else:

@@ -281,6 +281,8 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
         A build degraded.
     """
     requests, lengths = [], []
+    said = chats.said(count) if profile == "classic_full" else []
+    scored = sum(bool(one.line.content.strip()) for one in said)  # blank ones are no candidates
     for asked in chats.said(LOOK_AHEAD, skip=count):
         request = chats.build_request(channel, asked, profile).SerializeToString()
         answer = await once_loaded(call, request)
@@ -290,8 +292,10 @@ async def near_questions(call: Call, channel: str, profile: str, count: int) -> 
         if built.degradations or built.rung != context_pb2.RUNG_RANKED:
             lost = [f"{one.stage} {one.source} {one.reason}" for one in built.degradations]
             raise Wrong(f"{profile} degraded: {lost or context_pb2.Rung.Name(built.rung)}")
-        if profile == "classic_full" and built.diagnostics.candidate_count < count - 1:
-            raise Wrong(f"only {built.diagnostics.candidate_count} of {count} messages were scored")
+        if said and built.diagnostics.candidate_count < scored - 1:
+            raise Wrong(
+                f"only {built.diagnostics.candidate_count} of {scored} messages were scored"
+            )
         if built.items:
             requests.append(request)
             lengths.append(len(answer))

@@ -46,7 +46,7 @@ COMMIT_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """Defaults of S5-30, the texts the server adds, the policy for a stream that ends without a reason.
+    """Defaults of a turn, the texts the server adds, the policy for a stream that ends without a reason.
 
     `temperature` None: a call that names none is sent none.
     """

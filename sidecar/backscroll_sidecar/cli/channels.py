@@ -61,14 +61,13 @@ def channels(
 
 def near_channels(client: Client, channel: str) -> list[str]:
     """Names of channels like this one, the most alike first."""
-    names = {
-        one.channel.casefold(): one.channel
-        for one in islice(client.list_channels(page_size=PAGE), COMPARED)
-    }
     folded = channel.casefold()
+    names: dict[str, list[str]] = {}
+    for one in islice(client.list_channels(page_size=PAGE), COMPARED):
+        names.setdefault(one.channel.casefold(), []).append(one.channel)
     alike = get_close_matches(folded, names, NEAR)
     holding = [name for name in names if folded and folded in name and name not in alike]
-    return [names[name] for name in [*alike, *holding][:NEAR]]
+    return [name for one in (*alike, *holding) for name in names[one]][:NEAR]
 
 
 @contextmanager

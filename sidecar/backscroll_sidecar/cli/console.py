@@ -64,9 +64,16 @@ def err() -> Console:
 @contextmanager
 def progress(word: str, total: int, *, quiet: bool = False) -> Iterator[Callable[[int], object]]:
     """A bar on standard error while the block runs, if that is a terminal; yields what tells it how far it is."""
+    with progress_bars(quiet=quiet) as bars:
+        task = bars.add_task(word, total=total)
+        yield lambda count: bars.update(task, completed=count)
+
+
+def progress_bars(*, quiet: bool = False) -> Progress:
+    """Bars on standard error, if that is a terminal, gone when they are done: a task each."""
     console = err()
-    bar = Progress(
-        TextColumn(word),
+    return Progress(
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -74,9 +81,6 @@ def progress(word: str, total: int, *, quiet: bool = False) -> Iterator[Callable
         transient=True,
         disable=quiet or not console.is_terminal,
     )
-    with bar:
-        task = bar.add_task("", total=total)
-        yield lambda count: bar.update(task, completed=count)
 
 
 def os_words(error: OSError) -> str:

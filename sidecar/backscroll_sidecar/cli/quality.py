@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import CommandError, err, out, print_json, usage
+from backscroll_sidecar.cli.console import CommandError, err, out, print_json, progress_bars, usage
 from backscroll_sidecar.cli.process import server
 from backscroll_sidecar.settings_sources import load
 from backscroll_sidecar.settings_types import PROFILE_NAMES
@@ -179,7 +177,6 @@ def _judge(
     """A server of our own over a new database, and what judges a set with it; settings: `config`'s, or none."""
     from backscroll_bench import quality as bench
 
-    console = err()
     with tempfile.TemporaryDirectory(prefix="backscroll-quality-") as name:
         directory = Path(name)
         flags = [
@@ -198,7 +195,7 @@ def _judge(
                 nonlocal count
                 count += 1
                 live = bench.LiveServer(client, f"quality-{count}")
-                with _progress(console, quiet) as bar:
+                with progress_bars(quiet=quiet) as bar:
                     task = bar.add_task(escape(chats.name), total=len(chats.questions))
                     found = bench.judge(
                         chats,
@@ -213,18 +210,6 @@ def _judge(
                 yield judge
             except bench.Misjudged as error:
                 raise CommandError(str(error), "the figures would mean nothing") from None
-
-
-def _progress(console: Console, quiet: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=quiet or not console.is_terminal,
-    )
 
 
 def _show(report: Report, markdown: bool) -> None:

@@ -59,7 +59,7 @@ class Opening:
             return Opened(hot, known=True, cache_hit=True)
         try:
             view = await deadline.bound(self._load(request, route))
-        except Exception as error:  # whatever went wrong on the way (law 5)
+        except Exception as error:  # whatever went wrong on the way
             if not request.question.strip():
                 raise StoreUnavailable("the history cannot be read now") from error
             reason = reason_of(error)

@@ -123,7 +123,7 @@ async def fit_in_stages(
 async def _fitted_by_own(
     profile: Profile, fit_with: partial[Fitted], deadline: Deadline
 ) -> tuple[Fitted | None, list[Degradation]]:
-    """In a thread, whatever anybody's code costs; None where it broke (law 5)."""
+    """In a thread, whatever anybody's code costs; None where it broke."""
     compressor, assembler = profile.compressor or _PLAIN[0], profile.assembler or _PLAIN[1]
     try:
         work = asyncio.to_thread(fit_with, compressor, assembler)
