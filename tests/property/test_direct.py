@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from backscroll.v1 import context_pb2 as pb
 from backscroll_scoring.link_columns import WINDOW
+from backscroll_sidecar.channels import view
 from backscroll_sidecar.context import builder, direct, picking
 from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.model import BuildRequest, Overrides
@@ -70,8 +71,9 @@ class Told:
 
 
 def a_talk(seed: int, count: int) -> list:
-    """Lines of some days ago, then a talk at noon; some repeat each other, some call or mention somebody."""
+    """Lines of some days ago, then a talk at noon; some repeat each other, call or mention somebody, or are blank."""
     rng = random.Random(seed)
+    blank_share = rng.choice((0.0, 0.02, 0.3))
     out = []
     for n in range(count):
         is_old = n < count - WINDOW - rng.choice((0, 0, 8))
@@ -79,6 +81,7 @@ def a_talk(seed: int, count: int) -> list:
         words = " ".join(rng.choices(SUBJECTS, k=rng.randint(1, 7)))
         text = rng.choice((words, f"Ann: {words}", f"{words}?", "we lost the umbrella in Lisbon"))
         ago_ms = (9 * DAY_MS if is_old else 20 * 60_000) - 5_000 * n
+        text = " " if rng.random() < blank_share else text
         mentions = (rng.choice((ANN, BEN)).id,) if rng.random() < 0.1 else ()
         out.append(say(f"m{n}", author, text, ago_ms, mentions=mentions))
     return out
@@ -192,3 +195,22 @@ def test_what_is_picked_directly():
     ):
         assert not direct.suits(replace(balanced, **other), BUILTIN), other
     assert not direct.suits(balanced, {**BUILTIN, "recent": Meaning(1)})
+
+
+@given(st.integers(0, 10**6), st.sampled_from(QUESTIONS))
+@settings(max_examples=20)
+def test_few_blank_lines_and_many_are_passed_over_alike(seed, question):
+    """Few are passed over one by one; a view with more of them has its states looked at."""
+    request = BuildRequest(
+        question=question, asker=BEN, key=KEY, profile="balanced", asked_at_ms=NOON_MS, token_budget=100_000,
+    )  # fmt: skip
+    lines = a_talk(seed, WINDOW + 30)
+    lines[-1] = say("blank", BEN, "\n", 4_000)
+
+    def answer() -> list[tuple[str, float]]:
+        built = asyncio.run(Room(lines, codec=WireCodec()).builder.build(request))
+        return [(item.message.id, item.score) for item in encoded(built).items]
+
+    few = answer()
+    with patch.object(view, "MOST_BLANK", 0):
+        assert answer() == few

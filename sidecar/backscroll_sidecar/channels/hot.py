@@ -19,9 +19,9 @@ from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
-from backscroll_sidecar.channels.view import ChannelView, MessageIds
+from backscroll_sidecar.channels.view import ChannelView, MessageIds, not_shown
 from backscroll_sidecar.channels.written import Written
-from backscroll_sidecar.domain import ChannelKey, Member, MessageState, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import PIN, Applied, FragmentCodec, RecordChange
 
 PERSON_BYTES, CHANNEL_BYTES = 900, 15_000
@@ -227,6 +227,7 @@ class HotChannel:
             self._bodies.chunks, column["start"], column["fragment_size"], column["text_at"], column["text_size"]
         )  # fmt: skip
         ids = self._ids.view()
+        all_live, blank_rows = not_shown(column["state"])
         return ChannelView(
             key=self.key,
             generation=self.generation,
@@ -260,7 +261,8 @@ class HotChannel:
             written=self._written,
             codec=self._codec,
             pinned=self._pinned,
-            all_live=not (column["state"] != MessageState.LIVE).any(),
+            all_live=all_live,
+            blank_rows=blank_rows,
         )
 
     def _rows_of(self, message_ids: Sequence[str]) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns, StringsView
-from backscroll_sidecar.channels.batch import AuthorAs
+from backscroll_sidecar.channels.batch import BLANK, AuthorAs
 from backscroll_sidecar.channels.bodies import Fragments, Texts
 from backscroll_sidecar.channels.lexicon import LexiconView, Words
 from backscroll_sidecar.channels.memo import ReplyMemo
@@ -19,6 +19,16 @@ from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Mention, MessageState, Part
 from backscroll_sidecar.ports import FragmentCodec
+
+MOST_BLANK = 512
+"""So many blank rows are passed over one by one; the reply model looks at more rows than these and its window."""
+
+
+def not_shown(state: NDArray[np.uint8]) -> tuple[bool, tuple[int, ...]]:
+    """`ChannelView.all_live` and `blank_rows` of a column `state`."""
+    others = np.flatnonzero(state != MessageState.LIVE)
+    all_live = len(others) <= MOST_BLANK and bool((state[others] == BLANK).all())
+    return all_live, tuple(others.tolist()) if all_live else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +86,9 @@ class ChannelView:
     pinned : tuple of str
         Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
     all_live : bool
-        Whether no row is recalled, partial or blank, so that `state` need not be looked at.
+        Whether no row is recalled or partial and few are blank, so that `state` need not be looked at.
+    blank_rows : tuple of int
+        The blank rows, ascending; empty unless `all_live`.
     origins : sequence
         Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """
@@ -112,6 +124,7 @@ class ChannelView:
     codec: FragmentCodec
     pinned: tuple[str, ...]
     all_live: bool
+    blank_rows: tuple[int, ...]
     origins: Sequence[tuple[str, int]] = ()
 
     def row_of(self, message_id: str) -> int:
@@ -145,7 +158,8 @@ class ChannelView:
         """The same view in which these rows are live. Linear in the channel."""
         state = self.state.copy()
         state[rows] = MessageState.LIVE
-        return replace(self, state=state, all_live=not (state != MessageState.LIVE).any())
+        all_live, blank_rows = not_shown(state)
+        return replace(self, state=state, all_live=all_live, blank_rows=blank_rows)
 
     @property
     def keyword_ids(self) -> Words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -126,7 +127,7 @@ class Question:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
         if self.is_narrow or self.later or self.skips_system or not view.all_live:
             return None
-        return self._own_rows()
+        return self._passed_over(view)
 
     def eligible_us(self, view: ChannelView) -> float:
         """Microseconds `eligible` takes, predicted; 0 where `excluded` tells as much: then hardly anybody asks."""
@@ -137,10 +138,10 @@ class Question:
 
         A partial reply only when the question answers it, at whatever distance: then its fate is told (law 8).
         """
-        own_rows = self._own_rows()
+        passed_over = self._passed_over(view)
         if not self.is_narrow:
             every = _all_of(self.end.bit_length())[: self.end]
-            if view.all_live and not own_rows and not self.skips_system:
+            if view.all_live and not passed_over and not self.skips_system:
                 return every
             out = every.copy()
         else:
@@ -152,7 +153,7 @@ class Question:
             may_be = out[behind]
             out[self.trigger_row :] = False
             out[behind] = may_be
-        out[list(own_rows)] = False
+        out[list(passed_over)] = False
         if self.skips_system:
             out &= view.role[: self.end] != Role.SYSTEM
         if not view.all_live:
@@ -163,11 +164,13 @@ class Question:
             out &= view.state[: self.end] != BLANK
         return out
 
-    def _own_rows(self) -> tuple[int, ...]:
-        """The rows before `end` that hold the question, ascending; mostly none."""
-        if self.trigger_row < 0 and self.own_row < 0:
+    def _passed_over(self, view: ChannelView) -> tuple[int, ...]:
+        """The rows before `end` that hold the question, and the view's `blank_rows`, ascending; mostly none."""
+        blank = view.blank_rows
+        if self.trigger_row < 0 and self.own_row < 0 and not blank:
             return ()
-        return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
+        own_rows = {row for row in (self.trigger_row, self.own_row) if 0 <= row < self.end}
+        return tuple(sorted(own_rows.union(blank[: bisect_left(blank, self.end)])))
 
 
 @lru_cache(maxsize=4)

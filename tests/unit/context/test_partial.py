@@ -108,3 +108,12 @@ async def test_a_view_knows_whether_all_its_rows_are_live():
         assert view is not None
         assert view.all_live is all_live
         assert view.state.tolist() == states
+
+
+async def test_a_view_knows_its_blank_rows():
+    """They are live and few, so that nobody looks at the states of a channel for their sake."""
+    lines = [*chat(), say("blank", BEN, " \n", MINUTE_MS)]
+    for said, all_live, blank_rows in ((lines, False, ()), (lines[2:], True, (2,))):
+        view = await Channels(Room(said).reader, PlainCodec()).view(KEY)
+        assert view is not None
+        assert (view.all_live, view.blank_rows) == (all_live, blank_rows)
