@@ -19,7 +19,7 @@ from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
 from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
-from backscroll_sidecar.channels.view import ChannelView, MessageIds, not_shown
+from backscroll_sidecar.channels.view import ChannelView, MessageIds, Shown
 from backscroll_sidecar.channels.written import Written
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import PIN, Applied, FragmentCodec, RecordChange
@@ -227,7 +227,6 @@ class HotChannel:
             self._bodies.chunks, column["start"], column["fragment_size"], column["text_at"], column["text_size"]
         )  # fmt: skip
         ids = self._ids.view()
-        all_live, blank_rows = not_shown(column["state"])
         return ChannelView(
             key=self.key,
             generation=self.generation,
@@ -261,8 +260,7 @@ class HotChannel:
             written=self._written,
             codec=self._codec,
             pinned=self._pinned,
-            all_live=all_live,
-            blank_rows=blank_rows,
+            shown=Shown.of(column["state"]),
         )
 
     def _rows_of(self, message_ids: Sequence[str]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,38 @@ MOST_BLANK = 512
 """So many blank rows are passed over one by one; the reply model looks at more rows than these and its window."""
 
 
-def not_shown(state: NDArray[np.uint8]) -> tuple[bool, tuple[int, ...]]:
-    """`ChannelView.all_live` and `blank_rows` of a column `state`."""
-    others = np.flatnonzero(state != MessageState.LIVE)
-    all_live = len(others) <= MOST_BLANK and bool((state[others] == BLANK).all())
-    return all_live, tuple(others.tolist()) if all_live else ()
+class Shown(NamedTuple):
+    """What a column `state` says of all its rows, so that hardly anybody need look at it.
+
+    Attributes
+    ----------
+    all_live : whether no row is recalled or partial, and few are blank.
+    blank_rows : tuple of int
+        The blank rows, ascending; empty unless `all_live`.
+    marks : bool[n], or None
+        Which rows are not blank; None: all of them. Read-only.
+    """
+
+    all_live: bool
+    blank_rows: tuple[int, ...]
+    marks: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, state: NDArray[np.uint8]) -> Shown:
+        """What it says."""
+        others = np.flatnonzero(state != MessageState.LIVE)
+        if not len(others):
+            return _ALL_SHOWN
+        blank = others[state[others] == BLANK]
+        all_live = len(blank) == len(others) <= MOST_BLANK
+        marks = None
+        if len(blank):
+            marks = state != BLANK
+            marks.flags.writeable = False
+        return cls(all_live, tuple(blank.tolist()) if all_live else (), marks)
+
+
+_ALL_SHOWN = Shown(True, (), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,10 +112,8 @@ class ChannelView:
         Reads fragments.
     pinned : tuple of str
         Ids of the pinned messages, in the order in which they were pinned; some may be recalled since.
-    all_live : bool
-        Whether no row is recalled or partial and few are blank, so that `state` need not be looked at.
-    blank_rows : tuple of int
-        The blank rows, ascending; empty unless `all_live`.
+    shown : Shown
+        What `state` says of all rows.
     origins : sequence
         Of rows of several channels: channel and arrival number there, by `seq`, which counts from 1. Else empty.
     """
@@ -123,8 +148,7 @@ class ChannelView:
     written: Written
     codec: FragmentCodec
     pinned: tuple[str, ...]
-    all_live: bool
-    blank_rows: tuple[int, ...]
+    shown: Shown
     origins: Sequence[tuple[str, int]] = ()
 
     def row_of(self, message_id: str) -> int:
@@ -158,8 +182,12 @@ class ChannelView:
         """The same view in which these rows are live. Linear in the channel."""
         state = self.state.copy()
         state[rows] = MessageState.LIVE
-        all_live, blank_rows = not_shown(state)
-        return replace(self, state=state, all_live=all_live, blank_rows=blank_rows)
+        return replace(self, state=state, shown=Shown.of(state))
+
+    @property
+    def all_live(self) -> bool:
+        """Whether `state` need not be looked at: see `Shown`."""
+        return self.shown.all_live
 
     @property
     def keyword_ids(self) -> Words:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from backscroll_scoring import QueryFeatures, newest_by
 from backscroll_sidecar.analyze import Analyzer, classify, is_addressed, mention_ids
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
-from backscroll_sidecar.channels import BLANK, ChannelView
+from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.partials import continued_row
 from backscroll_sidecar.context.trigger import NO_ROW, answered_user, chain, lost_parent, moment_of
@@ -127,7 +127,9 @@ class Question:
         """The rows before `end` that may not be candidates, ascending; None: ask `eligible`."""
         if self.is_narrow or self.later or self.skips_system or not view.all_live:
             return None
-        return self._passed_over(view)
+        own_rows, blank = self._own_rows(), view.shown.blank_rows
+        blank = blank[: bisect_left(blank, self.end)]
+        return tuple(sorted({*own_rows, *blank})) if own_rows else blank
 
     def eligible_us(self, view: ChannelView) -> float:
         """Microseconds `eligible` takes, predicted; 0 where `excluded` tells as much: then hardly anybody asks."""
@@ -138,10 +140,10 @@ class Question:
 
         A partial reply only when the question answers it, at whatever distance: then its fate is told (law 8).
         """
-        passed_over = self._passed_over(view)
+        own_rows, shown = self._own_rows(), view.shown.marks
         if not self.is_narrow:
-            every = _all_of(self.end.bit_length())[: self.end]
-            if view.all_live and not passed_over and not self.skips_system:
+            every = (_all_of(self.end.bit_length()) if shown is None else shown)[: self.end]
+            if view.all_live and not own_rows and not self.skips_system:
                 return every
             out = every.copy()
         else:
@@ -153,7 +155,9 @@ class Question:
             may_be = out[behind]
             out[self.trigger_row :] = False
             out[behind] = may_be
-        out[list(passed_over)] = False
+        if shown is not None:
+            out &= shown[: self.end]
+        out[list(own_rows)] = False
         if self.skips_system:
             out &= view.role[: self.end] != Role.SYSTEM
         if not view.all_live:
@@ -161,16 +165,13 @@ class Question:
             answered = chain(view, view.columns.parent, self.parent_row)
             partial[[row for row in answered if row < self.end]] = False
             out &= ~partial
-            out &= view.state[: self.end] != BLANK
         return out
 
-    def _passed_over(self, view: ChannelView) -> tuple[int, ...]:
-        """The rows before `end` that hold the question, and the view's `blank_rows`, ascending; mostly none."""
-        blank = view.blank_rows
-        if self.trigger_row < 0 and self.own_row < 0 and not blank:
+    def _own_rows(self) -> tuple[int, ...]:
+        """The rows before `end` that hold the question, ascending; mostly none."""
+        if self.trigger_row < 0 and self.own_row < 0:
             return ()
-        own_rows = {row for row in (self.trigger_row, self.own_row) if 0 <= row < self.end}
-        return tuple(sorted(own_rows.union(blank[: bisect_left(blank, self.end)])))
+        return tuple(sorted({r for r in (self.trigger_row, self.own_row) if 0 <= r < self.end}))
 
 
 @lru_cache(maxsize=4)

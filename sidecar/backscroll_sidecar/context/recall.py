@@ -26,6 +26,7 @@ from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.ports import Comparison
 from backscroll_sidecar.strategies import SourceFailed, StrategyQuery
 from backscroll_sidecar.strategies.long_ago import (
+    SITTING_ROWS,
     moment_of,
     most_long_ago,
     said_of_long_ago,
@@ -157,7 +158,7 @@ def _look_up(
 ) -> tuple[Reach | None, Sought | None]:
     """What `look_up` says, with a look at nothing that could not change it; None without the rows it depends on."""
     view, eligible, asked = history.view, history.eligible, _asked(history.view, question)
-    moment = moment_of(view, eligible, question.asked_at_ms, all_count=history.excluded == ())
+    moment = moment_of(view, eligible, question.asked_at_ms, all_count=_all_count_lately(history))
     far, sounding = reaches(starts_new, moment)
     named, sought = named_in(asked.text, view.people.by_name_part), None
     if far is not sounding:
@@ -172,6 +173,12 @@ def _look_up(
     if far is _NEAR:
         return far, None
     return far, sought or seek(view, asked, eligible, named)
+
+
+def _all_count_lately(history: History) -> bool:
+    """Whether the rows that tell the moment of a question are the last ones of all."""
+    excluded = history.excluded
+    return excluded is not None and (not excluded or excluded[-1] < history.end - SITTING_ROWS)
 
 
 def look_up_us(history: History, question: Question) -> float:

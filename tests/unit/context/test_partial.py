@@ -116,4 +116,4 @@ async def test_a_view_knows_its_blank_rows():
     for said, all_live, blank_rows in ((lines, False, ()), (lines[2:], True, (2,))):
         view = await Channels(Room(said).reader, PlainCodec()).view(KEY)
         assert view is not None
-        assert (view.all_live, view.blank_rows) == (all_live, blank_rows)
+        assert (view.all_live, view.shown.blank_rows) == (all_live, blank_rows)
