@@ -23,9 +23,10 @@ def keep_on_core(core: int) -> None:
 
 def pool(name: str, count: int | None = None) -> ThreadPoolExecutor:
     """Threads for work beside the loop, on any core: `count` at most, or as many as Python thinks right."""
-    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_run_anywhere)
+    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=run_anywhere)
 
 
-def _run_anywhere() -> None:
+def run_anywhere() -> None:
+    """Let the calling thread run on any core, wherever the one that started it is kept."""
     if CORES:
         os.sched_setaffinity(0, CORES)
