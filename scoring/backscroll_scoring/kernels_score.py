@@ -520,13 +520,16 @@ def may_reach(
     bounds, times = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.int64)
     authors, parents = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     begin, count = 0, 0
-    if in_order and total and rows[total - 1] - rows[0] == total - 1:
+    if in_order and total:
         if rows[0] < 0 or rows[total - 1] >= n:
             return -ROW_OUT_OF_RANGE
         begin = (total - 1) // BLOCK * BLOCK
         by_own = by_asker if query_author >= 0 else 0.0
         while begin > 0:  # one far block, and all before it are
-            ago_ms = float(query_time) - float(time_ms[rows[0] + begin - 1])
+            row = rows[begin - 1]
+            if row < 0 or row >= n:
+                return -ROW_OUT_OF_RANGE
+            ago_ms = float(query_time) - float(time_ms[row])
             if _far(ago_ms, at_least, weights, constants, by_chain, by_mention, by_own):
                 break
             begin -= BLOCK

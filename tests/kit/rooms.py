@@ -54,9 +54,6 @@ class ShelfReader:
         rows = [s for s in self.stored if s.message.author.id == user_id]
         return sorted(rows, key=lambda s: (s.rank_time_ms, s.seq))[-limit:]
 
-    async def records(self, key: ChannelKey, kind: str, now_ms: int, **_: object) -> tuple[()]:
-        return ()
-
     async def _trouble(self) -> None:
         await asyncio.sleep(self.delay_s)
         if self.error is not None:

@@ -20,9 +20,8 @@ from backscroll_sidecar.channels.segments import (
 )
 from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.view import ChannelView
-from backscroll_sidecar.domain import MAX_PINNED, ChannelKey, Member, StoredMessage
+from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import (
-    PIN,
     Applied,
     ChannelRows,
     FragmentCodec,
@@ -169,11 +168,9 @@ class Channels:
     async def _load(self, key: ChannelKey) -> HotChannel:
         try:
             channel = await self._read(key)
-            channel.take_pins(await self._pinned(key))  # what is pinned meanwhile is told
             meanwhile = self._meanwhile.pop(key, [])
             while any(applied.is_erasure for applied in meanwhile):
                 channel = await self._read(key)
-                channel.take_pins(await self._pinned(key))
                 meanwhile = self._meanwhile.pop(key, [])
             for applied in meanwhile:
                 channel.publish(applied)
@@ -185,10 +182,6 @@ class Channels:
             self.weigh(key)
             self.on_load(key, channel.loose_count)
         return channel
-
-    async def _pinned(self, key: ChannelKey) -> tuple[str, ...]:
-        records = await self._reader.records(key, PIN, 0, limit=MAX_PINNED)
-        return tuple(record.id for record in records)
 
     async def _read(self, key: ChannelKey) -> HotChannel:
         """The channel as the store has it, put together in a thread (law 9)."""
@@ -210,6 +203,7 @@ class Channels:
             channel = HotChannel(key, self._codec, members=rows.members)
             channel.load([self._batch(key, part) for part in rows.parts])
             channel.take_aliases(rows.aliases)
+            channel.take_pins(rows.pinned)
             for part in rows.parts:
                 if isinstance(part, Segment):
                     channel.stretches.append(Stretch(part.first_seq, part.last_seq))

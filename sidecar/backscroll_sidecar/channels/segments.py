@@ -8,7 +8,6 @@ damaged disk, or of another segment, put no text into a context that nobody sent
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+from xxhash import xxh3_64
 
 from backscroll_scoring import Packed, Slots
 from backscroll_sidecar.channels import kept_links
@@ -25,7 +25,7 @@ from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import FragmentCodec, Segment
 
-FORMAT = 7
+FORMAT = 8
 """Goes up whenever the bytes, or what analysis and rendering put into rows, mean something else."""
 SEGMENT_ROWS = 1_024
 ARRAYS: Mapping[str, type[np.generic]] = {
@@ -51,7 +51,7 @@ ARRAYS: Mapping[str, type[np.generic]] = {
 TOGETHER = 512
 """So many rows' words are looked up at once: one call into C must not hold the interpreter for long (law 9)."""
 ALIGNED = 8
-CHECKSUM_BYTES = 4
+CHECKSUM_BYTES = 8
 
 
 class BadSegmentError(ValueError):
@@ -140,13 +140,15 @@ def unpack(key: ChannelKey, segment: Segment) -> Batch:
 
 
 def _checksum(key: ChannelKey, segment: Segment, columns: bytes | memoryview) -> bytes:
-    """CRC-32 of everything that is read of a segment, and of whose it is."""
+    """XXH3, 64 bits, of everything that is read of a segment, and of whose it is."""
     numbers = (
         segment.first_seq, segment.last_seq, segment.row_count, segment.revisions, segment.recalled,
     )  # fmt: skip
     whose = orjson.dumps([*key, *numbers, len(segment.bodies)])
-    crc = zlib.crc32(columns, zlib.crc32(segment.bodies, zlib.crc32(whose)))
-    return crc.to_bytes(CHECKSUM_BYTES, "little")
+    checksum = xxh3_64(whose)
+    checksum.update(segment.bodies)
+    checksum.update(columns)
+    return checksum.digest()
 
 
 def links_in(segment: Segment) -> kept_links.Arrays:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -311,13 +312,17 @@ def _proposed(
 def _eligible_between(query: StrategyQuery, first: int, last: int) -> NDArray[np.int32]:
     """Of the rows from `first` to before `last` those that may be candidates: read-only where they are a run."""
     first, last = max(first, 0), max(first, 0, min(last, query.end))
-    if query.excluded is None:
+    excluded = query.excluded
+    if excluded is None:
         return np.flatnonzero(query.eligible[first:last]).astype(np.int32) + np.int32(first)
-    while last > first and last - 1 in query.excluded:  # most often the question itself
+    while last > first and last - 1 in excluded:  # most often the question itself
         last -= 1
-    rows = _counted(last.bit_length())[first:last]
-    within = [row - first for row in query.excluded if first <= row < last]
-    return np.delete(rows, within) if within else rows
+    rows = _counted(last.bit_length())
+    within = excluded[bisect_left(excluded, first) : bisect_left(excluded, last)]
+    if not within:
+        return rows[first:last]
+    runs = zip((first, *(row + 1 for row in within)), (*within, last), strict=True)
+    return np.concatenate([rows[begin:end] for begin, end in runs])
 
 
 @lru_cache(maxsize=4)

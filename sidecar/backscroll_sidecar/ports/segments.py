@@ -30,9 +30,10 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class ChannelRows:
     """A whole channel: segments, and rows where there are none, in order of `seq`; all its members; aliases, each with
-    the id of its message.
+    the id of its message; the ids that are pinned, in the order in which they were.
     """
 
     parts: Sequence[Segment | Sequence[StoredMessage]]
     members: Sequence[Member]
     aliases: tuple[tuple[str, str], ...] = ()
+    pinned: tuple[str, ...] = ()

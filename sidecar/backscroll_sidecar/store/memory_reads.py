@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from backscroll_sidecar.domain import (
+    MAX_PINNED,
     ChannelKey,
     Member,
     MessageState,
@@ -17,6 +18,7 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     ANY_EVENT,
+    PIN,
     ChannelInfo,
     ChannelRows,
     EventQuery,
@@ -125,7 +127,8 @@ class MemoryReader:
         del segment_format  # no segments are kept: there is nothing they would save
         rows = self._open(key).rows()
         aliases = tuple(sorted(self._open(key).aliases.items()))
-        return ChannelRows([rows] if rows else [], await self.members(key), aliases)
+        pinned = tuple(one.id for one in await self.records(key, PIN, 0, limit=MAX_PINNED))
+        return ChannelRows([rows] if rows else [], await self.members(key), aliases, pinned)
 
     async def latest(self, key: ChannelKey, limit: int) -> Sequence[StoredMessage]:
         return _newest(self._open(key).live(), limit)

@@ -70,6 +70,8 @@ class RecordContract:
             ("a", NOON_MS, NOON_MS + 2), ("b", NOON_MS, NOON_MS), ("c", NOON_MS, NOON_MS),
         ]  # fmt: skip
         assert found[0].body == b"3"
+        loaded = [await store.load_channel(key) for key in (ROOM, OTHER_ROOM)]
+        assert [one.pinned for one in loaded] == [("a", "b", "c"), ()]
 
     async def test_records_are_read_by_pages(self, store: HistoryStore) -> None:
         """In order of creation, whosever they are; of one owner where asked."""

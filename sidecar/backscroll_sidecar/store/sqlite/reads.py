@@ -9,8 +9,9 @@ from itertools import islice
 
 import orjson
 
-from backscroll_sidecar.domain import ChannelKey, Member, MessageType, StoredMessage
+from backscroll_sidecar.domain import MAX_PINNED, ChannelKey, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports import (
+    PIN,
     ChannelInfo,
     ChannelRows,
     EventQuery,
@@ -24,7 +25,7 @@ from backscroll_sidecar.ports import (
     UnembeddedPage,
 )
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
-from backscroll_sidecar.store.sqlite import places
+from backscroll_sidecar.store.sqlite import places, records
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_placed, decode_rows
 from backscroll_sidecar.store.sqlite.connection import transaction
@@ -40,7 +41,7 @@ _BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001
 def load_channel(
     connection: sqlite3.Connection, key: ChannelKey, segment_format: str
 ) -> ChannelRows:
-    """Segments, the rows between and behind them, and members, as of one moment."""
+    """Segments, the rows between and behind them, members, aliases and pins, as of one moment."""
     here = (key.tenant, key.channel)
     found: list[Segment | list[Row]] = []
     next_seq = 0
@@ -55,10 +56,11 @@ def load_channel(
         found.append(connection.execute(sql.LOAD_ROWS, (*here, next_seq, _LAST_SEQ)).fetchall())
         people = members(connection, key)
         aliases = places.load_aliases(connection, key)
+        pinned = records.records(connection, key, PIN, 0, None, 0, MAX_PINNED)
     parts = [
         one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
     ]
-    return ChannelRows(parts, people, aliases)
+    return ChannelRows(parts, people, aliases, tuple(record.id for record in pinned))
 
 
 def _blob(connection: sqlite3.Connection, rowid: int, name: str) -> bytes:
