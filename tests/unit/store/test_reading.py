@@ -156,6 +156,16 @@ async def test_a_database_that_cannot_be_opened_is_tried_again(tmp_path: Path) -
         await unused.run(lambda _: None)
 
 
+async def test_who_leaves_while_it_opens_takes_it_from_nobody(tmp_path: Path) -> None:
+    reader = ReadingConnection(tmp_path / "history.db")
+    left, stays = (asyncio.create_task(reader.run(lambda _, i=i: i)) for i in range(2))
+    await asyncio.sleep(0)
+    left.cancel()
+    assert await stays == 1
+    assert left.cancelled()
+    await reader.close()
+
+
 async def test_closing_answers_what_is_in_line(tmp_path: Path) -> None:
     reader = ReadingConnection(tmp_path / "history.db")
     await reader.run(lambda _: None)

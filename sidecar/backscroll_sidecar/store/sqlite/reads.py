@@ -1,4 +1,4 @@
-"""What readers ask, in the reader's thread: one statement a question."""
+"""What readers ask: pages for the reader's thread (`reading.py`)."""
 
 from __future__ import annotations
 
