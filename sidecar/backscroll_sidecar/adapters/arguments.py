@@ -7,16 +7,23 @@ from typing import Any
 
 import orjson
 
-MAX_REPAIRED_CHARS = 2_048
-"""Longer texts are quoted: the library takes the longer for each character, here .14 s at worst (two busy cores)."""
+from backscroll_sidecar.adapters.broken_json import read_object
+
+MAX_REPAIRED_CHARS = 16_384
+"""Longer texts are quoted. One answer's calls share it: so much takes some 20 ms at worst (two busy cores)."""
+MAX_OBJECTS = 32
+"""How many objects behind each other are looked for in one call."""
 MAX_UNWRAPPED = 2
 """How often JSON may stand inside a JSON text before it is quoted."""
 
 _DECODER = json.JSONDecoder()
 
 
-def object_json(text: str) -> str:
-    """`text` where it is a JSON object, else the object that was meant, else ``{"arguments": text}``."""
+def object_json(text: str, max_repaired_chars: int = MAX_REPAIRED_CHARS) -> str:
+    """`text` where it is a JSON object, else the object that was meant, else ``{"arguments": text}``.
+
+    What is longer than `max_repaired_chars` and no JSON is not looked into.
+    """
     text = text.strip()
     if text in {"", "null"}:
         return "{}"
@@ -27,7 +34,8 @@ def object_json(text: str) -> str:
         if not isinstance(found, str):
             break
         text = found.strip()  # written twice: JSON in a JSON text
-    return _repaired(text) or orjson.dumps({"arguments": _encodable(text)}).decode()
+    repaired = _repaired(text) if len(text) <= max_repaired_chars else ""
+    return repaired or orjson.dumps({"arguments": _encodable(text)}).decode()
 
 
 def objects_in(text: str) -> list[str]:
@@ -37,15 +45,19 @@ def objects_in(text: str) -> list[str]:
     found: dict[str, str] = {}
     at = 0
     try:
-        while at < len(text):
+        for _ in range(MAX_OBJECTS):
             value, end = _DECODER.raw_decode(text, at)
             if not isinstance(value, dict):
-                return [text]
+                break
             found.setdefault(json.dumps(value, sort_keys=True), text[at:end])
-            at = end + len(text[end:]) - len(text[end:].lstrip())
+            at = end
+            while text[at : at + 1].isspace():
+                at += 1
+            if at == len(text):
+                return list(found.values())
     except (ValueError, RecursionError):
-        return [text]
-    return list(found.values()) or [text]
+        pass
+    return [text]
 
 
 def _loaded(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -57,15 +69,11 @@ def _loaded(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def _repaired(text: str) -> str:
-    """The object that a broken text was meant to be; empty where nothing shows that it was one."""
-    if len(text) > MAX_REPAIRED_CHARS or "{" not in text:
-        return ""
-    import json_repair  # noqa: PLC0415 - rarely wanted
-
+    """The object that a broken text was meant to be; empty where that is unclear or cannot be written."""
     try:
-        value = json_repair.repair_json(text, return_objects=True, skip_json_loads=True)
-        return orjson.dumps(value).decode() if isinstance(value, dict) and value else ""
-    except (ValueError, TypeError, RecursionError):
+        value = read_object(text)
+        return orjson.dumps(value).decode() if value else ""
+    except (ValueError, TypeError):
         return ""
 
 

@@ -42,8 +42,8 @@ from backscroll_sidecar.cli.render import as_dict
 
 EPILOG = 'Example: backscroll chat my-group --once "which one did we mean?" --asker u17'
 ASKER = "cli"
-ECHO = "[echo: no model is configured"
-"""How the answer of the model begins that is none; a test compares it with the echo's own words."""
+ECHO = "[echo: "
+"""How the answer of the model begins that is none; a test compares it with the echo's own words in every language."""
 NO_MODEL = (
     "no model is configured, an echo answered: give the server BACKSCROLL_MODEL_API_KEY, "
     "or BACKSCROLL_MODEL_BASE_URL of a model of your own"

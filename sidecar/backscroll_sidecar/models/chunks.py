@@ -10,7 +10,7 @@ from uuid import uuid4
 import orjson
 
 from backscroll_sidecar.adapters import OpenAIChat
-from backscroll_sidecar.adapters.arguments import object_json, objects_in
+from backscroll_sidecar.adapters.arguments import MAX_REPAIRED_CHARS, object_json, objects_in
 from backscroll_sidecar.adapters.openai_reply import (
     answer_text,
     call_fields,
@@ -292,6 +292,7 @@ class _CallAssembler:
         """
         parts: list[ToolCallPart] = []
         used: set[str] = set()
+        repairable_chars = MAX_REPAIRED_CHARS
         for call in self._calls:
             text, name = clean("".join(call.pieces)).strip(), clean(call.name)
             if not name:
@@ -309,7 +310,10 @@ class _CallAssembler:
                 if not id or id in used or len(id.encode()) > MAX_ID_BYTES:
                     id = f"call_{uuid4().hex[:24]}"
                 used.add(id)
-                parts.append(ToolCallPart(id, name, object_json(one)))
+                arguments = object_json(one, repairable_chars)
+                if arguments != one:
+                    repairable_chars -= len(one)
+                parts.append(ToolCallPart(id, name, arguments))
         return parts
 
 

@@ -152,6 +152,35 @@ async def test_arguments_that_are_no_json(written: str) -> None:
         assert [json.loads(one.arguments_json) for one in stored] == [BROKEN[written]]
 
 
+HOSTILE = ('"\n{', '"{`', "'{{", "`1{", "{ ", '{"', "{/a", "{}", "[", "\\\n", '"\n"', '{"a":[')
+"""Repeated, each of them took a repairer a time that grew with the square of the length."""
+
+
+async def test_hundreds_of_hostile_calls_in_one_answer() -> None:
+    """They cost a fixed amount together; what is not read is quoted, and nothing is lost."""
+    written = ["{" + (HOSTILE[n % len(HOSTILE)] * 2_000)[:1_999] for n in range(240)]
+    calls = [call(n, f"c{n}", "weather", text) for n, text in enumerate(written)]
+    async with talk_to([Reply([*calls, stopped("tool_calls")])]) as (bot, _):
+        heard = await bot.ask(turn(tools=True))
+    assert heard.reason == "TOOL_CALLS"
+    read = [json.loads(one.arguments_json) for one in heard.calls]
+    assert len(read) == len(written)
+    assert read[-12:] == [{"arguments": text.strip()} for text in written[-12:]]
+    assert all(isinstance(one, dict) for one in read)
+
+
+async def test_repairs_of_one_answer_have_a_size() -> None:
+    """Of many broken calls the first are repaired, the rest quoted; whole ones do not count."""
+    broken, whole_one = "{city: " + "P" * 4_000, json.dumps({"city": "P" * 4_000})
+    texts = [*[whole_one] * 9, *[broken] * 9, whole_one]
+    calls = [call(n, f"c{n}", "weather", text) for n, text in enumerate(texts)]
+    async with talk_to([Reply([*calls, stopped("tool_calls")])]) as (bot, _):
+        heard = await bot.ask(turn(tools=True))
+    read = [json.loads(one.arguments_json) for one in heard.calls]
+    city, quoted = {"city": "P" * 4_000}, {"arguments": broken}
+    assert read == [*[city] * 9, *[city] * 4, *[quoted] * 5, city]
+
+
 TWO = {
     "behind each other": [
         call(0, "a", "weather", ""),
