@@ -93,7 +93,7 @@ def stream_chat(
     InvalidRequest
         As for `build_context`, and with reason MISSING_FIELD without an asker.
     NotFound
-        If there is no such turn, or no message `trigger_message_id`.
+        If there is no such turn; or no message `trigger_message_id`, and no question.
     Unavailable
         If the server is not there, or stops midway.
     TypeError, ValueError

@@ -182,7 +182,8 @@ def build_context(
         With reason QUESTION_MISSING, BUDGET_TOO_SMALL (metadata "least_tokens" would do),
         UNKNOWN_PROFILE, INVALID_FIELD or TOO_LARGE.
     NotFound
-        If there is no message `trigger_message_id`.
+        If there is no message `trigger_message_id`, and no question. With one, the context is built
+        all the same, and its degradations name TRIGGER_NOT_FOUND.
 
     Examples
     --------
