@@ -21,8 +21,8 @@ MARKED = {
 }
 
 
-def said(n, author, text, **fields):
-    return Message(f"m{n}", author, text, NOON + n * 1_000, **fields)
+def said(n, author, text, *, id="", **fields):
+    return Message(id or f"m{n}", author, text, NOON + n * 1_000, **fields)
 
 
 async def mentioned(client, channel, n):
@@ -60,6 +60,81 @@ async def test_a_name_means_who_has_it_now(room, text, who):
     """A name that nobody has now means the one who had it."""
     await room.append("room", said(4, Author("u3", "Cleo"), text))
     assert await mentioned(room, "room", 4) == who
+
+
+RENAMES = [
+    said(0, Author("u1", "猫猫"), "在"),
+    said(10, Author("u2", "狗狗"), "在"),
+    said(20, Author("u1", "大熊"), "改名了"),
+    said(30, Author("u2", "猫猫"), "我现在叫猫猫"),
+    said(40, Author("u1", "大熊"), "好"),
+]
+LATE = {
+    "before anybody was seen": (-5, ["u1"]),
+    "under the first holder": (5, ["u1"]),
+    "just before the rename": (19, ["u1"]),
+    "between, nobody has it": (25, []),
+    "under the second holder": (35, ["u2"]),
+    "after all": (50, ["u2"]),
+}
+
+
+@pytest.mark.row("P-27")
+@pytest.mark.row("S5-03")
+@pytest.mark.parametrize(
+    "order", ["in turn", "newest first", "in one call", "in one call, newest first"]
+)
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "sqlite, opened again"])
+async def test_a_late_message_means_who_had_the_name_when_it_was_sent(kind, order, tmp_path):
+    """However the renames came, one by one or together, first or last, before a restart or after it."""
+    database = ":memory:" if kind == "memory" else tmp_path / "late.db"
+    lines = RENAMES[::-1] if "newest" in order else RENAMES
+    calls = [lines] if "one call" in order else [[one] for one in lines]
+    if "again" in kind:
+        async with served(database) as (client, _):
+            for one in calls:
+                await client.append("room", one)
+        calls = []
+    async with served(database) as (client, _):
+        for one in calls:
+            await client.append("room", one)
+        late = [
+            said(n, Author("u3", "Cleo"), "@猫猫 在吗", id=label) for label, (n, _) in LATE.items()
+        ]
+        await client.append("room", late[:3])
+        for one in late[3:]:
+            await client.append("room", one)
+        listed = {
+            m.message.id: list(m.mentioned_user_ids) async for m in client.list_messages("room")
+        }
+        assert {label: listed[label] for label in LATE} == {k: who for k, (_, who) in LATE.items()}
+
+
+@pytest.mark.row("P-27")
+async def test_late_messages_of_one_call_are_read_in_the_light_of_each_other():
+    """An import brings what somebody was called then, and who was meant by it."""
+    async with served() as (client, _):
+        await client.append("room", RENAMES[2:])
+        await client.append(
+            "room", [RENAMES[0], said(5, Author("u3", "Cleo"), "@猫猫 在吗", id="late")]
+        )
+        listed = {
+            m.message.id: list(m.mentioned_user_ids) async for m in client.list_messages("room")
+        }
+        assert listed["late"] == ["u1"]
+
+
+@pytest.mark.row("P-27")
+async def test_an_edit_of_an_old_message_means_who_it_meant():
+    async with served() as (client, _):
+        await client.append("room", RENAMES[:2])
+        await client.append("room", said(12, Author("u3", "Cleo"), "@猫猫 在吗", id="old"))
+        await client.append("room", RENAMES[2:])
+        await client.edit_message("room", "old", "@猫猫 你在吗", edited_at=NOON + 60_000)
+        listed = {
+            m.message.id: list(m.mentioned_user_ids) async for m in client.list_messages("room")
+        }
+        assert listed["old"] == ["u1"]
 
 
 @pytest.mark.row("P-27")
