@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from backscroll_sidecar.importers.discord import Discord
+from backscroll_sidecar.importers.foreign import foreign_words
 from backscroll_sidecar.importers.history_table import HistoryTable
 from backscroll_sidecar.importers.irc import Irc
-from backscroll_sidecar.importers.items import Format, NotUnderstood
+from backscroll_sidecar.importers.items import Format, NotUnderstood, Options
 from backscroll_sidecar.importers.lark import Lark
-from backscroll_sidecar.importers.looks import look
+from backscroll_sidecar.importers.looks import Look, look
 from backscroll_sidecar.importers.native import Native
 from backscroll_sidecar.importers.onebot import OneBot
 from backscroll_sidecar.importers.openai_chat import OpenAiChat
@@ -32,18 +34,48 @@ WANTED: Final = (
 )
 
 
-def format_of(source: Source, name: str = "") -> Format:
-    """The format of a file.
+def files_of(source: Source, name: str, options: Options) -> Iterator[tuple[Source, Format]]:
+    """The files to read and their formats: the source itself, or what a folder or an archive holds.
+
+    `name` is the format that the user named, or empty.
 
     Raises
     ------
     NotUnderstood
-        It is none that we read; the text says what it is.
+        There is none that we read; the text says what it is.
     """
-    if name:
-        return BY_NAME[name]
     seen = look(source)
-    for one in FORMATS:
-        if one.fits(seen):
-            return one
-    raise NotUnderstood(f"{source.name} is {seen.describe()}: no chat log that we read; {WANTED}")
+    found = _format_of(seen, name)
+    if found is not None:
+        yield source, found
+        return
+    if words := foreign_words(seen):
+        raise NotUnderstood(f"{source.name} is {words}")
+    others: list[Look] = []
+    for one in map(look, source.members):
+        if (found := _format_of(one, name)) is not None:
+            yield one.source, found
+        else:
+            others.append(one)
+    if len(others) == len(source.members):
+        raise NotUnderstood(
+            f"{source.name} is {seen.describe()}: no chat log that we read; {WANTED}"
+        )
+    if others:
+        first = others[0]
+        options.note(
+            f"no chat log, passed over: {len(others)} of {len(source.members)} files of {source.name}, such as "
+            f"{first.source.inner}, {foreign_words(first) or first.describe()}"
+        )
+
+
+def _format_of(seen: Look, name: str) -> Format | None:
+    """The format of one file; of a folder or an archive only one that reads it as a whole. None: none that we read."""
+    if not name:
+        is_foreign = bool(foreign_words(seen))
+        return None if is_foreign else next((one for one in FORMATS if one.fits(seen)), None)
+    named = BY_NAME[name]
+    if seen.kind == "folder":
+        return named if named.fits(seen) else None
+    is_beside_the_log = bool(seen.source.inner) and seen.kind == "binary"
+    return None if is_beside_the_log else named

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from backscroll_sidecar.importers import clocks
 from backscroll_sidecar.importers.drafts import Numbering, draft, kind_of, say, show
-from backscroll_sidecar.importers.items import Bad, Item, Options, Read, Skipped
+from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, each
 from backscroll_sidecar.importers.line_log import Entry, behind, decoded, entries, plain
 from backscroll_sidecar.importers.looks import Look
 from backscroll_sidecar.importers.sources import Source
@@ -50,7 +50,10 @@ class WhatsApp:
         options.note(f"times say no zone: read in {options.times.zone_name()}")
         chat = Chat(order, options)
         for one in entries(source, IOS, ANDROID):
-            yield one if isinstance(one, Bad) else chat.item(one)
+            if isinstance(one, Bad):
+                yield one
+            else:
+                yield from each(chat.items(one), one.place)
 
 
 def _inside(source: Source) -> Source | None:
@@ -92,22 +95,23 @@ class Chat:
         self._options = options
         self._numbering = Numbering()
 
-    def item(self, entry: Entry) -> Item:
+    def items(self, entry: Entry) -> Iterator[Item]:
         match = entry.match
         try:
             when = clocks.moment(clocks.numbers(match), self._order, clocks.hours(match))
         except ValueError:
-            return Bad(
-                entry.place, f"no such day or time: {match[0][: match.start('text')].strip()}"
-            )
+            raise BadRecord(
+                f"no such day or time: {match[0][: match.start('text')].strip()}"
+            ) from None
         name, colon, _ = match["text"].partition(":")
         if not colon or len(name) > 120:
-            return Skipped(entry.place, "notice of the app")
+            yield Skipped(entry.place, "notice of the app")
+            return
         first = behind(entry.line, match.start("text") + len(name) + 1).removeprefix(" ")
         name = name.strip().removeprefix("~").strip()
         text = "\n".join([first, *entry.rest]).rstrip()
         written = "-".join(filter(None, match.group("d1", "d2", "d3", "hour", "minute", "second")))
-        return self._said(entry, written, self._options.times.wall(when), name, text)
+        yield self._said(entry, written, self._options.times.wall(when), name, text)
 
     def _said(self, entry: Entry, moment: str, sent_at_ms: int, name: str, text: str) -> Item:
         is_ours = text.startswith(_OURS)
