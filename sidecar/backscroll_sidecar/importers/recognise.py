@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -27,6 +28,11 @@ FORMATS: Final[tuple[Format, ...]] = (
     Native(),
 )  # fmt: skip
 """In the order in which they are tried: what takes anything comes last."""
+_BESIDE = re.compile(
+    r"(?!result\.json|_chat\.txt|WhatsApp )[^/]*\.(?:jsonl?|txt|log|csv|db|zip)(?:\.gz)?",
+    re.IGNORECASE,
+)
+"""What may be a log of its own beside that of an export."""
 BY_NAME: Final = {one.name: one for one in FORMATS}
 WANTED: Final = (
     "wanted is JSON Lines (one JSON object a line), a JSON array, or an export of Telegram Desktop (JSON), "
@@ -47,6 +53,7 @@ def files_of(source: Source, name: str, options: Options) -> Iterator[tuple[Sour
     seen = look(source)
     found = _format_of(seen, name)
     if found is not None:
+        _note_beside(source, found, options)
         yield source, found
         return
     if words := foreign_words(seen):
@@ -70,12 +77,33 @@ def files_of(source: Source, name: str, options: Options) -> Iterator[tuple[Sour
 
 
 def _format_of(seen: Look, name: str) -> Format | None:
-    """The format of one file; of a folder or an archive only one that reads it as a whole. None: none that we read."""
+    """The format of one file; of a folder or an archive only one that reads it as a whole. None: none that we read.
+
+    A folder that several formats would read has several exports in it: it is read file by file.
+    """
+    fitting = [] if foreign_words(seen) else [one for one in FORMATS if one.fits(seen)]
     if not name:
-        is_foreign = bool(foreign_words(seen))
-        return None if is_foreign else next((one for one in FORMATS if one.fits(seen)), None)
+        is_mixed = seen.kind == "folder" and len(fitting) > 1
+        return fitting[0] if fitting and not is_mixed else None
     named = BY_NAME[name]
     if seen.kind == "folder":
-        return named if named.fits(seen) else None
+        return named if named in fitting else None
+    if named not in fitting and fitting and fitting != [BY_NAME[Native.name]]:
+        if seen.source.inner:
+            return None
+        raise NotUnderstood(
+            f"{seen.source.name} is {fitting[0].label}: leave --format out, or give --format {fitting[0].name}"
+        )
     is_beside_the_log = bool(seen.source.inner) and seen.kind == "binary"
     return None if is_beside_the_log else named
+
+
+def _note_beside(source: Source, form: Format, options: Options) -> None:
+    """Tell of what may be a chat log and is not read: an export of one file has pictures beside it, and no logs."""
+    if source.members and form.name != Slack.name:
+        others = [one.inner for one in source.members if _BESIDE.fullmatch(one.inner)]
+        if others:
+            some = f"{', '.join(others[:3])}{', …' if len(others) > 3 else ''}"
+            options.note(
+                f"not read, beside {form.label}: {some}; import by itself what is a chat log"
+            )

@@ -57,17 +57,19 @@ class WhatsApp:
 
 
 def _inside(source: Source) -> Source | None:
-    """The text in a folder or archive."""
+    """The text in a folder or archive that holds one chat; None where it holds none, or several."""
     texts = [one for one in source.members if PurePosixPath(one.inner).suffix.lower() == ".txt"]
     named = [one for one in texts if _FILE.fullmatch(PurePosixPath(one.inner).name)]
-    return named[0] if named else None
+    return named[0] if len(named) == 1 else None
 
 
 def _order(source: Source, options: Options) -> str:
-    """The order of day and month in the whole file."""
+    """The order of day and month in the whole file. In doubt the month is first with slashes and twelve hours, as in
+    the United States, whose exports put no zeros in front: 3/4/26, 8:15 AM; elsewhere it is 03/04/2026, 8:15 am.
+    """
     if options.times.order != "auto":
         return options.times.order
-    slashes, twelve, dots = False, False, False
+    slashes, twelve, dots, padded = False, False, False, True
     dates: list[clocks.Numbers] = []
     for line in source.lines():
         header = "" if isinstance(line, Bad) else plain(decoded(line[1][:120]))
@@ -75,11 +77,12 @@ def _order(source: Source, options: Options) -> str:
         if match is not None:
             dates.append(clocks.numbers(match))
             slashes = slashes or "/" in match[0][: match.start("hour")]
+            padded = padded and len(match["d1"]) == len(match["d2"]) == 2 and len(match["d3"]) == 4
             dots = dots or "." in match[0][: match.start("d3")]
             twelve = twelve or bool(match["after"] and match["after"].isascii())
             if max(dates[-1][:2]) > 12 or len(dates) > 1_000:
                 break
-    default = "mdy" if slashes and twelve else "dmy"
+    default = "mdy" if slashes and twelve and not padded else "dmy"
     order, is_certain = clocks.order_of(dates, default)
     if not (is_certain or dots):  # with dots nobody puts the month first
         words = "month before day" if order == "mdy" else "day before month"

@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -225,3 +226,57 @@ def test_half_a_file_says_where_it_breaks_off(commands, tmp_path):
     assert not json.loads(commands.run("context", "half", "x", "--json").stdout).get(
         "channel_known"
     )
+
+
+@pytest.mark.row("P-32")
+def test_a_folder_with_several_exports_is_read_whole(commands, tmp_path):
+    """Several of one platform, and several platforms; a log beside an export is not passed over in silence."""
+    chat = "[11.07.25, 15:39:0{n}] Ann: hi {n}\n[13.07.25, 15:39:0{n}] Ben: ho {n}\n"
+    two = tmp_path / "two"
+    two.mkdir()
+    (two / "_chat.txt").write_text(chat.format(n=1))
+    (two / "WhatsApp Chat mit Büro.txt").write_text(chat.format(n=2))
+    assert commands.json("import", str(two), "--channel", "two")["stored"] == 4
+    shutil.copy(EXPORTS / "telegram_topics.json", tmp_path / "result.json")
+    alone = commands.json("import", str(tmp_path / "result.json"), "--channel", "one")["stored"]
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    shutil.copy(tmp_path / "result.json", mixed)
+    (mixed / "chat.jsonl").write_text(
+        '{"id": 1, "user_id": "u", "text": "hi", "timestamp": 1752219371}\n'
+    )
+    done = commands.json("import", str(mixed), "--channel", "beside")
+    assert done["stored"] == alone
+    assert any("chat.jsonl" in note for note in done["notes"])
+    (mixed / "_chat.txt").write_text(chat.format(n=1))
+    assert commands.json("import", str(mixed), "--channel", "mixed")["stored"] == alone + 3
+
+
+@pytest.mark.row("P-32")
+def test_a_wrong_format_is_refused_by_the_right_name(commands):
+    file = str(EXPORTS / "telegram_topics.json")
+    done = commands.run("import", file, "--channel", "wrong", "--format", "discord")
+    assert done.returncode == 1
+    assert (
+        "is a Telegram Desktop export: leave --format out, or give --format telegram" in done.stderr
+    )
+
+
+@pytest.mark.row("P-32")
+@pytest.mark.parametrize(
+    ("line", "month"),
+    [
+        ("03/04/2026, 8:15 am - Ann: hi\n", 4),
+        ("3/4/26, 8:15 AM - Ann: hi\n", 3),
+        ("03/04/2026, 08:15 - Ann: hi\n", 4),
+    ],
+)
+def test_days_that_could_be_read_in_two_ways(commands, tmp_path, line, month):
+    """As the countries write them that write them so; the choice is told."""
+    (tmp_path / "_chat.txt").write_text(line)
+    done = commands.json(
+        "import", str(tmp_path / "_chat.txt"), "--channel", f"days{len(line)}{month}"
+    )
+    assert any("dates could be read in two ways" in note for note in done["notes"])
+    (kept,) = map(json.loads, commands.run("export", f"days{len(line)}{month}").stdout.splitlines())
+    assert datetime.fromtimestamp(int(kept["sent_at_ms"]) / 1000, UTC).month == month
