@@ -143,6 +143,7 @@ class AsyncClient:
     list_messages = _listing(_calls.list_messages)
     list_preferences = _awaiting(_calls.list_preferences)
     list_pinned_messages = _awaiting(_calls.list_pinned_messages)
+    near_channels = _awaiting(_calls.near_channels)
     pin_message = _awaiting(_calls.pin_message)
     recall_message = _awaiting(_calls.recall_message)
     alias_message = _awaiting(_calls.alias_message)

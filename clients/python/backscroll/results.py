@@ -57,7 +57,7 @@ class Context:
 
     @property
     def channel_known(self) -> bool:
-        """False for a channel never heard of; an empty context may be a mistyped name: see `list_channels`."""
+        """False for a channel never heard of; its name may be mistyped: `near_channels` names known ones like it."""
         return self.raw.channel_known
 
     @property
