@@ -194,7 +194,7 @@ class AppendReport:
 
 
 class SearchHits(tuple[history_pb2.SearchHit, ...]):  # noqa: SLOT001 - tuples cannot have slots
-    """Messages found, best first.
+    """Messages found: by words those stored last first, by meaning the most similar first.
 
     Attributes
     ----------

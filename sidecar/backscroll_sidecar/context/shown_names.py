@@ -56,13 +56,6 @@ def escape_name(name: str) -> str:
     )
 
 
-def unescape_name(name: str) -> str:
-    """The name `escape_name` was given."""
-    return re.sub(
-        r"\\(?:u\{([0-9a-f]+)\}|(.))", lambda m: chr(int(m[1], 16)) if m[1] else m[2], name
-    )
-
-
 @lru_cache(maxsize=4_096)
 def shown_name(name: str) -> str:
     """A name before a line: escaped, and cut to `MAX_SHOWN_NAME_TOKENS`; the id tells who it is."""

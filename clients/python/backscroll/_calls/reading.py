@@ -223,7 +223,9 @@ def search(
     user_id: str | None = None,
     timeout_s: float | None = None,
 ) -> Plan[SearchHits]:
-    """Find messages of a channel by words; with a wider `scope`, of many channels by meaning.
+    """Find messages of a channel that hold all words; with a wider `scope`, of many channels by meaning.
+
+    By words those stored last come first, by meaning the most similar.
 
     Parameters
     ----------
