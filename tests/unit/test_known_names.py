@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ def test_what_was_seen_can_be_looked_up(data):
         last_ms = max(last_ms, moment)
         assert name_at(times, moment) == names[moment]
         assert name_at(times, last_ms) == names[last_ms] == times[-1][1]
-        assert all(a[1] != b[1] and a[0] <= b[0] for a, b in zip(times, times[1:], strict=False))
+        assert all(a[1] != b[1] and a[0] <= b[0] for a, b in pairwise(times))
 
 
 def test_who_changes_name_all_the_time_costs_a_bounded_list():
