@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+from backscroll_sidecar.known_names import NameTimes
 from backscroll_sidecar.values import quick
 
 DEFAULT_TENANT = "default"
@@ -261,6 +262,7 @@ class Member:
 
     `joined_at_ms` and `left_at_ms` are the last stay, `earlier_stays` those before, oldest first. Where somebody tells
     of a member, `has_all_stays` says that these are all there were. `role` is the platform's word for it.
+    `name_times` are the names seen and since when, as far as they are known; the last one is `name`.
     """
 
     user_id: str
@@ -273,6 +275,7 @@ class Member:
     earlier_stays: tuple[Stay, ...] = ()
     role: str = ""
     has_all_stays: bool = field(default=False, compare=False)
+    name_times: NameTimes = field(default=(), compare=False)
 
     @property
     def stays(self) -> tuple[Stay, ...]:

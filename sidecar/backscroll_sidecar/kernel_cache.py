@@ -9,18 +9,25 @@ Nothing here imports numba.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
 import os
+import re
+import shutil
 import sys
 import tempfile
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 LISTED_DIGITS = 16
 """Hexadecimal digits of the name: enough for builds of one user."""
+KEPT_UNUSED_S = 30 * 86_400
+"""Builds that no process has begun with for so long are deleted: an upgrade leaves the one before it behind."""
+_BUILD_NAME = re.compile(rf"[^-]+-py\d+-numba.+-[0-9a-f]{{{LISTED_DIGITS}}}")
 
 
 class KernelCache(NamedTuple):
@@ -33,16 +40,17 @@ class KernelCache(NamedTuple):
 def kernel_cache(state_dir: Path) -> KernelCache:
     """``NUMBA_CACHE_DIR`` as it is, else the user's cache, else, where that cannot be written, the state directory.
 
-    Makes the directory. Raises `OSError` where none can be written.
+    Makes the directory, and deletes those of other builds beside it that nobody uses any more. Raises `OSError` where
+    none can be written.
     """
     own = os.environ.get("NUMBA_CACHE_DIR")
     if own:
         return KernelCache(_writable(Path(own)))
     name = _build_name()
     try:
-        return KernelCache(_writable(user_cache() / "kernels" / name))
+        return KernelCache(_among_others(user_cache() / "kernels" / name))
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
-        directory = _writable(state_dir / "kernels" / name)
+        directory = _among_others(state_dir / "kernels" / name)
         return KernelCache(directory, f"the user's cache cannot be used ({error})")
 
 
@@ -70,6 +78,23 @@ def _build_name() -> str:
     processor = binding.get_host_cpu_name() or "generic"
     built = f"{version('backscroll')}-{python}-numba{version('numba')}-{processor}"
     return f"{built}-{digest.hexdigest()[:LISTED_DIGITS]}"
+
+
+def _among_others(directory: Path) -> Path:
+    """The directory, made and its use noted in its time; others like it are deleted when theirs is too long ago.
+
+    Whoever still runs with a deleted one has its kernels in memory, and compiles them again at its next start.
+    """
+    _writable(directory)
+    os.utime(directory)
+    oldest_s = time.time() - KEPT_UNUSED_S
+    with contextlib.suppress(
+        OSError
+    ):  # another process deletes them, too: the next start looks again
+        for other in list(directory.parent.iterdir()):
+            if _BUILD_NAME.fullmatch(other.name) and other.lstat().st_mtime < oldest_s:
+                shutil.rmtree(other, ignore_errors=True)  # not where a link leads
+    return directory
 
 
 def _writable(directory: Path) -> Path:

@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -218,7 +219,7 @@ def _validated(
         shown = f"the value is wrong: {message}"
         if field not in SECRETS:
             shown = f"{words[:60]!r} is wrong: {message}"
-        rest = "" if fatal else f"; using the default, {getattr(result, field)!r}"
+        rest = "" if fatal else f"; using the default, {_shown(getattr(result, field))}"
         problems.append(Problem("wrong value", one.name, one.origin, shown + rest, fatal))
     for field in section.model_fields.keys() - ready.keys():
         taken = field in given and field not in wrong
@@ -230,6 +231,11 @@ def _validated(
 
 def _values(given: Mapping[str, _Given]) -> dict[str, Any]:
     return {field: one.value for field, one in given.items()}
+
+
+def _shown(value: object) -> str:
+    """A value as it is written in a file of settings, a text in quotes."""
+    return repr(str(value) if isinstance(value, StrEnum) else value)
 
 
 def _sentence(detail: ErrorDetails) -> str:

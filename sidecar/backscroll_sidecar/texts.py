@@ -6,6 +6,7 @@ Marks are no texts but the format of a line, the same in every language: ``User:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -32,7 +33,9 @@ class Wording(StrEnum):
 class Texts:
     """All texts in one language. `day_ago` and the like: of one and of several, with ``{n}`` for the number.
 
-    `faults`: what went wrong with a model call, each with the English sentence for it before it; others stay English.
+    `shortened_mark` stands behind what a model is sent of a result, `cut_mark` behind what a row holds of a text.
+    `faults`: what went wrong with a model call, each with the English sentence for it before it, the longest first;
+    others stay English.
     """
 
     language: Language
@@ -43,6 +46,8 @@ class Texts:
     no_text: str
     instruction: str
     shortened_mark: str
+    cut_mark: str
+    echo_notice: str
     length_notice: str
     content_filter_notice: str
     error_prefix: str
@@ -53,10 +58,41 @@ class Texts:
     faults: tuple[tuple[str, str], ...] = ()
 
     def fault(self, reason: str) -> str:
-        """A sentence about a failed model call; a field's name in brackets behind it stays."""
-        sentence, bracket, name = reason.partition(" (")
-        return dict(self.faults).get(sentence, sentence) + bracket + name
+        """What is said of a failed model call; names in it stay."""
+        for sentence, own in self.faults:
+            reason = reason.replace(sentence, own)
+        return reason
 
+
+FAULTS: Mapping[str, tuple[str, str]] = {
+    "loading": ("the model is still loading", "模型仍在加载"),
+    "rate_limited": ("the model has too many requests at the moment", "模型目前请求过多"),
+    "rejected": ("the model refused the request", "模型拒绝了这个请求"),
+    "unauthorized": ("the model refused the server's credentials", "模型拒绝了服务器的凭据"),
+    "server_error": ("the model's server failed", "模型的服务器出错"),
+    "timeout": ("the model did not answer in time", "模型没有及时回答"),
+    "connection": ("the connection to the model failed", "与模型的连接失败"),
+    "bad_response": ("the model's answer could not be read", "无法读取模型的回答"),
+    "context_length_exceeded": ("the request is too long for the model", "请求对模型来说太长"),
+    "content_filter": ("the model refused the request because of its content", "模型因内容拒绝了这个请求"),
+    "insufficient_quota": ("the model's quota is used up", "模型的额度已用完"),
+    "model_not_found": ("the model does not exist", "模型不存在"),
+    "internal": ("the server failed", "服务器出错"),
+    "stream_options": (
+        "BACKSCROLL_MODEL_STREAM_OPTIONS=false leaves stream_options out",
+        "设置 BACKSCROLL_MODEL_STREAM_OPTIONS=false 就不再发送 stream_options",
+    ),
+    "temperature": (
+        "BACKSCROLL_TEMPERATURE=none sends no temperature",
+        "设置 BACKSCROLL_TEMPERATURE=none 就不再发送 temperature",
+    ),
+    "max_tokens": (
+        "BACKSCROLL_MODEL_MAX_TOKENS_FIELD=max_completion_tokens sends the limit under the newer name",
+        "设置 BACKSCROLL_MODEL_MAX_TOKENS_FIELD=max_completion_tokens 就用新字段名发送上限",
+    ),
+}  # fmt: skip
+"""What went wrong with a model call, by the fault's name or a vendor's code, and what to do about a field that a vendor
+refuses, by its name; in English and in Chinese."""
 
 ENGLISH = Texts(
     language=Language.EN,
@@ -67,6 +103,8 @@ ENGLISH = Texts(
     no_text="(no text)",
     instruction="You are a helpful assistant. Answer in plain text, without Markdown or other formatting marks.",
     shortened_mark="… [shortened]",
+    cut_mark="… [cut]",
+    echo_notice="[echo: no model is configured, this is your question] ",
     length_notice="(cut off at the model's limit)",
     content_filter_notice="(stopped by the model's provider)",
     error_prefix="The answer failed: ",
@@ -84,6 +122,8 @@ CHINESE = Texts(
     no_text="(无文字)",
     instruction="你是一个有用的助手。请用纯文本回答，不要使用 Markdown 或其他格式标记。",
     shortened_mark="… [已缩短]",
+    cut_mark="… [已截断]",
+    echo_notice="[echo: 没有配置模型，以下是你的问题] ",
     length_notice="(后续内容被截断)",
     content_filter_notice="(模型服务方中止了这个回答)",
     error_prefix="回答失败: ",
@@ -91,21 +131,7 @@ CHINESE = Texts(
     day_ago=("{n} 天前", "{n} 天前"),
     hour_ago=("{n} 小时前", "{n} 小时前"),
     minute_ago=("{n} 分钟前", "{n} 分钟前"),
-    faults=(
-        ("the model is still loading", "模型仍在加载"),
-        ("the model has too many requests at the moment", "模型目前请求过多"),
-        ("the model refused the request", "模型拒绝了这个请求"),
-        ("the model refused the server's credentials", "模型拒绝了服务器的凭据"),
-        ("the model's server failed", "模型的服务器出错"),
-        ("the model did not answer in time", "模型没有及时回答"),
-        ("the connection to the model failed", "与模型的连接失败"),
-        ("the model's answer could not be read", "无法读取模型的回答"),
-        ("the request is too long for the model", "请求对模型来说太长"),
-        ("the model refused the request because of its content", "模型因内容拒绝了这个请求"),
-        ("the model's quota is used up", "模型的额度已用完"),
-        ("the model does not exist", "模型不存在"),
-        ("the server failed", "服务器出错"),
-    ),
+    faults=tuple(sorted(FAULTS.values(), key=lambda one: -len(one[0]))),
 )  # fmt: skip
 DESIGNS = replace(
     ENGLISH,

@@ -253,7 +253,7 @@ async def _assemble(
     stack.push_async_callback(model.close)
     chat = ChatService(
         builder,
-        ChatHistory(history, writer, store, clock),
+        ChatHistory(history, writer, store, clock, settings.wordings()),
         model,
         settings.chat_settings(),
         clock,
@@ -383,12 +383,12 @@ def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
     An echo as well where the model could never be called: OpenAI shall not get what was meant for another.
     """
     if not _has_model(settings):
-        return EchoModel()
+        return EchoModel(settings.wordings())
     try:
         return OpenAIModel(_model_options(settings), pacer)
     except ValueError as error:
         log.warning("there is no model, an echo answers: %s", error)
-        return EchoModel()
+        return EchoModel(settings.wordings())
 
 
 def model_problem(settings: Settings) -> str:

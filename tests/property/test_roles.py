@@ -17,17 +17,14 @@ from backscroll_sidecar.context.lines import (
     LineStyle,
     Said,
     indent,
-    parse_lines,
-    render_line,
+    line_prefix,
     time_mark,
-    unindent,
 )
 from backscroll_sidecar.context.shown_names import (
     CUT_MARK,
     MAX_SHOWN_NAME_TOKENS,
     escape_name,
     shown_name,
-    unescape_name,
 )
 from backscroll_sidecar.domain import (
     Author,
@@ -40,6 +37,7 @@ from backscroll_sidecar.domain import (
     TimeStyle,
 )
 from tests.kit.chats import ANN, BOT, NOON_MS, say
+from tests.kit.lines import parse_lines, unescape, unescape_name, unindent
 from tests.kit.rooms import Room, payload
 from tests.property.chats import FORGED_NAMES, FORGERIES, chats, names, plain_texts, texts, user_ids
 
@@ -70,7 +68,7 @@ _ATOMS = st.sampled_from([
 def test_typed_marks_are_escaped_reversibly(text, keep):
     """P-35: nothing that is left equals a mark, and all of it can be read back."""
     shown = marks.escape(text, keep_control=keep)
-    assert marks.unescape(shown, keep_control=keep) == text
+    assert unescape(shown, keep_control=keep) == text
     assert (shown == text) or "\\" in shown
     looked_for = marks.LINE_PATTERNS if keep else (*marks.LINE_PATTERNS, marks.ANYWHERE)
     for pattern in looked_for:
@@ -163,7 +161,8 @@ styles = st.builds(
 def test_lines_can_be_read_back(given_lines, style):
     """S1-21, N-07: role, id, name and text of every line come back, and no line more."""
     block = "\n".join(
-        render_line(line, style.speaker, time_mark(line.sent_at_ms, style)) for line in given_lines
+        line_prefix(line, style.speaker, time_mark(line.sent_at_ms, style)) + indent(line.whole)
+        for line in given_lines
     )
     parsed = parse_lines(block)
     assert len(parsed) == len(given_lines)

@@ -85,9 +85,10 @@ def markdown(results: Sequence[Result], machine: Mapping[str, Any], note: str) -
     return f"{table}\n{remarks}\n{described(machine)}\n"
 
 
-def terminal(results: Sequence[Result]) -> Table:
-    """The same for a terminal, without the sentences."""
-    kept = [n for n, name in enumerate(HEAD) if name != "what"]
+def terminal(results: Sequence[Result], *, judged: bool = True) -> Table:
+    """The same for a terminal, without the sentences; `judged`: with what they are held against."""
+    left_out = {"what"} if judged else {"what", "gate", "goal", "held", "reached"}
+    kept = [n for n, name in enumerate(HEAD) if name not in left_out]
     table = Table(show_edge=False)
     for n in kept:
         table.add_column(HEAD[n], justify="right" if n else "left", no_wrap=True)

@@ -14,7 +14,6 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
-from functools import cached_property
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -91,8 +90,9 @@ def _conversing(
 class AsyncClient:
     """Talks to a Backscroll server from asyncio; the calls are those of `Client`, awaited.
 
-    It may be made anywhere; it connects on the first call and belongs to that event loop. What
-    lists is iterated with `async for`. Cancelling a task cancels its call.
+    It may be made anywhere; it connects on the first call and belongs to that event loop: in
+    another one its calls raise `RuntimeError`. What lists is iterated with `async for`. Cancelling
+    a task cancels its call.
 
     Parameters
     ----------
@@ -123,6 +123,9 @@ class AsyncClient:
         self._timeout_s = timeout_s
         self._target = target
         self._tls = tls
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._channel: Any = None
+        self._opened: dict[str, Any] | None = None
 
     append = _awaiting(_calls.append)
     build_context = _awaiting(_calls.build_context)
@@ -140,6 +143,7 @@ class AsyncClient:
     list_messages = _listing(_calls.list_messages)
     list_preferences = _awaiting(_calls.list_preferences)
     list_pinned_messages = _awaiting(_calls.list_pinned_messages)
+    near_channels = _awaiting(_calls.near_channels)
     pin_message = _awaiting(_calls.pin_message)
     recall_message = _awaiting(_calls.recall_message)
     alias_message = _awaiting(_calls.alias_message)
@@ -192,9 +196,10 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connection; calls under way are cancelled."""
-        vars(self)["_rpcs"] = ClosedCalls()
-        if "_channel" in vars(self):
-            await self._channel.close()
+        channel, self._channel = self._channel, None
+        self._opened, self._loop = ClosedCalls(), None
+        if channel is not None:
+            await channel.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -207,13 +212,16 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    @cached_property
-    def _channel(self) -> Any:  # noqa: ANN401
-        return open_channel(grpc.aio, self._target, self._tls)
-
-    @cached_property
+    @property
     def _rpcs(self) -> dict[str, Any]:
-        return open_calls(self._channel)
+        """The calls of the server, by name; opened by the first one."""
+        loop = asyncio.get_running_loop()
+        if self._opened is None:
+            self._loop, self._channel = loop, open_channel(grpc.aio, self._target, self._tls)
+            self._opened = open_calls(self._channel)
+        if self._loop not in (None, loop):
+            raise RuntimeError("this AsyncClient belongs to another event loop: make one for each")
+        return self._opened
 
     # --- how a description is carried out; `Client` has the same five --------------------------------
 

@@ -130,6 +130,7 @@ class Client:
     list_messages = _listing(_calls.list_messages)
     list_preferences = _blocking(_calls.list_preferences)
     list_pinned_messages = _blocking(_calls.list_pinned_messages)
+    near_channels = _blocking(_calls.near_channels)
     pin_message = _blocking(_calls.pin_message)
     recall_message = _blocking(_calls.recall_message)
     alias_message = _blocking(_calls.alias_message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from backscroll._encode import enum_name
@@ -18,7 +18,7 @@ class ContextEvent:
     """The context that was built; first, once, not where a turn is continued."""
 
     context: Context
-    raw: context_pb2.StreamChatResponse
+    raw: context_pb2.StreamChatResponse = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Delta:
     """A piece of the answer."""
 
     text: str
-    raw: context_pb2.StreamChatResponse
+    raw: context_pb2.StreamChatResponse = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ToolCallEvent:
     """A call the model asks for. With a table of functions the client answers it by itself."""
 
     call: ToolCall
-    raw: context_pb2.StreamChatResponse
+    raw: context_pb2.StreamChatResponse = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Notice:
 
     text: str
     reason: str
-    raw: context_pb2.StreamChatResponse
+    raw: context_pb2.StreamChatResponse = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class ErrorEvent:
 
     message: str
     reason: str
-    raw: context_pb2.StreamChatResponse
+    raw: context_pb2.StreamChatResponse = field(repr=False)
     retry_after_ms: int | None = None
 
 
@@ -72,7 +72,7 @@ class End:
     turn_id: str
     reply_message_id: str
     partial: bool
-    raw: context_pb2.StreamChatResponse
+    raw: context_pb2.StreamChatResponse = field(repr=False)
     finish_reason: str = ""
 
 
@@ -110,14 +110,21 @@ class ChatAnswer:
     context: Context | None
     error: ErrorEvent | None
     tool_calls: tuple[ToolCall, ...]
-    raw: context_pb2.ChatResponse
+    raw: context_pb2.ChatResponse = field(repr=False)
 
 
-def event_of(raw: context_pb2.StreamChatResponse) -> ChatEvent | None:
-    """Translate an event; None: a newer server's, which this client does not know."""
+def event_of(
+    raw: context_pb2.StreamChatResponse, request: context_pb2.BuildContextRequest | None = None
+) -> ChatEvent | None:
+    """Translate an event; None: a newer server's, which this client does not know.
+
+    `request` is what a context was asked for with.
+    """
     match raw.WhichOneof("event"):
         case "context":
-            return ContextEvent(Context(raw.context), raw)
+            return ContextEvent(
+                Context.of(raw.context, request or context_pb2.BuildContextRequest()), raw
+            )
         case "delta":
             return Delta(raw.delta, raw)
         case "tool_call":

@@ -15,7 +15,7 @@ from backscroll_sidecar.domain import Analysis, AuthorKind, Reply, ReplyKind, Ro
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from backscroll_sidecar.analyze.mentions import Roster
+    from backscroll_sidecar.analyze.mentions import Roster, RosterOverTime
     from backscroll_sidecar.domain import Message
 
 
@@ -55,17 +55,18 @@ class Analyzer:
     def analyze(
         self,
         message: Message,
-        roster: Roster,
+        roster: RosterOverTime,
         *,
         parent_is_question: Callable[[str], bool | None] | None = None,
     ) -> Analysis:
         """What there is to know about one message.
 
-        `roster` is the channel as it was before this message. `parent_is_question` looks up, by message id, whether
-        the message answered is a question; without it only the text tells answers from discussion.
+        `roster` is the channel as it was before this message came; a name means who had it when it was sent.
+        `parent_is_question` looks up, by message id, whether the message answered is a question; without it only the
+        text tells answers from discussion.
         """
         text = message.text
-        ids = mention_ids(text, message.mentions, roster)
+        ids = mention_ids(text, message.mentions, roster.as_of(message.sent_at_ms))
         reply = _reply(message, ids, roster)
         asked = parent_is_question(reply.message_id) if reply and parent_is_question else None
         words, token_count = self.features(text)

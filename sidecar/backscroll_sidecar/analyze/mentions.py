@@ -9,17 +9,20 @@ that two people share names nobody.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from backscroll_sidecar.analyze.memo import remembered
 from backscroll_sidecar.analyze.stopwords import STOP_WORDS
-from backscroll_sidecar.known_names import looked_up_by, the_one
+from backscroll_sidecar.known_names import looked_up_by, name_at, the_one
+from backscroll_sidecar.values import quick
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from backscroll_sidecar.domain import Author, Member, Mention
+    from backscroll_sidecar.known_names import NameTimes
 
 MAX_NAME_CHARS = 64
 """Longer names are found by the sender's entities only: each character costs one look-up a mention."""
@@ -50,12 +53,20 @@ class Roster(Protocol):
         ...
 
 
+class RosterOverTime(Roster, Protocol):
+    """A roster that also knows who was called what when."""
+
+    def as_of(self, at_ms: int) -> Roster:
+        """The same people under the names they had then; 0: now."""
+        ...
+
+
 class StaticRoster:
     """A roster in memory: members by name, and the last message of each user.
 
     Names are current names, former names and aliases. Of several users who have or had a name the one who has it now is
-    meant; where that is nobody or several it finds nobody. Mutable through `note_author`: owned by one thread or task,
-    neither locked nor to be shared while it learns.
+    meant; where that is nobody or several it finds nobody. `as_of` asks who had it then. Mutable through
+    `note_author`: owned by one thread or task, neither locked nor to be shared while it learns.
     """
 
     def __init__(
@@ -65,6 +76,7 @@ class StaticRoster:
     ) -> None:
         self._holders: dict[str, tuple[str, ...]] = {}
         self._now: dict[str, str] = {}
+        self._times: dict[str, NameTimes] = {}
         self._last: dict[str, str] = dict(last_message_ids or {})
         self.longest_name_chars = 0
         for member in members:
@@ -74,6 +86,24 @@ class StaticRoster:
         folded = name.casefold()
         return the_one(self.holders(folded), folded, self.name_now)
 
+    def as_of(self, at_ms: int) -> Roster:
+        return _RosterThen(self, at_ms) if at_ms > 0 else self
+
+    def user_for_name_at(self, name: str, at_ms: int) -> str | None:
+        """Who is meant by a name at a time: who was seen under it, else of whom it is the first one that is known."""
+        folded = name.casefold()
+        holders = self.holders(folded)
+        if len(holders) > 1:
+            times = {user_id: self.name_times(user_id) for user_id in holders}
+            had = [one for one in holders if name_at(times[one], at_ms) == folded]
+            holders = tuple(had) or tuple(
+                one
+                for one in holders
+                if (times[one][0][1] if times[one] else self.name_now(one)) == folded
+                and not name_at(times[one], at_ms)
+            )
+        return holders[0] if len(holders) == 1 else None
+
     def holders(self, folded: str) -> tuple[str, ...]:
         """The users who have or had a case-folded name."""
         return self._holders.get(folded, ())
@@ -81,6 +111,10 @@ class StaticRoster:
     def name_now(self, user_id: str) -> str:
         """The name a user has now, as it is looked up by; empty where none is known."""
         return self._now.get(user_id, "")
+
+    def name_times(self, user_id: str) -> NameTimes:
+        """The names of a user, as they are looked up by, since when; empty where it is not known."""
+        return self._times.get(user_id, ())
 
     def last_message_id(self, user_id: str) -> str | None:
         return self._last.get(user_id)
@@ -96,6 +130,10 @@ class StaticRoster:
             self._learn(name, member.user_id)
         if key := looked_up_by(member.name):
             self._now[member.user_id] = key
+        if member.name_times:
+            self._times[member.user_id] = tuple(
+                [(at_ms, looked_up_by(name)) for at_ms, name in member.name_times]
+            )
 
     def _learn_author(self, author: Author) -> None:
         """Who says something goes by that name now."""
@@ -110,6 +148,25 @@ class StaticRoster:
             return
         self._holders[key] = (*known, user_id)
         self.longest_name_chars = max(self.longest_name_chars, len(key))
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class _RosterThen:
+    """A roster, asked about a moment: a message may come long after it was sent."""
+
+    now: StaticRoster
+    at_ms: int
+
+    @property
+    def longest_name_chars(self) -> int:
+        return self.now.longest_name_chars
+
+    def user_for_name(self, name: str) -> str | None:
+        return self.now.user_for_name_at(name, self.at_ms)
+
+    def last_message_id(self, user_id: str) -> str | None:
+        return self.now.last_message_id(user_id)
 
 
 def mention_ids(

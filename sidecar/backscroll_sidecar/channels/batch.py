@@ -22,6 +22,8 @@ NONE = -1
 BLANK = 3
 """In the column `state`, beside the values of `MessageState`: a live message that shows nothing, no candidate ever."""
 _LIVE = MessageState.LIVE
+_SCOPE = "\0"
+"""In no id: the contract refuses it."""
 AuthorAs = tuple[str, str]
 """A user id, and the name a message of that user was written under."""
 
@@ -207,20 +209,43 @@ def terms_of(text: str, keywords: Sequence[str]) -> Sequence[str]:
     return [*grams(text), *(word for word in keywords if not is_gram(word))]
 
 
+def _own_ids(stored: Sequence[StoredMessage]) -> list[str]:
+    """An id for each message, though they come from several channels: of those that share one the last has it."""
+    last = {item.message.id: place for place, item in enumerate(stored)}
+    return [
+        item.message.id
+        if last[item.message.id] == place
+        else f"{item.message.id}{_SCOPE}{item.message.channel}"
+        for place, item in enumerate(stored)
+    ]
+
+
+def shown_id(message_id: str) -> str:
+    """The id of a message in its own channel."""
+    return message_id.partition(_SCOPE)[0]
+
+
 def _state(item: StoredMessage) -> int:
     return BLANK if item.state is _LIVE and not item.analysis.text.strip() else item.state
 
 
-def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
-    """Rows of a store, in order of arrival. Some 20 µs a row."""
+def batch_of(
+    stored: Sequence[StoredMessage], codec: FragmentCodec, *, of_many_channels: bool = False
+) -> Batch:
+    """Rows of a store, in order of arrival. Some 20 µs a row.
+
+    `of_many_channels`: the same id may stand in several of them. The last message keeps it; those before get ids of
+    their own (`shown_id`), and a tool's call is answered in its own channel only.
+    """
     sent: list[tuple[int, ...]] = []
     ids, words, threads, users = Numbers(), Numbers(), Numbers(), Numbers()
-    number = [ids[item.message.id] for item in stored]
+    own_ids = _own_ids(stored) if of_many_channels else [item.message.id for item in stored]
+    number = [ids[one] for one in own_ids]
     authors: dict[AuthorAs, int] = {}
     author, thread, target = [], [], []
     keywords, terms, mentions, revised, tools = [], [], [], [], []
     bodies, body_ends = bytearray(), [0]
-    for item in stored:
+    for own_id, item in zip(own_ids, stored, strict=True):
         message, analysis = item.message, item.analysis
         fragment, text = codec.encode(item), analysis.text.encode("utf-8", "surrogatepass")
         text_at = fragment.find(text)
@@ -246,8 +271,9 @@ def batch_of(stored: Sequence[StoredMessage], codec: FragmentCodec) -> Batch:
         mentions.append([users[user] for user in dict.fromkeys(analysis.mention_ids)])
         if item.revision or item.moves:
             revised.append((item.seq, item.revision + item.moves))
-        if (found_tools := tool_ids(item.seq, message.parts)) is not None:
-            tools.append((message.id, found_tools))
+        scope = message.channel if of_many_channels else ""
+        if (found_tools := tool_ids(item.seq, message.parts, scope)) is not None:
+            tools.append((own_id, found_tools))
     columns = zip(*sent, strict=True) if sent else [()] * len(SENT)
     return Batch(
         sent={

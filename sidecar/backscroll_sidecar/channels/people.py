@@ -134,6 +134,14 @@ class People:
         folded = name.casefold()
         return the_one(self._holders.get(folded, ()), folded, self._name_now)
 
+    def is_known_as(self, name: str, user_id: str) -> bool:
+        """Whether nobody but this user goes by the name now, whatever case it is in."""
+        folded = looked_up_by(name)
+        return not any(
+            one != user_id and self._name_now(one) == folded
+            for one in self._holders.get(folded, ())
+        )
+
     def _name_now(self, user_id: str) -> str:
         return looked_up_by(self.names[self.index[user_id]])
 

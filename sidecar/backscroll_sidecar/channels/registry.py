@@ -153,8 +153,9 @@ class Channels:
             replace(s, seq=place, analysis=replace(s.analysis, reply=None))
             for place, s in enumerate(stored, 1)
         ]
-        view = HotChannel(ChannelKey(tenant, ""), self._codec, apart, members).view()
-        return replace(view, origins=[(s.message.channel, s.seq) for s in stored])
+        channel = HotChannel(ChannelKey(tenant, ""), self._codec, members=members)
+        channel.load([batch_of(apart, self._codec, of_many_channels=True)])
+        return replace(channel.view(), origins=[(s.message.channel, s.seq) for s in stored])
 
     def empty_view(self, key: ChannelKey) -> ChannelView:
         """A channel with nothing in it, not kept."""

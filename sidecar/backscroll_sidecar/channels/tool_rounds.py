@@ -88,13 +88,13 @@ class ToolRounds:
             self._rounds[message_id] = large
 
 
-def tool_ids(seq: int, parts: Iterable[Part]) -> ToolIds | None:
-    """What a message calls and answers; None for one that does neither."""
+def tool_ids(seq: int, parts: Iterable[Part], scope: str = "") -> ToolIds | None:
+    """What a message calls and answers; None for one that does neither. Ids count within their `scope` only."""
     calls: dict[str, str] = {}
     results: list[str] = []
     for part in parts:
         if isinstance(part, ToolCallPart):
-            calls[part.id] = part.name
+            calls[scope + part.id] = part.name
         elif isinstance(part, ToolResultPart):
-            results.append(part.call_id)
+            results.append(scope + part.call_id)
     return ToolIds(seq, calls, frozenset(results)) if calls or results else None

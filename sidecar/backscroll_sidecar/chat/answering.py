@@ -34,7 +34,7 @@ from backscroll_sidecar.ports import (
     ToolCallDelta,
     UsageDelta,
 )
-from backscroll_sidecar.texts import Texts, Wordings
+from backscroll_sidecar.texts import FAULTS, Texts, Wordings
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +84,7 @@ class Answering:
             Exception
         ):  # a fault of ours or of a model: the stream still ends with a reason (law 8)
             log.exception("turn failed", turn_id=turn.id)
-            broken = ModelError(ModelFault.BAD_RESPONSE, "the server failed")
+            broken = ModelError(ModelFault.BAD_RESPONSE, FAULTS["internal"][0])
             ending, error = _failed(broken, texts)
         finally:
             # Now, whatever becomes of the caller: one who went away holds up nothing and loses nothing.

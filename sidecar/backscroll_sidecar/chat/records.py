@@ -40,12 +40,11 @@ from backscroll_sidecar.errors import (
     Reason,
 )
 from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader, TurnChange, TurnMark
+from backscroll_sidecar.texts import NEUTRAL, Wordings
 from backscroll_sidecar.turn_ids import partial_id, reply_id
 
 log = structlog.get_logger(__name__)
 
-CUT_MARK = "… [cut]"
-"""Stands behind what is left of a text that is too long for a row."""
 CUT_ARGUMENTS = '{"cut": true}'
 KEPT = {AppendOutcome.STORED, AppendOutcome.DUPLICATE}
 
@@ -74,12 +73,18 @@ class ChatHistory:
     """Writes what turns leave behind. Ids are made from the turn's, so a retry stores nothing twice (law 1)."""
 
     def __init__(
-        self, history: Appender, writer: Changes, reader: HistoryReader, clock: Clock
+        self,
+        history: Appender,
+        writer: Changes,
+        reader: HistoryReader,
+        clock: Clock,
+        wordings: Wordings = NEUTRAL,
     ) -> None:
         self._history = history
         self._writer = writer
         self._reader = reader
         self._clock = clock
+        self._wordings = wordings
 
     async def save_question(self, key: ChannelKey, question: Message) -> None:
         """Store a question that came without a trigger; a retry under the same id is a duplicate, at any time."""
@@ -113,11 +118,10 @@ class ChatHistory:
         # The round may be tried again after a partial one: each has an id of its own, the whole reply has the turn's.
         attempt = uuid.uuid4().hex[:12]
         message_id = partial_id(turn.id, attempt) if is_partial else reply_id(turn.id)
-        said = TextPart(
-            text if len(text.encode()) <= MAX_TEXT_BYTES else _cut(text, MAX_TEXT_BYTES)
-        )
+        if len(text.encode()) > MAX_TEXT_BYTES:
+            text = _cut(text, MAX_TEXT_BYTES, self._cut_mark(turn))
         at_ms = self.next_ms(turn)
-        reply = _line(turn, message_id, (said,), at_ms, is_partial=is_partial)
+        reply = _line(turn, message_id, (TextPart(text),), at_ms, is_partial=is_partial)
         await self._append(turn, [reply])
         return message_id
 
@@ -194,12 +198,13 @@ class ChatHistory:
     def _round(self, turn: Turn, results: Sequence[ToolResultPart]) -> list[Message]:
         said = (TextPart(turn.reply_text),) if turn.reply_text else ()
         most = min(MAX_TEXT_BYTES, MAX_BATCH_BYTES // (len(results) + 1) - 2 * MAX_ID_BYTES)
+        mark = self._cut_mark(turn)
         answers = [
             Message(
                 turn.result_id(place),
                 turn.key.channel,
                 Author(turn.self_id, kind=AuthorKind.BOT),
-                (cut_result(one, most),),
+                (cut_result(one, most, mark),),
                 turn.after_ms,
                 Role.TOOL,
                 turn.thread_id,
@@ -208,8 +213,11 @@ class ChatHistory:
             )
             for place, one in enumerate(results)
         ]
-        asked = cut_calls((*said, *turn.calls), most)
+        asked = cut_calls((*said, *turn.calls), most, mark)
         return [_line(turn, turn.calls_id, asked, turn.after_ms), *answers]
+
+    def _cut_mark(self, turn: Turn) -> str:
+        return self._wordings.by_language(turn.language).cut_mark
 
     async def _append(self, turn: Turn, rows: Sequence[Message]) -> None:
         results = await self._history.append(turn.key, rows, turn=TurnMark(turn.since))
@@ -250,15 +258,15 @@ class ChatHistory:
         return self._writer.losses_seen
 
 
-def cut_result(part: ToolResultPart, most: int) -> ToolResultPart:
+def cut_result(part: ToolResultPart, most: int, mark: str) -> ToolResultPart:
     """The result as its row can hold it: rendered, at most `most` bytes, with a mark where it was cut."""
     spare = most - len(render_part(part).encode())
     if spare >= 0:
         return part
-    return replace(part, text=_cut(part.text, len(part.text.encode()) + spare))
+    return replace(part, text=_cut(part.text, len(part.text.encode()) + spare, mark))
 
 
-def cut_calls(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
+def cut_calls(parts: Sequence[Part], most: int, mark: str) -> tuple[Part, ...]:
     """Text and calls as their row can hold them: `CUT_ARGUMENTS` for the longest arguments, then less of the text."""
     cut = list(parts)
     excess = len("\n".join(map(render_part, parts)).encode()) - most
@@ -271,7 +279,7 @@ def cut_calls(parts: Sequence[Part], most: int) -> tuple[Part, ...]:
         excess -= gain
     said = parts[0]
     if excess > 0 and isinstance(said, TextPart):
-        cut[0] = TextPart(_cut(said.text, len(said.text.encode()) - excess))
+        cut[0] = TextPart(_cut(said.text, len(said.text.encode()) - excess, mark))
     return tuple(cut)
 
 
@@ -282,9 +290,9 @@ def turn_not_found() -> NotFound:
     )
 
 
-def _cut(text: str, most: int) -> str:
-    kept = max(most - len(CUT_MARK.encode()), 0)
-    return text.encode()[:kept].decode(errors="ignore") + CUT_MARK
+def _cut(text: str, most: int, mark: str) -> str:
+    kept = max(most - len(mark.encode()), 0)
+    return text.encode()[:kept].decode(errors="ignore") + mark
 
 
 def _not_kept(result: AppendResult) -> BackscrollError:

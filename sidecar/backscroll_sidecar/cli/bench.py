@@ -29,15 +29,14 @@ EPILOG = "Example: backscroll bench balanced-10k append-50 --slo"
 INSTALL = 'in the source tree: pip install ".[bench]"'
 ROUNDS, LEAST_ROUNDS, QUICK_ROUNDS = 9, 7, 3
 PEERS = Path(".venv-peers")
+QUICK_BEGINS = "All rows take five minutes or so; a row named on the command line takes seconds."
 QUICK_NOTE = "A quick run: it shows that everything works; its figures mean nothing."
 
 
 def bench(
     row: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[ROW]...", help="Rows to measure; --list names them. Default: all."
-        ),
+        typer.Argument(metavar="ROW", help="Rows to measure; --list names them. Default: all."),
     ] = None,
     rounds: Annotated[
         int,
@@ -116,6 +115,8 @@ def bench(
             usage("--plots measures no rows", "call it alone")
         _plot(plots, sizes, peers, quiet=as_json)
         return
+    if quick and not as_json:
+        err().print(QUICK_BEGINS)
     results = _measured(rows, sizes, peers, allow_noise=allow_noise or quick, quiet=as_json)
     if as_json:
         print_json(_full(results, sizes) if full else _bare(results))
@@ -284,7 +285,7 @@ def _show(results: Sequence[Result], sizes: Sizes, *, markdown: bool) -> None:
         print(report.markdown(results, where, note), flush=True)
         return
     console = out()
-    console.print(report.terminal(results))
+    console.print(report.terminal(results, judged=not sizes.quick))
     for line in (*report.remarks_of(results), note, report.described(where)):
         if line:
             console.print(escape(line))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from difflib import get_close_matches
-from itertools import islice
 from typing import Annotated
 
 import typer
@@ -22,9 +20,6 @@ from backscroll_sidecar.cli.console import CommandError, err, out, print_json
 
 EPILOG = "Example: backscroll channels --contains support"
 PAGE = 1_000
-COMPARED = 10_000
-"""So many names at most are compared with one that is unknown."""
-NEAR = 3
 
 
 def channels(
@@ -59,17 +54,6 @@ def channels(
         err().print(f"[dim]{len(shown):,} of {len(found):,}; --limit shows more[/]")
 
 
-def near_channels(client: Client, channel: str) -> list[str]:
-    """Names of channels like this one, the most alike first."""
-    folded = channel.casefold()
-    names: dict[str, list[str]] = {}
-    for one in islice(client.list_channels(page_size=PAGE), COMPARED):
-        names.setdefault(one.channel.casefold(), []).append(one.channel)
-    alike = get_close_matches(folded, names, NEAR)
-    holding = [name for name in names if folded and folded in name and name not in alike]
-    return [name for one in (*alike, *holding) for name in names[one]][:NEAR]
-
-
 @contextmanager
 def naming_near_channels(client: Client, channel: str) -> Iterator[None]:
     """Let the error of an unknown channel name those that may have been meant."""
@@ -78,7 +62,7 @@ def naming_near_channels(client: Client, channel: str) -> Iterator[None]:
     except BackscrollError as error:
         if error.reason != "CHANNEL_NOT_FOUND":
             raise
-        raise CommandError(str(error), near_words(near_channels(client, channel))) from None
+        raise CommandError(str(error), near_words(client.near_channels(channel))) from None
 
 
 def near_words(near: list[str]) -> str:

@@ -42,8 +42,8 @@ from backscroll_sidecar.cli.render import as_dict
 
 EPILOG = 'Example: backscroll chat my-group --once "which one did we mean?" --asker u17'
 ASKER = "cli"
-ECHO = "[echo: no model is configured"
-"""How the answer of the model begins that is none; a test compares it with the echo's own words."""
+ECHO = "[echo: "
+"""How the answer of the model begins that is none; a test compares it with the echo's own words in every language."""
 NO_MODEL = (
     "no model is configured, an echo answered: give the server BACKSCROLL_MODEL_API_KEY, "
     "or BACKSCROLL_MODEL_BASE_URL of a model of your own"
@@ -56,7 +56,8 @@ ADVICE = {
     "rejected": "look at BACKSCROLL_DEFAULT_MODEL: the model may not exist there; one that refuses a temperature needs "
     "BACKSCROLL_TEMPERATURE=none; the server's log names what the vendor named",
     "unauthorized": "look at BACKSCROLL_MODEL_API_KEY of the server",
-    "server_error": "try again; the vendor's status page may say more",
+    "server_error": "try again; if it never worked, look at BACKSCROLL_MODEL_BASE_URL of the server, and at the "
+    "status in its log",
     "timeout": "try again; a model that is silent for longer needs more BACKSCROLL_MODEL_IDLE_SECONDS at the server",
     "connection": "look at BACKSCROLL_MODEL_BASE_URL of the server, and whether the model runs there",
     "bad_response": "look at BACKSCROLL_MODEL_BASE_URL of the server: it ends with the version, such as /v1",

@@ -14,7 +14,7 @@ from rich.markup import escape
 from backscroll import Client, Context, Overrides
 from backscroll.errors import BackscrollError
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.channels import near_channels, near_words
+from backscroll_sidecar.cli.channels import near_words
 from backscroll_sidecar.cli.connect import connected
 from backscroll_sidecar.cli.console import err, out, print_json, usage
 from backscroll_sidecar.cli.render import (
@@ -98,7 +98,7 @@ def context(
         )
         said = {} if payload or as_json else texts(client, channel, built)
         if not built.channel_known:
-            near = near_words(near_channels(client, channel))
+            near = near_words(client.near_channels(channel))
             err().print(
                 f"[yellow]the channel {escape(channel)} has no messages yet; {escape(near)}[/]"
             )

@@ -93,7 +93,7 @@ def _import(client: Client) -> history_pb2.ImportMessagesResponse:
         opened([str(path)]) as sources,
     ):
         found = survey(sources, Options())
-        return import_.send(client, sources, Options(), found, quiet=True)
+        return import_.send(client, Options(), found, quiet=True)
 
 
 def _build(client: Client, channel: str, question: dict[str, Any], profile: str | None) -> Context:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +25,6 @@ from backscroll_sidecar.importers.times import Times
 
 if TYPE_CHECKING:
     from backscroll_sidecar.importers.reading import Survey
-    from backscroll_sidecar.importers.sources import Source
 
 EPILOG = "Example: backscroll import chat.jsonl.gz --channel my-group"
 SHOWN_LINES = 10
@@ -115,6 +115,13 @@ def import_(
         str | None,
         typer.Option(metavar="DAY", help="The day a log begins that tells hours only: 2025-07-11."),
     ] = None,
+    encoding: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Encoding of texts without a byte order mark, such as big5 or cp1251. Unset: UTF-8, else GB18030.",
+        ),
+    ] = "",
     links: Annotated[
         bool, typer.Option("--links", help="Take explicit_reply_to for the reply.")
     ] = False,
@@ -146,11 +153,11 @@ def import_(
     times = Times(time_unit.value, _zone(time_zone), date_order.value, _day(date))
     chosen = Options(channel, channel_prefix, links, times)
     try:
-        with opened(files) as sources:
+        with opened(files, _encoding(encoding)) as sources:
             found = survey(sources, chosen, format_.value if format_ else "")
             _check(found, as_json, strict)
             with connected(server, token, tls_ca) as client:
-                answer = send(client, sources, chosen, found, quiet=as_json)
+                answer = send(client, chosen, found, quiet=as_json)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         usage(f"{error.filename} cannot be read: {error.strerror}")
     except NotUnderstood as error:
@@ -168,15 +175,13 @@ def import_(
 
 
 def send(
-    client: Client, sources: list[Source], chosen: Options, found: Survey, *, quiet: bool = False
+    client: Client, chosen: Options, found: Survey, *, quiet: bool = False
 ) -> history_pb2.ImportMessagesResponse:
     """Send what the survey found good, under a progress bar on standard error."""
     from backscroll_sidecar.importers.reading import messages
 
     with progress("importing", found.message_count, quiet=quiet) as told:
-        return client.import_messages(
-            messages(sources, chosen, found), restore_erased=True, progress=told
-        )
+        return client.import_messages(messages(found, chosen), restore_erased=True, progress=told)
 
 
 def summary(
@@ -193,7 +198,7 @@ def summary(
         "warnings": {
             kind.lower(): count for kind, count in sorted(answer.warning_count_by_kind.items())
         },
-        "formats": {file: form.name for file, form in found.formats.items()},
+        "formats": {source.name: form.name for source, form in found.files},
         "channels": dict(found.channels),
         "problems": [
             {
@@ -236,6 +241,18 @@ def warnings(answer: history_pb2.ImportMessagesResponse) -> str:
     return ", ".join(
         f"{WARNINGS.get(kind, kind.lower().replace('_', ' '))} ({count})" for kind, count in counts
     )
+
+
+def _encoding(name: str) -> str:
+    """The encoding by Python's name."""
+    try:
+        "".encode(name or "utf-8")
+    except (LookupError, ValueError):
+        usage(
+            f"--encoding {name} is no encoding of texts",
+            "for example gb18030, big5, cp1251, utf-16-le",
+        )
+    return codecs.lookup(name).name if name else ""
 
 
 def _zone(name: str | None) -> ZoneInfo | None:
@@ -309,9 +326,11 @@ def _print_summary(
 
 def _remarks(found: Survey, chosen: Options) -> Iterator[str]:
     """What else should be known."""
-    named = {name: form for name, form in found.formats.items() if form.name != "jsonl"}
-    for file, form in named.items():
-        yield f"{file} is {form.label}"
+    named = [(source.name, form.label) for source, form in found.files if form.name != "jsonl"]
+    for name, label in named[:SHOWN_LINES]:
+        yield f"{name} is {label}"
+    if len(named) > SHOWN_LINES:
+        yield f"and {len(named) - SHOWN_LINES} files more"
     for words, names in (
         ("not taken, by kind", found.skipped),
         ("fields nobody reads", found.unread),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.context.elsewhere import Elsewhere
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.model import CandidateExplanation, Explanation
@@ -26,9 +26,9 @@ def explain(
     scores, linear, shares = all_scores.tolist(), all_linear.tolist(), all_shares.tolist()
     kinds = _kinds(ranked, profile, len(scores))
     own = len(kinds) if elsewhere is None else len(kinds) - len(elsewhere.channels)
-    ids = [view.message_ids[row] for row in gathered.rows[:own].tolist()]
+    ids = [shown_id(view.message_ids[row]) for row in gathered.rows[:own].tolist()]
     if elsewhere is not None:
-        ids += elsewhere.view.message_ids[:]
+        ids += map(shown_id, elsewhere.view.message_ids[:])
         kinds[own:] = [MEANING] * len(elsewhere.channels)
     account = selection.account(len(gathered.rows))
     candidates = tuple(

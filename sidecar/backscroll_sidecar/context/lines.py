@@ -1,4 +1,4 @@
-"""One message as one line, and back (S1-04, S1-21, N-07, P-24). Pure.
+"""One message as one line (S1-04, S1-21, N-07, P-24). Pure.
 
 A line begins with who speaks and ends before the next line; a text can forge neither. Line breaks inside a text are
 followed by two spaces, so only a real line begins in the first column; names and ids are escaped, so that a name
@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
-from backscroll_sidecar.context.marks import unescape
-from backscroll_sidecar.context.shown_names import escape_name, shown_name, unescape_name
+from backscroll_sidecar.context.shown_names import escape_name, shown_name
 from backscroll_sidecar.domain import AuthorKind, Role, SpeakerStyle, TimeStyle
 from backscroll_sidecar.texts import ENGLISH, Texts
 from backscroll_sidecar.values import quick
@@ -24,19 +23,12 @@ ROLE_LABEL = {
     Role.SYSTEM: "System",
     Role.TOOL: "User",
 }
-LABEL_ROLE = {"User": Role.USER, "Assistant": Role.ASSISTANT, "System": Role.SYSTEM}
 BOT_MARK = " [bot]"
 _USER, _ASSISTANT, _SYSTEM = Role.USER, Role.ASSISTANT, Role.SYSTEM
 _ROLE, _BOT = SpeakerStyle.ROLE, AuthorKind.BOT
 _NO_TIME, _ISO_DATE, _RELATIVE = TimeStyle.NONE, TimeStyle.ISO_DATE, TimeStyle.RELATIVE
 
 _BREAK = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])")
-_INDENTED = re.compile("(\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])  ")
-_LINE = re.compile(
-    r"(?P<time>\[[^\]\n]*\] )?(?P<name>(?:[^\\<>:\[\]]|\\.)*?)"
-    r"(?: ?<(?P<id>(?:[^\\<>]|\\.)*)>(?P<bot> \[bot\])?)?: (?P<text>.*)",
-    re.DOTALL,
-)
 
 
 @quick
@@ -85,27 +77,11 @@ class LineStyle:
     texts: Texts = ENGLISH
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedLine:
-    """What `parse_lines` finds in a line. `author_id` is empty in role style and on the bot's own lines."""
-
-    role: Role
-    text: str
-    author_name: str = ""
-    author_id: str = ""
-    time_mark: str = ""
-
-
 def indent(text: str) -> str:
-    """Line breaks followed by two spaces: a continuation can never pass for a line. Undone by `unindent`."""
+    """Line breaks followed by two spaces: a continuation can never pass for a line."""
     return (
         text if text.isprintable() else _BREAK.sub(r"\1  ", text)
     )  # line breaks are not printable
-
-
-def unindent(text: str) -> str:
-    """The text `indent` was given."""
-    return _INDENTED.sub(r"\1", text)
 
 
 def outside(said: Said, style: SpeakerStyle) -> bool:
@@ -160,31 +136,3 @@ def relative(age_ms: int, texts: Texts = ENGLISH) -> str:
 def line_prefix(said: Said, style: SpeakerStyle, mark: str = "") -> str:
     """What a line has before its text: time and speaker."""
     return f"{mark}{speaker(said, style)}: "
-
-
-def render_line(said: Said, style: SpeakerStyle, mark: str = "") -> str:
-    """The line of the text form: time, speaker, text."""
-    return line_prefix(said, style, mark) + indent(said.whole)
-
-
-def parse_lines(block: str, *, keep_control: bool = False) -> list[ParsedLine]:
-    """The messages of a block of lines, as `render_line` wrote them, marks that were typed as they were."""
-    out = []
-    for raw in re.split(r"\n(?!  )", block):
-        match = _LINE.fullmatch(raw)
-        if match is None:
-            continue
-        name, author_id = match["name"], match["id"]
-        tagged = author_id is not None
-        if not tagged and name not in LABEL_ROLE:
-            continue  # the preferences, a title
-        out.append(
-            ParsedLine(
-                role=Role.USER if tagged else LABEL_ROLE[name],
-                text=unescape(unindent(match["text"]), keep_control=keep_control),
-                author_name=unescape_name(name) if tagged else "",
-                author_id=unescape_name(author_id) if tagged else "",
-                time_mark=(match["time"] or "")[1:-2],
-            )
-        )
-    return out

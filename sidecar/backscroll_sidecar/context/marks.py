@@ -3,14 +3,14 @@ r"""What a typed text may not look like: marks that the server writes itself, an
 A mark is ``[image: …]``, ``[call …]``, ``[result …]`` for what is no text, ``[2026-11-20]`` for the time, ``[bot]``;
 at the start of a line, a speaker or a title. A typed one gets a backslash behind its bracket or before its colon:
 ``[\image: …]``, ``Assistant\: …``, ``Bob <u2>\: …``. A control token of a chat template is broken in the same way:
-``<\|im_start|>``. Where backslashes stand there already it is one more, so that all can be read back (`unescape`).
+``<\|im_start|>``. Where backslashes stand there already it is one more, so that all can be read back.
 Nothing else changes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from backscroll_sidecar.domain import KNOWN_KINDS, Part, TextPart, render_part
 from backscroll_sidecar.texts import TIMES, TITLES
@@ -60,12 +60,9 @@ _LABELS = ("User", "Assistant", "System", *(one[:8] for one in TITLES))
 
 def escape(text: str, *, keep_control: bool = False) -> str:
     """The text without anything that equals a mark or, unless they are kept, a control token; mostly itself."""
-    return _passed(text, keep_control, r"\g<head>\g<slashes>\\\g<colon>")
-
-
-def unescape(text: str, *, keep_control: bool = False) -> str:
-    """The text `escape` was given."""
-    return _passed(text, keep_control, _one_less, backwards=True)
+    for pattern in patterns(text, keep_control=keep_control):
+        text = pattern.sub(r"\g<head>\g<slashes>\\\g<colon>", text)
+    return text
 
 
 def shown_parts(parts: Iterable[Part], *, keep_control: bool = False) -> str:
@@ -80,18 +77,8 @@ def _shown_part(part: Part, keep_control: bool) -> str:
     return "[" + escaped[2:] if is_real else escaped
 
 
-def _one_less(match: re.Match[str]) -> str:
-    return match["head"] + match["slashes"][1:] + match["colon"]
-
-
-def _passed(
-    text: str,
-    keep_control: bool,
-    new: str | Callable[[re.Match[str]], str],
-    *,
-    backwards: bool = False,
-) -> str:
-    """The text through all patterns. Each finds the same places in what it made, so that going backwards undoes it."""
+def patterns(text: str, *, keep_control: bool = False) -> list[re.Pattern[str]]:
+    """Those that a text goes through, in this order. Each finds the same places in what it made: it can be undone."""
     is_tagged = "<" in text
     passes = []
     if is_tagged or "[" in text:
@@ -101,6 +88,4 @@ def _passed(
             passes.append(_LABEL)
         if is_tagged:
             passes.append(_SPEAKER)
-    for pattern in reversed(passes) if backwards else passes:
-        text = pattern.sub(new, text)
-    return text
+    return passes

@@ -146,7 +146,8 @@ class Picker:
 
     def suits_directly(self, profile: Profile) -> bool:
         """Whether `choose` may be asked with a profile."""
-        return self._ranker is rank and direct.suits(profile, self._strategies)
+        suits = self._ranker is rank and direct.suits(profile, self._strategies)
+        return suits and not self._missing(profile)
 
     async def choose(
         self,
@@ -171,7 +172,7 @@ class Picker:
             if sought is None or far is _NEAR:
                 return found, chosen_near(view, question, profile, replies)
             query = await make_query(sought.meant(question.text))
-            recalled = await recall(query, sought, self._meaning(profile), deadline)
+            recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
             found = Found(replies, far, sought, recalled)
             return found, chosen_far(view, question, profile, replies, far, recalled)
         except (OutOfTime, TimeoutError):
@@ -195,6 +196,8 @@ class Picker:
         gathered = await gather(
             profile.sources, self._strategies, query, deadline, references=profile.references
         )
+        if missing := self._missing(profile):
+            gathered = replace(gathered, degradations=gathered.degradations + missing)
         if profile.keep_answered:
             gathered = with_answered(gathered, query, question.explicit_parent_row)
         stage, failed = "rank", tuple[Degradation, ...]()
@@ -266,7 +269,9 @@ class Picker:
         places = _NOWHERE
         if sought is not None and far is not _NEAR:
             if recalled is None:
-                recalled = await recall(query, sought, self._meaning(profile), deadline)
+                recalled = await recall(
+                    query, sought, self._semantic, deadline, profile.memory_sources
+                )
             gathered, places = _with_recalled(gathered, recalled)
         whole = with_rounds(gathered, query, self._orphan_calls)
         ranked = rank_by_replies(whole.rows, replies)
@@ -292,15 +297,21 @@ class Picker:
         if state is None:
             state = await deadline.bound(catch_up(view, question.end))
         replies = rank_replies(view, question, history.eligible, more, state)
-        if not (profile.memory_sources and question.text) or question.explicit_parent_row >= 0:
+        is_gated = not profile.asks_memory_alone
+        answers = question.explicit_parent_row >= 0 and is_gated
+        if not (profile.memory_sources and question.text) or answers:
             return Found(replies, _NEAR, None)
-        return Found(replies, *await look_up(history, question, replies.starts_new, deadline))
+        far, sought = await look_up(
+            history, question, replies.starts_new, deadline, is_gated=is_gated
+        )
+        return Found(replies, far, sought)
 
-    def _meaning(self, profile: Profile) -> Meaning | None:
-        """What says how similar messages are to a question, if the profile wants it and the server has it."""
-        if "semantic" not in profile.memory_sources:
-            return None
-        return self._semantic
+    def _missing(self, profile: Profile) -> tuple[Degradation, ...]:
+        """What the request asked for by name, and the server does not have; `gather` names the other sources."""
+        is_named = profile.names_sources and "semantic" in profile.memory_sources
+        if self._semantic is not None or not is_named:
+            return ()
+        return (Degradation("gather", "NOT_CONFIGURED", "semantic"),)
 
     async def _recent(
         self,

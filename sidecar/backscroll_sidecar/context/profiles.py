@@ -50,7 +50,8 @@ class Profile:
     `references` are sources whose finds are shown as references, whatever they say. `memory_sources` look through the
     whole history where the gate says that the question needs it. `max_messages` and `max_chars_per_message` are the
     compressor's limits (S3), None: no limit of its own. `compressor` and `assembler` are the operator's, None: built
-    in. With `falls_back` the last messages are taken where each of the sources failed.
+    in. With `falls_back` the last messages are taken where each of the sources failed. `names_sources`: the request
+    said which sources.
     """
 
     name: str
@@ -87,6 +88,14 @@ class Profile:
     compressor: Compressor | None = None
     assembler: Assembler | None = None
     falls_back: bool = False
+    names_sources: bool = False
+
+    @property
+    def asks_memory_alone(self) -> bool:
+        """Whether nothing but sources of the history were asked for: then no gate stands before them."""
+        if not (self.names_sources and self.memory_sources):
+            return False
+        return all(name == "preferences" for name in self.sources)
 
     @property
     def has_own_stages(self) -> bool:
@@ -154,6 +163,7 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
         "recent_floor": overrides.recent_floor if profile.allows_floor else None,
         "recency_half_life_minutes": overrides.recency_half_life_minutes,
         "falls_back": False if wanted else None,
+        "names_sources": True if wanted else None,
         "parameters": _decaying(profile.parameters, overrides.decay_per_hour),
     }
     kept = {name: value for name, value in changes.items() if value is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -43,7 +43,8 @@ from backscroll_sidecar.strategies.names import named_in
 from backscroll_sidecar.values import quick
 
 log = structlog.get_logger(__name__)
-_NEAR = Reach.NEAR
+_NEAR, _FAR = Reach.NEAR, Reach.FAR
+_BY_WORDS, _BY_MEANING = "lexical", "semantic"
 
 MEANING_SHARE = 0.5
 """Of the time left, what getting ready for meaning may take; without it the words decide."""
@@ -103,6 +104,10 @@ class Recalled:
     degradations: tuple[Degradation, ...] = ()
     exhaustive: bool = True
 
+    def where(self, kept: NDArray[np.bool_]) -> Recalled:
+        """The rows that are marked."""
+        return Recalled(self.memory.where(kept), self.degradations, self.exhaustive)
+
 
 class History(Protocol):
     """The rows a question may find: those of `view` before `end` but for the `excluded` (`StrategyQuery`)."""
@@ -133,13 +138,24 @@ class PlainHistory(NamedTuple):
 
 
 async def look_up(
-    history: History, question: Question, starts_new: float, deadline: Deadline
+    history: History,
+    question: Question,
+    starts_new: float,
+    deadline: Deadline,
+    *,
+    is_gated: bool = True,
 ) -> tuple[Reach, Sought | None]:
-    """How far the question reaches and, unless that is near, its words in the history.
+    """How far the question reaches and, unless that is near, its words in the history; ungated: as far as it goes.
 
     `starts_new` is the reply model's word (`gate.reaches`). What is predicted to take long is done in a thread, unless
     it is plain without a look at the old rows: mostly it is, and they are what takes long.
     """
+    if not is_gated:
+        asked = _asked(history.view, question)
+        if look_up_us(history, question) <= INLINE_US:
+            return _FAR, seek(history.view, asked, history.eligible)
+        seeking = asyncio.to_thread(seek, history.view, asked, history.eligible)
+        return _FAR, await deadline.bound(seeking)
     if look_up_us(history, question) <= INLINE_US:
         far, sought = _look_up(history, question, starts_new)
     else:
@@ -267,9 +283,22 @@ def _without_call(text: str, people: People, self_ids: tuple[str, ...]) -> tuple
 
 
 async def recall(
-    query: StrategyQuery, sought: Sought, meaning: Meaning | None, deadline: Deadline
+    query: StrategyQuery,
+    sought: Sought,
+    meaning: Meaning | None,
+    deadline: Deadline,
+    sources: Collection[str] = (_BY_WORDS, _BY_MEANING),
 ) -> Recalled:
-    """Rank the whole history for the question; a source of similarities that fails is left out, named."""
+    """Rank the whole history for the question; a source of similarities that fails is left out, named.
+
+    Where one of `sources` is missing, there is nothing but what the other finds.
+    """
+    if _BY_WORDS not in sources:
+        found = await recall(query, sought.without_words(), meaning, deadline)
+        return found.where(found.memory.by_meaning)
+    if _BY_MEANING not in sources:
+        found = await recall(query, sought, None, deadline)
+        return found.where(found.memory.by_words)
     said = _said(sought.postings.counts, sought.terms.tolist())
     us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
     comparison, lost = await _comparison(query, sought, meaning, deadline, us)

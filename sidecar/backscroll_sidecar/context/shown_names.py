@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -11,8 +12,10 @@ import regex
 
 from backscroll_sidecar.analyze import repeated_tokens
 from backscroll_sidecar.channels.people import People
+from backscroll_sidecar.context.joiners import joining_places
 from backscroll_sidecar.context.marks import BREAKS
 from backscroll_sidecar.domain import Mention, TokenizerName
+from backscroll_sidecar.known_names import looked_up_by
 
 MAX_SHOWN_NAME_TOKENS = 16
 """Of a name before a line, o200k_base: an ornamental one of 64 characters would take 200 with every line."""
@@ -20,11 +23,8 @@ CUT_MARK = "…"
 _BREAK = re.compile(f"[{BREAKS}]")
 _SPECIAL = re.compile(r"[\\<>:\[\]]")
 _GRAPHEME = regex.compile(r"\X")
-_JOINED = regex.compile(
-    r"(?<=[\p{Arabic}\p{Syriac}\p{Mongolian}\u0900-\u0dff])[\u200c\u200d](?=[\p{Arabic}\p{Syriac}\p{Mongolian}\u0900-\u0dff])"
-    r"|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})"
-)
-"""A joiner that belongs to its writing: inside Persian and Indic words, and in emoji of several parts."""
+_FILLER = regex.compile(r"[[\p{DI}--\p{M}]\u034f]", regex.VERSION1)
+"""What is no control or format character and cannot be seen either."""
 _TOKEN = re.compile(
     r"<@!?(?P<id>[^<>@|\s]{1,512})(?:\|[^<>\n]{0,512})?>"
     r"|\[CQ:at,(?:[^\[\]]{0,64},)?qq=(?P<qq>[^\[\],\s]{1,512})(?:,[^\[\]]{0,512})?\]"
@@ -36,27 +36,23 @@ _TOKEN = re.compile(
 def escape_name(name: str) -> str:
     r"""A name or id as it may stand in a line: marks escaped, what cannot be seen written as ``\u{…}``.
 
-    That is control, format and break characters, and space at either end: a name that began with two spaces would
-    pass for the continuation of the line before. Joiners stay where they belong to the writing.
+    That is control, format and break characters, fillers, and space at either end: a name that began with two spaces
+    would pass for the continuation of the line before. Joiners stay where they do something.
     """
     inner = name.strip()
     start = name.find(inner)
     end = start + len(inner)
-    joiners = {one.start() for one in _JOINED.finditer(name)}
+    joiners = joining_places(name)
     return "".join(
         c
         if place in joiners
         else f"\\u{{{ord(c):x}}}"
-        if not start <= place < end or unicodedata.category(c)[0] == "C" or _BREAK.match(c)
+        if not start <= place < end
+        or unicodedata.category(c)[0] == "C"
+        or _FILLER.match(c)
+        or _BREAK.match(c)
         else _SPECIAL.sub(r"\\\g<0>", c)
         for place, c in enumerate(name)
-    )
-
-
-def unescape_name(name: str) -> str:
-    """The name `escape_name` was given."""
-    return re.sub(
-        r"\\(?:u\{([0-9a-f]+)\}|(.))", lambda m: chr(int(m[1], 16)) if m[1] else m[2], name
     )
 
 
@@ -87,14 +83,27 @@ def has_mention_token(text: str) -> bool:
 
 
 def with_mentions(text: str, mentions: Iterable[Mention], people: People) -> str:
-    """The text with a name for each token of a marked mention: today's name, else the one the mention brought."""
+    """The text with a name for each token of a marked mention: today's name, else the one the mention brought.
+
+    An id stands behind the name where the name alone does not tell who is meant: it is cut, or somebody else's, too.
+    """
     names: dict[str, str] = {}
     for one in mentions:
         index = people.index.get(one.user_id)
         names[one.user_id] = (people.names[index] if index is not None else "") or one.name
+    owners = Counter(looked_up_by(name) for name in names.values())
 
     def named(match: re.Match[str]) -> str:
-        name = names.get(match["id"] or match["qq"])
-        return f"@{shown_name(name)}" if name else match[0]
+        user_id = match["id"] or match["qq"]
+        name = names.get(user_id)
+        if not name:
+            return match[0]
+        shown = shown_name(name)
+        is_plain = (
+            owners[looked_up_by(name)] == 1
+            and people.is_known_as(name, user_id)
+            and shown == escape_name(name)
+        )
+        return f"@{shown}" if is_plain else f"@{shown} <{escape_name(user_id)}>"
 
     return _TOKEN.sub(named, text) if any(names.values()) else text

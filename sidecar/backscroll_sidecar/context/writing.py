@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_sidecar.analyze import count_and_with_break, repeated_tokens, token_counter
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.context.lines import (
     MS_PER_DAY,
     LineStyle,
@@ -237,7 +237,7 @@ class Drafts:
             role = _USER
         text = row_text(view, row, keep_control=self.pen.keep_control)
         said = Said(
-            view.message_ids[row],
+            shown_id(view.message_ids[row]),
             role,
             role is _ASSISTANT and (not own or author_id in own),
             author_id,

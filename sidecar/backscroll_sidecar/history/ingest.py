@@ -20,7 +20,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.history.lane import Lane, LoopSlices
 from backscroll_sidecar.history.requests import check_batch_bytes
-from backscroll_sidecar.history.rosters import BatchRoster, ChannelRoster, Roster, Rosters
+from backscroll_sidecar.history.rosters import BatchRoster, ChannelRoster, RosterOverTime, Rosters
 from backscroll_sidecar.history.validate import Accepted, Refused, check_message
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class MessageAnalyzer(Protocol):
     def analyze(
         self,
         message: Message,
-        roster: Roster,
+        roster: RosterOverTime,
         *,
         parent_is_question: Callable[[str], bool | None] | None = None,
     ) -> Analysis:

@@ -188,9 +188,9 @@ class HistoryReads:
             yield told
 
     async def search(self, key: ChannelKey, query: str, limit: int = 20) -> SearchHits:
-        """Messages that hold all words of `query`, or `query` as it stands, newest first; a blank query finds none.
+        """Messages that hold all words of `query`, or `query` as it stands; a blank query finds none.
 
-        Looks at the newest `SEARCH_ROWS` rows; `complete` says whether that was all.
+        Those stored last come first. Looks at the newest `SEARCH_ROWS` rows; `complete` says whether that was all.
         """
         check_key(key)
         _check_limit(limit, MAX_SEARCH_HITS)

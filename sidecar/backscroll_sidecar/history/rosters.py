@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from backscroll_sidecar.analyze.mentions import Roster, StaticRoster
+from backscroll_sidecar.analyze.mentions import RosterOverTime, StaticRoster
 from backscroll_sidecar.domain import (
     ChannelKey,
     Member,
@@ -20,10 +20,10 @@ from backscroll_sidecar.domain import (
     MessageType,
     StoredMessage,
 )
-from backscroll_sidecar.known_names import the_one
+from backscroll_sidecar.known_names import NameTimes, looked_up_by, with_name_seen
 from backscroll_sidecar.ports import Applied, HistoryReader, LastMessage
 
-__all__ = ["BatchRoster", "ChannelRoster", "Roster", "Rosters"]
+__all__ = ["BatchRoster", "ChannelRoster", "RosterOverTime", "Rosters"]
 
 MAX_ROSTERS = 1_000
 MAX_ENTRIES = 200_000
@@ -59,8 +59,12 @@ class ChannelRoster(StaticRoster):
         """Names, users and message ids it holds."""
         return (
             len(self._holders) + len(self._now) + len(self._last) + len(self._last_ms)
-            + len(self._questions) + len(self._last_asks) + len(self._aliases)
+            + len(self._questions) + len(self._last_asks) + len(self._aliases) + len(self._times)
         )  # fmt: skip
+
+    def last_ms(self, user_id: str) -> int:
+        """The time of a user's newest message, where it came since the roster was loaded; else 0."""
+        return self._last_ms.get(user_id, 0)
 
     def is_question(self, message_id: str) -> bool | None:
         """Whether a message asks something; None when it is neither its author's newest nor one of the last ones here.
@@ -136,14 +140,15 @@ class BatchRoster(StaticRoster):
         self._questions: dict[str, bool] = {}
         self.longest_name_chars = base.longest_name_chars
 
-    def user_for_name(self, name: str) -> str | None:
-        folded = name.casefold()
-        mine, theirs = self.holders(folded), self._base.holders(folded)
-        holders = tuple(dict.fromkeys((*theirs, *mine))) if mine and theirs else mine or theirs
-        return the_one(holders, folded, self.name_now)
+    def holders(self, folded: str) -> tuple[str, ...]:
+        mine, theirs = super().holders(folded), self._base.holders(folded)
+        return tuple(dict.fromkeys((*theirs, *mine))) if mine and theirs else mine or theirs
 
     def name_now(self, user_id: str) -> str:
         return super().name_now(user_id) or self._base.name_now(user_id)
+
+    def name_times(self, user_id: str) -> NameTimes:
+        return super().name_times(user_id) or self._base.name_times(user_id)
 
     def last_message_id(self, user_id: str) -> str | None:
         return self._last.get(user_id) or self._base.last_message_id(user_id)
@@ -159,10 +164,15 @@ class BatchRoster(StaticRoster):
 
     def note(self, message: Message, message_type: MessageType) -> None:
         """Learn from a message of the batch that was just analysed."""
+        author, at_ms = message.author, message.sent_at_ms
         if message.is_partial:  # its author is known by name; a mention does not answer it
-            self._learn_author(message.author)
+            self._learn_author(author)
         else:
-            self.note_author(message.author, message.id)
+            self.note_author(author, message.id)
+        if author.id and at_ms > 0 and (name := looked_up_by(author.name)):
+            last_ms = self._base.last_ms(author.id)
+            times = with_name_seen(self.name_times(author.id), at_ms, name, last_ms)
+            self._times[author.id], self._now[author.id] = times, times[-1][1]
         self.note_type(message.id, message_type)
 
 

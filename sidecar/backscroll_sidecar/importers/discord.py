@@ -22,7 +22,6 @@ from backscroll_sidecar.importers.items import (
 from backscroll_sidecar.importers.json_records import header, of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
 from backscroll_sidecar.importers.sources import Source
-from backscroll_sidecar.importers.times import BadTime
 
 SAID = {
     "Default",
@@ -97,10 +96,7 @@ class Room:
         )  # fmt: skip
         if not message.id:
             raise BadRecord("no id")
-        try:
-            message.sent_at_ms = self._options.times.milliseconds(record.get("timestamp"))
-        except BadTime as error:
-            raise BadRecord(str(error)) from None
+        message.sent_at_ms = self._options.times.milliseconds(record.get("timestamp"))
         if self.thread:
             message.thread_id = self.thread
         unread = ["reactions"] if record.get("reactions") else []

@@ -11,17 +11,17 @@ from backscroll._encode import clean
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers.drafts import BOT, HUMAN, SYSTEM, draft
 from backscroll_sidecar.importers.items import (
-    Bad,
+    BadRecord,
     Item,
     NotUnderstood,
     Options,
     Place,
     Read,
     Unreadable,
+    each,
 )
 from backscroll_sidecar.importers.looks import Look
 from backscroll_sidecar.importers.sources import Source
-from backscroll_sidecar.importers.times import BadTime
 
 ROLES = {
     "user": (pb.ROLE_USER, HUMAN), "assistant": (pb.ROLE_ASSISTANT, BOT), "model": (pb.ROLE_ASSISTANT, BOT),
@@ -65,27 +65,25 @@ def _rows(opened: sqlite3.Connection, source: Source, options: Options) -> Itera
         options.note("the table tells no times: its order is kept, and all counts as sent now")
     statement = f"SELECT {number}, chat_id, role, {text}, {time} FROM history ORDER BY {number}"  # noqa: S608 - names of our own lists
     for count, row in enumerate(opened.execute(statement), start=1):
-        yield _item(Place(count, "row"), row, time, options)
+        place = Place(count, "row")
+        yield from each(_items(place, row, time, options), place)
 
 
-def _item(place: Place, row: tuple[object, ...], column: str, options: Options) -> Item:
+def _items(place: Place, row: tuple[object, ...], column: str, options: Options) -> Iterator[Item]:
     number, chat, role, text, at = row
     known = ROLES.get(str(role).lower())
     if known is None:
-        return Bad(place, f"role is none of: {', '.join(ROLES)}")
+        raise BadRecord(f"role is none of: {', '.join(ROLES)}")
     if not isinstance(text, str) or number is None or chat is None:
-        return Bad(place, "id, chat_id or text is empty")
+        raise BadRecord("id, chat_id or text is empty")
     contract_role, kind = known
     author = str(chat) if kind == HUMAN else {BOT: "assistant", SYSTEM: "system"}[kind]
     message = draft(str(number), str(chat), author, "", kind)
     message.role = contract_role
     if at is not None:
-        try:
-            message.sent_at_ms = options.times.milliseconds(_utc(at, options), column)
-        except BadTime as error:
-            return Bad(place, str(error))
+        message.sent_at_ms = options.times.milliseconds(_utc(at, options), column)
     message.parts.add().text.text = clean(text)
-    return Read(place, message)
+    yield Read(place, message)
 
 
 def _utc(at: object, options: Options) -> object:

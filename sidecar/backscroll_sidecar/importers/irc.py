@@ -17,6 +17,7 @@ from backscroll_sidecar.importers.items import (
     Place,
     Read,
     Skipped,
+    each,
 )
 from backscroll_sidecar.importers.line_log import decoded
 from backscroll_sidecar.importers.looks import Look
@@ -64,7 +65,7 @@ class Irc:
             if isinstance(line, Bad):
                 yield line
             else:
-                yield from log.items(line[0], decoded(line[1]))
+                yield from each(log.items(line[0], decoded(line[1])), line[0])
 
 
 class Log:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from backscroll.v1 import message_pb2
-from backscroll_sidecar.importers.times import Times
+from backscroll_sidecar.importers.times import BadTime, Times
 
 if TYPE_CHECKING:
     from backscroll_sidecar.importers.looks import Look
@@ -104,11 +104,16 @@ class Format(Protocol):
 
 
 def each(items: Iterable[Item], place: Place) -> Iterator[Item]:
-    """The items, or one `Bad` in the place of a record that cannot be read."""
+    """The items, or one `Bad` in the place of a record that cannot be read.
+
+    Platforms change what they export: a field of another kind than we know costs its record, not the import.
+    """
     try:
         yield from items
-    except BadRecord as error:
+    except (BadRecord, BadTime) as error:
         yield Bad(place, str(error))
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
+        yield Bad(place, f"a field is not what it is in this format: {error}")
 
 
 Record: TypeAlias = dict[str, Any]

@@ -10,6 +10,7 @@ import ijson
 
 from backscroll._encode import clean
 from backscroll_sidecar.importers.items import Bad, BadRecord, Place, Record, Unreadable
+from backscroll_sidecar.importers.json_bytes import JSON_ERRORS, Depth, SafeBytes, TooDeep
 from backscroll_sidecar.importers.sources import Source
 
 _MAX_HEADER_EVENTS = 200_000
@@ -41,7 +42,7 @@ def of_document(
     count = 0
     for prefix in prefixes:
         with source.opened() as file:
-            counted = _Counted(file)
+            counted = SafeBytes(file)
             try:
                 for value in ijson.items(counted, prefix, use_float=True, multiple_values=True):
                     count += 1
@@ -50,7 +51,7 @@ def of_document(
                         yield place, value
                     else:
                         yield Bad(place, "not a JSON object")
-            except ijson.JSONError as error:
+            except JSON_ERRORS as error:
                 raise broken(source, counted, count, unit, error) from None
         if count:
             return
@@ -62,7 +63,7 @@ def walked(
     """Everything in order: values by their place, and the records whole. Slower than `of_document`."""
     count = 0
     with source.opened() as file:
-        counted = _Counted(file)
+        counted = SafeBytes(file)
         builder: ijson.ObjectBuilder | None = None
         try:
             for prefix, event, value in ijson.parse(counted, use_float=True):
@@ -77,7 +78,7 @@ def walked(
                     builder.event(event, value)
                 elif event in {"string", "number", "boolean", "null"}:
                     yield prefix, value
-        except ijson.JSONError as error:
+        except JSON_ERRORS as error:
             raise broken(source, counted, count, unit, error) from None
 
 
@@ -87,7 +88,9 @@ def header(file: IO[bytes], stops: tuple[str, ...]) -> tuple[dict[str, Any], boo
     """
     seen: dict[str, Any] = {}
     try:
-        for count, (prefix, event, value) in enumerate(ijson.parse(file, use_float=True)):
+        for count, (prefix, event, value) in enumerate(
+            ijson.parse(SafeBytes(file), use_float=True)
+        ):
             if prefix in stops and event == "start_map":
                 return seen, True
             if event == "map_key":
@@ -97,7 +100,7 @@ def header(file: IO[bytes], stops: tuple[str, ...]) -> tuple[dict[str, Any], boo
                 seen[prefix] = value if seen[prefix] is None else seen[prefix]
             if count > _MAX_HEADER_EVENTS:
                 break
-    except ijson.JSONError:
+    except JSON_ERRORS:
         pass
     return seen, False
 
@@ -105,42 +108,32 @@ def header(file: IO[bytes], stops: tuple[str, ...]) -> tuple[dict[str, Any], boo
 def parsed(raw: bytes) -> Record:
     """One line as a JSON object."""
     try:
+        Depth().feed(raw)
         record = json.loads(raw.decode("utf-8").rstrip())
     except UnicodeDecodeError:
         raise BadRecord("not UTF-8") from None
     except json.JSONDecodeError as error:  # its own words count lines inside this one
         raise BadRecord(f"not JSON: {error.msg.lower()}, column {error.colno}") from None
+    except TooDeep as error:
+        raise BadRecord(f"not JSON that we read: {error}") from None
     except (RecursionError, ValueError):
-        raise BadRecord("not JSON: too deep, or a number too long") from None
+        raise BadRecord("not JSON that we read: a number is too long") from None
     if not isinstance(record, dict):
         raise BadRecord("not a JSON object")
     cleaned: Record = _cleaned(record) if b"\\u" in raw else record
     return cleaned
 
 
-def broken(source: Source, file: _Counted, count: int, unit: str, error: Exception) -> Unreadable:
+def broken(source: Source, file: SafeBytes, count: int, unit: str, error: Exception) -> Unreadable:
     """Where a document stops being one."""
-    words = (
-        "it breaks off"
-        if "ncomplete" in f"{type(error).__name__}{error}"
-        else "not JSON from there on"
-    )
+    words = "not JSON from there on"
+    if isinstance(error, TooDeep):
+        words = str(error)
+    elif "ncomplete" in f"{type(error).__name__}{error}":
+        words = "it breaks off"
     return Unreadable(
         f"{source.name} cannot be read to its end: {words}, behind {unit} {count}, about byte {file.bytes:,}"
     )
-
-
-class _Counted:
-    """A file that knows how far it was read."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.bytes = 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self.bytes += len(data)
-        return data
 
 
 def _cleaned(value: Any) -> Any:  # noqa: ANN401

@@ -22,7 +22,6 @@ from backscroll_sidecar.importers.items import (
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
 from backscroll_sidecar.importers.sources import Source
-from backscroll_sidecar.importers.times import BadTime
 
 MEDIA = {
     "image": ("image", "image_key"), "file": ("file", "file_key"), "audio": ("audio", "file_key"),
@@ -106,6 +105,8 @@ def _items(place: Place, record: Record, options: Options) -> Iterator[Item]:
             return
         raise BadRecord("no message of Lark")
     record = _flat(record)
+    if not record.get("message_id"):
+        raise BadRecord("no message_id")
     kind = str(record.get("msg_type") or record.get("message_type"))
     if record.get("deleted"):
         yield Skipped(place, "deleted")
@@ -123,10 +124,7 @@ def _items(place: Place, record: Record, options: Options) -> Iterator[Item]:
     message = draft(
         str(record["message_id"]), str(record.get("chat_id") or ""), user, name, author_kind
     )
-    try:
-        message.sent_at_ms = options.times.milliseconds(record.get("create_time"), "create_time")
-    except BadTime as error:
-        raise BadRecord(str(error)) from None
+    message.sent_at_ms = options.times.milliseconds(record.get("create_time"), "create_time")
     if record.get("thread_id"):
         message.thread_id = str(record["thread_id"])
     answer(message, str(record.get("parent_id") or ""))

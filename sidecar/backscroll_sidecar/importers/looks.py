@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,12 +11,13 @@ from typing import Any
 
 import ijson
 
-from backscroll_sidecar.importers.items import Record
-from backscroll_sidecar.importers.json_records import header
-from backscroll_sidecar.importers.sources import SQLITE_MAGIC, Source
+from backscroll_sidecar.importers.items import BadRecord, Record
+from backscroll_sidecar.importers.json_bytes import JSON_ERRORS, SafeBytes, TooDeep
+from backscroll_sidecar.importers.json_records import header, parsed
+from backscroll_sidecar.importers.sources import SQLITE_MAGIC, Source, is_of
 
 HEAD_RECORDS = 20
-HEAD_LINES = 200
+HEAD_LINES = 1_000
 RECORD_PLACES = (
     "item",
     "messages.item",
@@ -32,6 +32,8 @@ MAGICS = {
     b"\xff\xd8\xff": "a picture",
     b"GIF8": "a picture",
     b"PAR1": "a Parquet file",
+    b"PK\x03\x04": "a zip archive inside another file; unpack that first",
+    b"PK\x05\x06": "an empty zip archive",
     b"7z\xbc\xaf": "a 7z archive; unpack it first",
     b"Rar!": "a RAR archive; unpack it first",
     b"BZh": "a bzip2 file; unpack it first",
@@ -75,6 +77,8 @@ class Look:
 
     def describe(self) -> str:
         """What it is, for somebody who expected it to be read."""
+        if self.is_json and not is_of(self.source.head(), "utf-8"):
+            return "JSON that is not in UTF-8, as JSON is (--encoding says what it is)"
         if self.kind == "object":
             return f"a JSON document with {_listed(key for key in self.keys if '.' not in key)}"
         if self.is_json:
@@ -117,7 +121,7 @@ def look(source: Source) -> Look:
 
 def _json_look(source: Source, head: bytes) -> Look:
     if head.startswith(b"["):
-        return Look(source, "array", records=_records_at(head, "item"))
+        return _deep_look(source, head) or Look(source, "array", records=_records_at(head, "item"))
     records = _records_of_lines(head)
     several = len(records) > 1 or len([line for line in head.splitlines()[:3] if line.strip()]) == 1
     keys, has_records = header(io.BytesIO(head), RECORD_PLACES)
@@ -125,10 +129,21 @@ def _json_look(source: Source, head: bytes) -> Look:
         return Look(source, "lines", records=records)
     if _is_lines(head):
         return Look(source, "lines", records=records)
+    if deep := _deep_look(source, head):
+        return deep
     found: list[Record] = []
     for place in RECORD_PLACES:
         found = found or _records_at(head, place)
     return Look(source, "object", keys, found)
+
+
+def _deep_look(source: Source, head: bytes) -> Look | None:
+    """What no parser should be given."""
+    try:
+        SafeBytes(io.BytesIO(head)).read()
+    except TooDeep as error:
+        return Look(source, "binary", {"words": f"JSON {error}"})
+    return None
 
 
 def _is_lines(head: bytes) -> bool:
@@ -141,23 +156,21 @@ def _records_of_lines(head: bytes) -> list[Record]:
     found: list[Record] = []
     for line in head.splitlines()[:HEAD_RECORDS]:
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
+            found.append(parsed(line))
+        except BadRecord:
             continue
-        if isinstance(value, dict):
-            found.append(value)
     return found
 
 
 def _records_at(head: bytes, place: str) -> list[Record]:
     found: list[Record] = []
     try:
-        for value in ijson.items(io.BytesIO(head), place, use_float=True):
+        for value in ijson.items(SafeBytes(io.BytesIO(head)), place, use_float=True):
             if isinstance(value, dict):
                 found.append(value)
             if len(found) >= HEAD_RECORDS:
                 break
-    except ijson.JSONError:  # the head ends somewhere
+    except JSON_ERRORS:  # the head ends somewhere
         pass
     return found
 

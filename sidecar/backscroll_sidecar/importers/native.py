@@ -35,12 +35,13 @@ from backscroll_sidecar.importers.items import (
     Read,
     Record,
     Skipped,
+    each,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
 from backscroll_sidecar.importers.protobuf_json import protobuf_words
 from backscroll_sidecar.importers.sources import Source
-from backscroll_sidecar.importers.times import MIN_MILLISECONDS, BadTime
+from backscroll_sidecar.importers.times import MIN_MILLISECONDS
 
 TIMES = (
     "timestamp",
@@ -98,7 +99,7 @@ class Native:
             if isinstance(one, Bad):
                 yield one
             else:
-                yield from self._unpacked(*one, options)
+                yield from each(self._unpacked(*one, options), one[0])
 
     def _unpacked(self, place: Place, record: Record, options: Options) -> Iterator[Item]:
         """The messages of a record: itself, or those it holds."""
@@ -117,10 +118,7 @@ class Native:
             yield self._item(place, record, options)
 
     def _item(self, place: Place, record: Record, options: Options) -> Item:
-        try:
-            message = to_message(record, options)
-        except (BadRecord, BadTime) as error:
-            return Bad(place, str(error))
+        message = to_message(record, options)
         unread = tuple(record.keys() - COMMON - PROTO_FIELDS)
         return Read(place, message, unread)
 

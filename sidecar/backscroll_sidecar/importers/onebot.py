@@ -24,7 +24,6 @@ from backscroll_sidecar.importers.items import (
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
 from backscroll_sidecar.importers.sources import Source
-from backscroll_sidecar.importers.times import BadTime
 
 MEDIA = {"image": "image", "record": "audio", "video": "video", "file": "file", "face": "sticker", "mface": "sticker",
          "json": "card", "xml": "card", "share": "card", "music": "card", "forward": "forward", "location": "location",
@@ -86,10 +85,7 @@ def _message(place: Place, event: Record, options: Options, names: dict[str, str
     if name:
         names[user] = name
     message = draft(str(event["message_id"]), str(room or ""), user, name, BOT if is_own else HUMAN)
-    try:
-        message.sent_at_ms = options.times.milliseconds(event.get("time"), "time")
-    except BadTime as error:
-        raise BadRecord(str(error)) from None
+    message.sent_at_ms = options.times.milliseconds(event.get("time"), "time")
     said = event.get("message")
     writing = Writing()
     for segment in _segments(said if said is not None else event.get("raw_message")):

@@ -45,12 +45,12 @@ class OpenAiChat:
         inner = first.get("messages")
         if isinstance(inner, list):
             return bool(inner) and all(
-                isinstance(one, dict) and one.get("role") in ROLES for one in inner
+                isinstance(one, dict) and _is_role(one.get("role")) for one in inner
             )
         own = {"id", "message_id", "author", "user_id", "timestamp", "sent_at_ms"}
         return (
             look.kind in {"array", "object"}
-            and first.get("role") in ROLES
+            and _is_role(first.get("role"))
             and not first.keys() & own
         )
 
@@ -85,6 +85,10 @@ class OpenAiChat:
                 yield from each(talk.items(*one), one[0])
 
 
+def _is_role(value: object) -> bool:
+    return isinstance(value, str) and value in ROLES
+
+
 class Talk:
     """One conversation, in order. `seen` counts the beginnings that several conversations share."""
 
@@ -94,7 +98,7 @@ class Talk:
         self._session = ""
 
     def items(self, place: Place, said: object) -> Iterator[Item]:
-        if not isinstance(said, dict) or said.get("role") not in ROLES:
+        if not isinstance(said, dict) or not _is_role(said.get("role")):
             raise BadRecord("a message has no role that we know")
         role = str(said["role"])
         whole = json.dumps(said, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")

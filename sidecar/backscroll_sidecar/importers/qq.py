@@ -9,7 +9,7 @@ from typing import ClassVar
 from backscroll.v1 import message_pb2 as pb
 from backscroll_sidecar.importers import clocks
 from backscroll_sidecar.importers.drafts import Numbering, draft, say, show
-from backscroll_sidecar.importers.items import Bad, Item, Options, Read, Skipped
+from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, each
 from backscroll_sidecar.importers.line_log import Entry, behind, entries
 from backscroll_sidecar.importers.looks import Look
 from backscroll_sidecar.importers.sources import Source
@@ -63,14 +63,16 @@ def read_blocks(source: Source, options: Options, channel: str) -> Iterator[Item
             channel = behind(one.line, one.match.start("chat")).strip()
             numbering = Numbering()
         elif "hour" in one.match.groupdict():
-            yield _item(one, channel, order, options, numbering)
+            yield from each(_items(one, channel, order, options, numbering), one.place)
 
 
-def _item(entry: Entry, channel: str, order: str, options: Options, numbering: Numbering) -> Item:
+def _items(
+    entry: Entry, channel: str, order: str, options: Options, numbering: Numbering
+) -> Iterator[Item]:
     try:
         when = clocks.moment(clocks.numbers(entry.match), order, clocks.hours(entry.match))
     except ValueError:
-        return Bad(entry.place, f"no such day or time: {entry.line.strip()[:40]}")
+        raise BadRecord(f"no such day or time: {entry.line.strip()[:40]}") from None
     who = (entry.match["who"] or "").strip()
     found = _WHO.match(who)
     name = found["name"] if found else who.strip("'\"")
@@ -79,23 +81,24 @@ def _item(entry: Entry, channel: str, order: str, options: Options, numbering: N
     name = _TITLE.sub("", name).strip() or number
     author = number or name
     if not author:
-        return Bad(entry.place, "no name")
+        raise BadRecord("no name")
     if number in SYSTEM_NUMBERS or name in {"系统消息", "系统"}:
-        return Skipped(
-            entry.place, "recalled" if _RECALLED.fullmatch(text) else "notice of the app"
-        )
+        yield Skipped(entry.place, "recalled" if _RECALLED.fullmatch(text) else "notice of the app")
+        return
     if _RECALLED.fullmatch(text):
-        return Skipped(entry.place, "recalled")
+        yield Skipped(entry.place, "recalled")
+        return
     message = draft(
         numbering.of(when.isoformat(), author, text), channel, author, name,
         sent_at_ms=options.times.wall(when),
     )  # fmt: skip
     write_marked(message, text)
     if not message.parts:
-        return Skipped(entry.place, "without content")
+        yield Skipped(entry.place, "without content")
+        return
     for one in _NAMED.findall(text):
         message.mentions.add(name=one)
-    return Read(entry.place, message)
+    yield Read(entry.place, message)
 
 
 def write_marked(message: pb.Message, text: str) -> None:

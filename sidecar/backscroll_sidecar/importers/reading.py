@@ -18,7 +18,7 @@ from backscroll_sidecar.importers.items import (
     Skipped,
 )
 from backscroll_sidecar.importers.native import Native
-from backscroll_sidecar.importers.recognise import format_of
+from backscroll_sidecar.importers.recognise import files_of
 from backscroll_sidecar.importers.sources import Source
 from backscroll_sidecar.importers.whatsapp import phone_digits
 
@@ -32,13 +32,15 @@ class Survey:
 
     Attributes
     ----------
+    files : list of (source, format)
+        What is read, in order.
     bad : list of (file, place, why)
         The first `KEPT_BAD` of them; `bad_count` counts all.
     untimed_count : int
         Messages that say no time.
     """
 
-    formats: dict[str, Format] = field(default_factory=dict)
+    files: list[tuple[Source, Format]] = field(default_factory=list)
     message_count: int = 0
     untimed_count: int = 0
     bad: list[tuple[str, Place, str]] = field(default_factory=list)
@@ -80,8 +82,13 @@ def survey(sources: list[Source], options: Options, format_name: str = "") -> Su
         A file breaks off.
     """
     found = Survey()
-    for source in sources:
-        form = found.formats[source.name] = format_of(source, format_name)
+    for given in sources:
+        found.files += files_of(given, format_name, options)
+    for source, form in found.files:
+        if source.has_guessed_encoding and form.name != "history-table":
+            options.note(
+                f"{source.name} is not in UTF-8: read as Chinese of Windows, GB18030 (--encoding)"
+            )
         for item in form.read(source, options):
             match item:
                 case Bad():
@@ -95,12 +102,10 @@ def survey(sources: list[Source], options: Options, format_name: str = "") -> Su
     return found
 
 
-def messages(
-    sources: list[Source], options: Options, found: Survey
-) -> Iterator[message_pb2.Message]:
+def messages(found: Survey, options: Options) -> Iterator[message_pb2.Message]:
     """Read everything again: the messages, names turned into ids; what is bad or was taken back is passed over."""
-    for source in sources:
-        for item in found.formats[source.name].read(source, options):
+    for source, form in found.files:
+        for item in form.read(source, options):
             if not isinstance(item, Read):
                 continue
             message = item.message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import shutil
 import sys
 import tempfile
@@ -11,19 +12,26 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
-from backscroll_sidecar.importers.items import Bad, Place, Unreadable
+from backscroll_sidecar.importers.items import Bad, NotUnderstood, Place, Unreadable
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 SQLITE_MAGIC = b"SQLite format 3\x00"
 HEAD_BYTES = 256 * 1024
 MAX_LINE_BYTES = 16 * 1024 * 1024
-_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_BOMS = {
+    codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
+"""The longer before those that begin like them."""
 STANDARD_INPUT = "standard input"
+GUESS = "gb18030"
+"""Of texts that are not UTF-8: what QQ and WeChat write on Windows."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +50,21 @@ class Source:
     members: tuple[Source, ...] = ()
     inner: str = ""
     """Its place inside the folder or archive, with forward slashes."""
+    told_encoding: str = ""
+    """Of its text, where the user said it."""
+
+    @property
+    def has_guessed_encoding(self) -> bool:
+        """Whether nothing in the file or from the user says what it is."""
+        is_file = not (self.members or self.path.is_dir())
+        return is_file and not self.told_encoding and self.encoding == GUESS
 
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
         """The bytes from the beginning, as UTF-8 without a byte order mark."""
         try:
             with self.raw() as file:
-                yield _recoded(file, self.encoding())
+                yield _recoded(file, self.encoding)
         except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
             if isinstance(error, FileNotFoundError | IsADirectoryError | PermissionError):
                 raise
@@ -59,16 +75,20 @@ class Source:
         with self.opened() as file:
             return file.read(size)
 
+    @cached_property
     def encoding(self) -> str:
-        """Of its bytes: by the mark in front, else UTF-8 where that fits, else the one of Chinese Windows."""
+        """Of its bytes: by the mark in front, else as told, else UTF-8 if that fits, else Chinese Windows'."""
         with self.raw() as file:
             head = file.read(HEAD_BYTES)
         for mark, name in _BOMS.items():
             if head.startswith(mark):
                 return name
-        if _decodes(head, "utf-8"):
+        if self.told_encoding and not head.startswith(SQLITE_MAGIC):
+            return self.told_encoding
+        if is_of(head, "utf-8"):
             return "utf-8"
-        return "gb18030" if _decodes(head, "gb18030") and not head.startswith(b"{") else "utf-8"
+        is_text = b"\0" not in head and not head.startswith(b"{")
+        return GUESS if is_text and is_of(head, GUESS) else "utf-8"
 
     def lines(self) -> Iterator[tuple[Place, bytes] | Bad]:
         """All lines that are not blank, with their numbers and without their ends; one that has no end is bad."""
@@ -85,8 +105,10 @@ class Source:
 
 
 @contextmanager
-def opened(names: list[str]) -> Iterator[list[Source]]:
+def opened(names: list[str], encoding: str = "") -> Iterator[list[Source]]:
     """A source for each name; ``-`` is standard input, kept in a temporary file meanwhile.
+
+    `encoding` is that of all texts, a name of Python's; empty: each by its bytes.
 
     Raises
     ------
@@ -96,7 +118,12 @@ def opened(names: list[str]) -> Iterator[list[Source]]:
         An archive is broken.
     """
     with ExitStack() as stack:
-        yield [_source(name, stack) for name in names]
+        yield [_told(_source(name, stack), encoding) for name in names]
+
+
+def _told(source: Source, encoding: str) -> Source:
+    members = tuple(_told(one, encoding) for one in source.members)
+    return replace(source, members=members, told_encoding=encoding)
 
 
 def _source(name: str, stack: ExitStack) -> Source:
@@ -135,7 +162,21 @@ def _in_zip(path: Path, shown: str, stack: ExitStack) -> Iterator[Source]:
         if info.is_dir() or "__MACOSX" in name or Path(name).name.startswith("."):
             continue
         inside = f"{shown}/{name}"
-        yield Source(inside, Path(name), lambda info=info: archive.open(info), inner=name)  # type: ignore[misc]
+        yield Source(
+            inside,
+            Path(name),
+            partial(_member, archive, info, inside),
+            inner=name,
+        )
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> IO[bytes]:
+    try:
+        return archive.open(info)
+    except NotImplementedError as error:
+        raise NotUnderstood(f"{name} cannot be read: {error}; unpack the archive first") from None
+    except RuntimeError:
+        raise NotUnderstood(f"{name} has a password; unpack the archive first") from None
 
 
 def _recoded(file: IO[bytes], encoding: str) -> IO[bytes]:
@@ -144,10 +185,32 @@ def _recoded(file: IO[bytes], encoding: str) -> IO[bytes]:
     if encoding == "utf-8-sig":
         file.read(len(codecs.BOM_UTF8))
         return file
-    return cast("IO[bytes]", codecs.EncodedFile(file, "utf-8", encoding, errors="replace"))
+    return io.BufferedReader(_Recoded(file, encoding), 1 << 16)
 
 
-def _decodes(head: bytes, encoding: str) -> bool:
+class _Recoded(io.RawIOBase):
+    """A text of another encoding as UTF-8; what cannot be decoded becomes a mark."""
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - whatever holds bytes
+        while not self._rest:
+            raw = self._file.read(1 << 16)
+            self._rest = self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+            if not raw:
+                break
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+
+def is_of(head: bytes, encoding: str) -> bool:
     """Whether bytes that may end inside a character are of this encoding."""
     try:
         codecs.getincrementaldecoder(encoding)().decode(head)

@@ -6,6 +6,7 @@ Ids are those of the Bot API (``-100…`` for supergroups), so that a bot goes o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -75,7 +76,7 @@ def is_record(record: Record) -> bool:
     """Whether it is a message of an export."""
     kind = record.get("type")
     has_author = "from_id" in record or "from" in record or "actor" in record
-    return kind in {"message", "service", "unsupported"} and has_author and "date" in record
+    return kind in ("message", "service", "unsupported") and has_author and "date" in record
 
 
 def _account(source: Source, options: Options) -> Iterator[Item]:
@@ -134,7 +135,7 @@ class Chat:
     def _sent_at(self, record: Record) -> int:
         unix = record.get("date_unixtime")
         if unix is not None:
-            return int(unix) * 1000
+            return replace(self._options.times, unit="s").milliseconds(unix, "date_unixtime")
         try:
             at = datetime.fromisoformat(str(record.get("date")))
         except ValueError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
@@ -13,7 +12,9 @@ MIN_MILLISECONDS = 10_000_000_000
 """A time below this, April 1970 in milliseconds, is taken for seconds by mistake."""
 _LEAST_MS, _LEAST_US, _LEAST_NS = 1e11, 1e14, 1e17
 """A number is seconds below the first, until the year 5138, and milliseconds, microseconds, nanoseconds above."""
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_MOST = 2**63 - 1
+"""The contract's times are no larger."""
+_NUMBER = re.compile(r"[+-]?\d{1,64}(?:\.\d{1,64})?")
 
 
 class BadTime(ValueError):
@@ -53,12 +54,10 @@ class Times:
             value = float(value) if "." in value else int(value)
         if isinstance(value, str):
             return self._of_text(value.strip(), field)
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not math.isfinite(value)
-        ):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise BadTime(f"{field} is neither a number nor ISO 8601")
+        if not (abs(value) <= _MOST and abs(value) * UNITS.get(self.unit, 1.0) <= _MOST):
+            raise BadTime(f"{field} is out of range")
         scale = self._scale(abs(value))
         return value if scale == 1 and isinstance(value, int) else round(value * scale)
 

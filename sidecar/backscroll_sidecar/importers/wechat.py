@@ -65,7 +65,8 @@ _TITLE = re.compile(r"<title>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</title>", re.DOTALL
 _REFERS = re.compile(r"<refermsg>.*?<svrid>(\d+)</svrid>", re.DOTALL)
 _RECALLED = re.compile(r".*(撤回了一条消息|recalled a message).*", re.DOTALL)
 _PREFIX = re.compile(r"^(wxid_\w+|[\w\-]{6,30}):\n")
-_TEXT = re.compile(r"'(?P<name>[^']{1,64})'\s*$")
+_QUOTED = re.compile(r"'[^']{1,64}'")
+"""A name in a text; without the quotes it would fit many a program's log."""
 
 
 class WeChat:
@@ -77,7 +78,10 @@ class WeChat:
     def fits(self, look: Look) -> bool:
         if look.kind == "text":
             columns = _columns(look.lines[0]) if look.lines else []
-            return _is_table(columns) or any(qq.HEADER.match(line) for line in look.lines[:20])
+            return _is_table(columns) or any(
+                (one := qq.HEADER.match(line)) and _QUOTED.fullmatch((one["who"] or "").strip())
+                for line in look.lines[:20]
+            )
         return look.is_json and is_record(look.first)
 
     def read(self, source: Source, options: Options) -> Iterator[Item]:

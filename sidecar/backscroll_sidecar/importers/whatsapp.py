@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from backscroll_sidecar.importers import clocks
 from backscroll_sidecar.importers.drafts import Numbering, draft, kind_of, say, show
-from backscroll_sidecar.importers.items import Bad, Item, Options, Read, Skipped
+from backscroll_sidecar.importers.items import Bad, BadRecord, Item, Options, Read, Skipped, each
 from backscroll_sidecar.importers.line_log import Entry, behind, decoded, entries, plain
 from backscroll_sidecar.importers.looks import Look
 from backscroll_sidecar.importers.sources import Source
@@ -50,21 +50,26 @@ class WhatsApp:
         options.note(f"times say no zone: read in {options.times.zone_name()}")
         chat = Chat(order, options)
         for one in entries(source, IOS, ANDROID):
-            yield one if isinstance(one, Bad) else chat.item(one)
+            if isinstance(one, Bad):
+                yield one
+            else:
+                yield from each(chat.items(one), one.place)
 
 
 def _inside(source: Source) -> Source | None:
-    """The text in a folder or archive."""
+    """The text in a folder or archive that holds one chat; None where it holds none, or several."""
     texts = [one for one in source.members if PurePosixPath(one.inner).suffix.lower() == ".txt"]
     named = [one for one in texts if _FILE.fullmatch(PurePosixPath(one.inner).name)]
-    return named[0] if named else None
+    return named[0] if len(named) == 1 else None
 
 
 def _order(source: Source, options: Options) -> str:
-    """The order of day and month in the whole file."""
+    """The order of day and month in the whole file. In doubt the month is first with slashes and twelve hours, as in
+    the United States, whose exports put no zeros in front: 3/4/26, 8:15 AM; elsewhere it is 03/04/2026, 8:15 am.
+    """
     if options.times.order != "auto":
         return options.times.order
-    slashes, twelve, dots = False, False, False
+    slashes, twelve, dots, padded = False, False, False, True
     dates: list[clocks.Numbers] = []
     for line in source.lines():
         header = "" if isinstance(line, Bad) else plain(decoded(line[1][:120]))
@@ -72,11 +77,12 @@ def _order(source: Source, options: Options) -> str:
         if match is not None:
             dates.append(clocks.numbers(match))
             slashes = slashes or "/" in match[0][: match.start("hour")]
+            padded = padded and len(match["d1"]) == len(match["d2"]) == 2 and len(match["d3"]) == 4
             dots = dots or "." in match[0][: match.start("d3")]
             twelve = twelve or bool(match["after"] and match["after"].isascii())
             if max(dates[-1][:2]) > 12 or len(dates) > 1_000:
                 break
-    default = "mdy" if slashes and twelve else "dmy"
+    default = "mdy" if slashes and twelve and not padded else "dmy"
     order, is_certain = clocks.order_of(dates, default)
     if not (is_certain or dots):  # with dots nobody puts the month first
         words = "month before day" if order == "mdy" else "day before month"
@@ -92,22 +98,23 @@ class Chat:
         self._options = options
         self._numbering = Numbering()
 
-    def item(self, entry: Entry) -> Item:
+    def items(self, entry: Entry) -> Iterator[Item]:
         match = entry.match
         try:
             when = clocks.moment(clocks.numbers(match), self._order, clocks.hours(match))
         except ValueError:
-            return Bad(
-                entry.place, f"no such day or time: {match[0][: match.start('text')].strip()}"
-            )
+            raise BadRecord(
+                f"no such day or time: {match[0][: match.start('text')].strip()}"
+            ) from None
         name, colon, _ = match["text"].partition(":")
         if not colon or len(name) > 120:
-            return Skipped(entry.place, "notice of the app")
+            yield Skipped(entry.place, "notice of the app")
+            return
         first = behind(entry.line, match.start("text") + len(name) + 1).removeprefix(" ")
         name = name.strip().removeprefix("~").strip()
         text = "\n".join([first, *entry.rest]).rstrip()
         written = "-".join(filter(None, match.group("d1", "d2", "d3", "hour", "minute", "second")))
-        return self._said(entry, written, self._options.times.wall(when), name, text)
+        yield self._said(entry, written, self._options.times.wall(when), name, text)
 
     def _said(self, entry: Entry, moment: str, sent_at_ms: int, name: str, text: str) -> Item:
         is_ours = text.startswith(_OURS)

@@ -17,26 +17,30 @@ from backscroll_sidecar.ports import (
     ModelRequest,
     TextDelta,
 )
+from backscroll_sidecar.texts import NEUTRAL, Wordings
 
-NOTICE = "[echo: no model is configured, this is your question 没有配置模型，以下是你的问题] "
-NO_QUESTION = "(no text)"
 MAX_QUESTION_CHARS = 1_000
 QUESTION_DELTAS = 3
 BYTES_A_TOKEN = 4
 
 
 class EchoModel:
-    """`ChatModel` that answers with `NOTICE` and the last message of a user.
+    """`ChatModel` that answers with a notice and the last message of a user.
+
+    The notice is in the server's language, else in the message's: a model is not told what a request wants.
 
     `max_output_tokens` cuts the answer, a token being four bytes, and ends it with LENGTH. There is no usage: nobody
     counted.
     """
 
+    def __init__(self, wordings: Wordings = NEUTRAL) -> None:
+        self._wordings = wordings
+
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
         if request.timeout_s is not None and request.timeout_s <= 0:
             raise failed(ModelFault.TIMEOUT)
-        events = _each(_answer(request))
+        events = _each(_answer(request, self._wordings))
         async with aclosing(events):
             yield events
 
@@ -56,13 +60,18 @@ async def _each(events: Sequence[ModelEvent]) -> AsyncGenerator[ModelEvent, None
         yield event
 
 
-def _answer(request: ModelRequest) -> list[ModelEvent]:
+def _answer(request: ModelRequest, wordings: Wordings) -> list[ModelEvent]:
     said = (one.content for one in reversed(request.messages) if one.role is Role.USER)
-    question = clean(next(said, "")).strip() or NO_QUESTION
+    question = clean(next(said, "")).strip()
+    texts = wordings.of(None, question)
+    question = question or texts.no_text
     if len(question) > MAX_QUESTION_CHARS:
         question = "…" + question[1 - MAX_QUESTION_CHARS :]
     size = -(-len(question) // QUESTION_DELTAS)
-    pieces = [NOTICE, *(question[at : at + size] for at in range(0, len(question), size))]
+    pieces = [
+        texts.echo_notice,
+        *(question[at : at + size] for at in range(0, len(question), size)),
+    ]
     limit = request.max_output_tokens
     reason = FinishReason.STOP
     if limit is not None and len("".join(pieces).encode()) > limit * BYTES_A_TOKEN:

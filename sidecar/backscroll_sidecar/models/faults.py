@@ -13,23 +13,17 @@ from email.utils import parsedate_to_datetime
 
 from backscroll_sidecar.models.words import MAX_SENTENCE_CHARS, is_refusal
 from backscroll_sidecar.ports import ModelError, ModelFault
+from backscroll_sidecar.texts import FAULTS
 
-REASONS: Mapping[ModelFault, str] = {
-    ModelFault.LOADING: "the model is still loading",
-    ModelFault.RATE_LIMITED: "the model has too many requests at the moment",
-    ModelFault.REJECTED: "the model refused the request",
-    ModelFault.UNAUTHORIZED: "the model refused the server's credentials",
-    ModelFault.SERVER_ERROR: "the model's server failed",
-    ModelFault.TIMEOUT: "the model did not answer in time",
-    ModelFault.CONNECTION: "the connection to the model failed",
-    ModelFault.BAD_RESPONSE: "the model's answer could not be read",
-}
-
+REASONS: Mapping[ModelFault, str] = {fault: FAULTS[fault.value][0] for fault in ModelFault}
 CODE_REASONS: Mapping[str, str] = {
-    "context_length_exceeded": "the request is too long for the model",
-    "content_filter": "the model refused the request because of its content",
-    "insufficient_quota": "the model's quota is used up",
-    "model_not_found": "the model does not exist",
+    code: FAULTS[code][0]
+    for code in (
+        "context_length_exceeded",
+        "content_filter",
+        "insufficient_quota",
+        "model_not_found",
+    )
 }
 """Vendors' codes that say more than their status does."""
 
@@ -50,11 +44,7 @@ _FAULT_OF_STATUS = {
 
 
 _REFUSALS = (400, 422)
-_REMEDIES = {
-    "stream_options": "BACKSCROLL_MODEL_STREAM_OPTIONS=false leaves stream_options out",
-    "temperature": "BACKSCROLL_TEMPERATURE=none sends no temperature",
-    "max_tokens": "BACKSCROLL_MODEL_MAX_TOKENS_FIELD=max_completion_tokens sends the limit under the newer name",
-}
+_REMEDIES = {name: FAULTS[name][0] for name in ("stream_options", "temperature", "max_tokens")}
 """What to do about a field that a vendor refuses."""
 _SAID_OF = r"(?:unsupported|unknown|unrecogni[sz]ed|invalid|deprecated|extra|parameter|argument|field|value)"
 _SAID_BEHIND = r"(?:support|allow|permit|invalid|deprecated|must|only|range|not)"

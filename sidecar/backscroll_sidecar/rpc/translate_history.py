@@ -16,6 +16,7 @@ from backscroll_sidecar.domain import (
     Stay,
     StoredMessage,
 )
+from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.history.importing import ImportReport
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import ALIAS_US, MEMBER_US
@@ -165,7 +166,11 @@ def check_erase(request: pb.EraseRequest) -> None:
         required_id(message_id, f"message_ids[{i}]")
     named = bool(request.message_ids) + bool(request.user_id) + request.whole_channel
     if not named:
-        raise missing("message_ids")
+        raise InvalidRequest(
+            "one of message_ids, user_id and whole_channel is required",
+            field="message_ids",
+            reason=Reason.MISSING_FIELD,
+        )
     if named > 1:
         raise invalid("message_ids", "excludes user_id and whole_channel, and these each other")
 

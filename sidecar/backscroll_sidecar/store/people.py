@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backscroll_sidecar.domain import Author, Member, Stay
+from backscroll_sidecar.known_names import with_name_seen
 from backscroll_sidecar.store.facts import Person
 from backscroll_sidecar.store.stays import stays_after
 
@@ -18,18 +19,20 @@ def seen_writing(person: Person | None, author: Author, at_ms: int) -> Person:
     A message newer than the name we have renames; an older one (an import of what was before) only adds a former name.
     """
     if person is None:
-        return Person(Member(author.id, author.name, kind=author.kind), at_ms)
+        times = ((at_ms, author.name),) if author.name else ()
+        return Person(Member(author.id, author.name, kind=author.kind, name_times=times), at_ms)
     member, named_at_ms = person.member, person.named_at_ms
     if at_ms >= named_at_ms and author.name == member.name and author.kind is member.kind:
         # Nearly every message: the name is as it was, and known to be so a little later.
         return person if at_ms == named_at_ms or not author.name else Person(member, at_ms)
     if at_ms < named_at_ms:
-        member = _with_older_name(member, author.name)
+        member = _with_older_name(_seen_as(person, author.name, at_ms), author.name)
     else:
         if author.kind != member.kind:
             member = replace(member, kind=author.kind)
         if author.name:
-            member, named_at_ms = renamed(member, author.name), at_ms
+            member = renamed(_seen_as(Person(member, named_at_ms), author.name, at_ms), author.name)
+            named_at_ms = at_ms
     if member is person.member and named_at_ms == person.named_at_ms:
         return person
     return Person(member, named_at_ms)
@@ -39,12 +42,14 @@ def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
     """The person after an explicit update: aliases, kind and leaving as given, an empty name, joining or role keeps."""
     if person is None:
         former = tuple(dict.fromkeys(name for name in given.former_names if name != given.name))
-        return Person(replace(_staying(given, (), given), former_names=former), at_ms)
+        member = replace(_staying(given, (), given), former_names=former)
+        return Person(_seen_as(Person(member, at_ms), given.name, at_ms), at_ms)
     known = person.member
+    member = _seen_as(person, given.name, at_ms)
     if at_ms < person.named_at_ms:
-        member, named_at_ms = _with_older_name(known, given.name), person.named_at_ms
+        member, named_at_ms = _with_older_name(member, given.name), person.named_at_ms
     else:
-        member, named_at_ms = renamed(known, given.name), at_ms
+        member, named_at_ms = renamed(member, given.name), at_ms
     for name in given.former_names:
         member = _with_older_name(member, name)
     member = replace(
@@ -54,7 +59,8 @@ def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
         role=given.role or known.role,
     )
     after = Person(_staying(member, known.stays, given), named_at_ms)
-    return person if after == person else after
+    is_same = after == person and after.member.name_times == known.name_times
+    return person if is_same else after
 
 
 def _staying(member: Member, known: tuple[Stay, ...], given: Member) -> Member:
@@ -78,6 +84,16 @@ def renamed(member: Member, name: str) -> Member:
     former = [member.name] if member.name else []
     former += [old for old in member.former_names if old not in (name, member.name)]
     return replace(member, name=name, former_names=tuple(former))
+
+
+def _seen_as(person: Person, name: str, at_ms: int) -> Member:
+    """The member, of whom it is known now that they had this name then."""
+    member, named_at_ms = person
+    if not name:
+        return member
+    times = member.name_times or (((named_at_ms, member.name),) if member.name else ())
+    seen = with_name_seen(times, at_ms, name, named_at_ms)
+    return member if seen == member.name_times else replace(member, name_times=seen)
 
 
 def _with_older_name(member: Member, name: str) -> Member:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -114,6 +114,10 @@ class Sought:
     def _match(self) -> Matches:
         return bm25(self.postings, self.offsets, self.terms, self.boosts, self.eligible)
 
+    def without_words(self) -> Sought:
+        """The same question, of which no word is looked for."""
+        return replace(self, terms=self.terms[:0], boosts=self.boosts[:0])
+
     def best_before(self, row: int, worth: Worth) -> tuple[float, float]:
         """The best BM25 of the rows before `row` and of those from it on; bounds of them if not `worth` more."""
         bounds = bound_bm25(
@@ -158,6 +162,11 @@ class Memory:
         count = np.count_nonzero(self.scores > 0)  # best first
         best = self.rows[:count], self.scores[:count], self.shares[:count]
         return Memory(*best, self.weights, self.by_words[:count], self.by_meaning[:count])
+
+    def where(self, kept: Bools) -> Memory:
+        """The rows that are marked."""
+        best = self.rows[kept], self.scores[kept], self.shares[kept]
+        return Memory(*best, self.weights, self.by_words[kept], self.by_meaning[kept])
 
 
 MEMORY_LINK = (5.8, -9.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from importlib.metadata import version
@@ -82,6 +83,19 @@ async def test_a_closed_asynchronous_client_says_so(name, is_used):
     call = CALLS[name](client) if name in CALLS else anext(aiter(STREAMS[name](client)))
     with pytest.raises(RuntimeError, match="client that is closed"):
         await call
+
+
+def test_a_client_of_another_event_loop_says_so():
+    client = AsyncClient("127.0.0.1:9", timeout_s=0.01)
+
+    async def ask() -> None:
+        with pytest.raises(backscroll.BackscrollError):
+            await client.get_channel("room")
+
+    asyncio.run(ask())
+    with pytest.raises(RuntimeError, match="belongs to another event loop: make one for each"):
+        asyncio.run(ask())
+    asyncio.run(client.close())
 
 
 def test_the_version():

@@ -71,7 +71,7 @@ def test_the_async_one_is_awaited_or_iterated(name):
 def test_every_rpc_has_a_method():
     rpcs = {method.name for service in SERVICES for method in service.methods}
     expected = {METHOD_NAMES.get(rpc, snake(rpc)) for rpc in rpcs}
-    assert expected | {"health", "close"} == methods_of(Client).keys()
+    assert expected | {"health", "near_channels", "close"} == methods_of(Client).keys()
 
 
 def test_every_field_of_build_context_is_a_keyword():

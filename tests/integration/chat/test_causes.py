@@ -8,9 +8,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.chat.records import CUT_MARK
 from backscroll_sidecar.domain import MAX_TEXT_BYTES
-from backscroll_sidecar.texts import DESIGNS
+from backscroll_sidecar.texts import DESIGNS, ENGLISH
 from tests.contract.models.sse_server import Reply, said, stopped
 from tests.integration.chat.causes import FILTER_BYTES, LENGTH_BYTES, ROWS, SECRET, Row
 from tests.integration.chat.talk import ROOM, Bot, Heard, talk, text_of, turn
@@ -141,7 +140,7 @@ async def test_an_answer_larger_than_a_message_is_heard_whole_and_stored_cut(
     assert (heard.text, heard.reason, heard.errors) == (piece * 7, "COMPLETE", [])
     assert heard.end.reply_message_id == reply.message.id
     assert text_of(question) == "hello?"
-    kept = text_of(reply).removesuffix(CUT_MARK)
+    kept = text_of(reply).removesuffix(ENGLISH.cut_mark)
     assert kept != text_of(reply)
     assert heard.text.startswith(kept)
     assert MAX_TEXT_BYTES - 3 < len(text_of(reply).encode()) <= MAX_TEXT_BYTES

@@ -28,6 +28,7 @@ from backscroll_sidecar.ports import (
 )
 from backscroll_sidecar.rpc.translate_chat import chat_request
 from backscroll_sidecar.server import start_server
+from backscroll_sidecar.texts import CHINESE
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped
 from tests.integration.chat.talk import Bot, Heard, answers, talk, talk_to, text_of, turn
 from tests.kit.chats import NOON_MS, StillClock
@@ -179,6 +180,18 @@ async def test_a_retry_with_the_same_results_tells_them_whole() -> None:
     assert [results_told(one) for one in model.requests[1:]] == [[text], [text]]
     assert (stored[:9], stored[-7:]) == ("猫" * 9, "… [cut]")
     assert len(f"[result weather: {stored}]".encode()) > MAX_TEXT_BYTES - 4
+
+
+async def test_what_is_cut_is_marked_in_the_questions_language() -> None:
+    model = FakeModel(["猫" * 30_000, call("c1"), CALLS], ["晴天", STOP])
+    async with talk(model) as bot:
+        asked = turn("天气怎么样？", tools=True, context={"token_budget": 1_000_000})
+        turn_id = (await bot.ask(asked)).end.turn_id
+        await bot.ask(answers(turn_id, c1="猫" * (MAX_TEXT_BYTES // 3)))
+        (stored,) = await results_stored(bot)
+        said = (await bot.stored())[1].message.parts[0].text.text
+    assert said.endswith(f"猫{CHINESE.cut_mark}")
+    assert stored.endswith(f"猫{CHINESE.cut_mark}")
 
 
 @pytest.mark.row("P-10")

@@ -20,8 +20,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from backscroll_sidecar.cli.chat import ADVICE, ECHO
-from backscroll_sidecar.models.echo import NOTICE
 from backscroll_sidecar.ports import ModelFault
+from backscroll_sidecar.texts import ENGLISH, EVERY
 from tests.integration.cli.conftest import CHANNEL, COMMAND
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def test_once_streams_the_answer_and_says_what_it_saw(chat):
     """P-18: everything works without a key, and the answer says that it is none."""
     done = chat.run("chat", CHANNEL, "--once", QUESTION, "--asker", "azriel")
     assert done.returncode == 0
-    assert done.stdout.startswith(NOTICE)
+    assert done.stdout.startswith(ENGLISH.echo_notice)
     assert QUESTION in done.stdout
     first, *rest = done.stderr.splitlines()
     shown = re.match(r"context: (\d+) messages · [\d,]+ of 4,096 tokens · ranked", first)
@@ -46,7 +46,7 @@ def test_once_streams_the_answer_and_says_what_it_saw(chat):
 
 
 def test_the_echo_is_known_by_its_words():
-    assert NOTICE.startswith(ECHO)
+    assert all(texts.echo_notice.startswith(ECHO) for texts in EVERY)
 
 
 def test_there_is_advice_for_every_fault_of_a_model():

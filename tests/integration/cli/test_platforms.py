@@ -130,48 +130,6 @@ def test_archives_are_read_without_unpacking(commands, tmp_path):
     assert (done["stored"], done["skipped"]) == (3, {"deleted": 1, "notice of the app": 1})
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("a.pdf", b"%PDF-1.4 ...", "a PDF document"),
-        ("a.html", b"<!DOCTYPE html><html>", "an HTML page"),
-        ("a.txt", b"Dear diary,\nnothing.\n", "a text that begins 'Dear diary,'"),
-        (
-            "a.json",
-            b'{"conversations": 3, "owner": "x"}',
-            "JSON whose records have conversations, owner",
-        ),
-        ("b.json", b'[{"karma": 3}]', "JSON whose records have karma"),
-        ("a.bin", b"\0\1\2", "no text but bytes"),
-        ("a.log", b"[15:36] <ann> hello\n", "an IRC log that tells hours but no day: give --date"),
-        (
-            "b.txt",
-            b"11/07/2025, 15:39 - Ann: hi\n",
-            "a WhatsApp export, which names no channel: give --channel",
-        ),
-    ],
-)
-def test_what_is_not_understood_is_named_for_what_it_is(commands, tmp_path, name, content, says):
-    (tmp_path / name).write_bytes(content)
-    given = ["--channel", "none"] if name == "a.log" else []
-    done = commands.run("import", str(tmp_path / name), *given)
-    assert done.returncode == 1
-    assert says in done.stderr
-
-
-def test_half_a_file_says_where_it_breaks_off(commands, tmp_path):
-    """Nothing of it is sent."""
-    whole = (EXPORTS / "telegram_topics.json").read_bytes()
-    (tmp_path / "half.json").write_bytes(whole[: len(whole) // 2])
-    done = commands.run("import", str(tmp_path / "half.json"), "--channel", "half")
-    assert done.returncode == 1
-    assert "half.json cannot be read to its end: it breaks off, behind message" in done.stderr
-    assert "about byte" in done.stderr
-    assert not json.loads(commands.run("context", "half", "x", "--json").stdout).get(
-        "channel_known"
-    )
-
-
 def test_the_format_can_be_named(commands, tmp_path):
     (tmp_path / "odd").write_text("15:36 <ann> hello\nnonsense\n")
     done = commands.json(

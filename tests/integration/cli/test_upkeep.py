@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -72,6 +74,44 @@ def test_kernels_belong_to_the_user_not_to_a_state_directory(shell):
     assert found["kernels"]["status"] == "warn"
     assert str(shell.directory / "state" / "kernels") in found["kernels"]["detail"]
     assert "XDG_CACHE_HOME" in found["kernels"]["advice"]
+
+
+def test_kernels_that_nobody_began_with_for_a_month_are_deleted(shell):
+    """Those of other builds, and nothing else that lies there; the time of one's own counts its uses, not its files."""
+    cache = shell.directory / "cache"
+    environment = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(cache)}
+    checks(shell, **environment)
+    kernels = cache / "backscroll" / "kernels"
+    (own,) = kernels.iterdir()
+    month_s, now_s = 30 * 86_400, time.time()
+    digest = "0123456789abcdef"
+    ages_s = {
+        own.name: 2 * month_s,
+        f"0.1.0-py311-numba0.65.1-znver3-{digest}": month_s + 3_600,
+        f"1.0rc1.dev3+g12-py312-numba0.66.0-skylake-avx512-{digest}": 2 * month_s,
+        f"0.1.0-py312-numba0.65.1-znver3-{digest}": month_s - 3_600,
+        "notes": 2 * month_s,
+        f"0.2.0-py312-numba0.65.1-znver3-{digest}": -month_s,
+    }
+    mine = shell.directory / "mine"
+    mine.mkdir()
+    (mine / "file").write_text("x")
+    for name, age_s in ages_s.items():
+        (kernels / name).mkdir(exist_ok=True)
+        (kernels / name / "index.nbi").write_text("x")
+        os.utime(kernels / name, (now_s - age_s, now_s - age_s))
+    link = kernels / f"0.3.0-py312-numba0.65.1-znver3-{digest}"
+    link.symlink_to(mine)
+    os.utime(link, (0, 0), follow_symlinks=False)
+    for _ in range(2):
+        code, found = checks(shell, **environment)
+        assert code == 0
+        assert str(own) in found["kernels"]["detail"]
+    left = {one.name for one in kernels.iterdir()} - {link.name}
+    assert left == {own.name, "notes", *(n for n in ages_s if ages_s[n] < month_s)}
+    assert (own / "index.nbi").exists()
+    assert (mine / "file").exists()
+    assert own.stat().st_mtime >= now_s
 
 
 def test_doctor_fails_where_nothing_can_be_written(shell):

@@ -9,8 +9,8 @@ import pytest
 
 from backscroll import Author, InvalidRequest, Media, Member, Message, NotFound, SystemPrompt
 from backscroll.v1 import context_pb2, message_pb2
-from backscroll_sidecar.context.lines import parse_lines
 from tests.golden import by_hand
+from tests.kit.lines import parse_lines
 from tests.kit.served import served
 from tests.property.chats import FORGED_NAMES, FORGERIES
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backscroll import AsyncClient, Author, InvalidRequest, Message
-from backscroll_sidecar.models import faults
-from backscroll_sidecar.texts import CHINESE, DESIGNS, ENGLISH, EVERY, TITLES, language_of
+from backscroll_sidecar.texts import CHINESE, DESIGNS, ENGLISH, EVERY, FAULTS, TITLES, language_of
 from tests.kit.served import served
 from tests.property.chats import FORGERIES
 
@@ -160,12 +159,9 @@ def test_every_text_is_there_in_every_language():
 
 def test_every_reason_of_a_failed_call_is_there_in_chinese():
     known = dict(CHINESE.faults)
-    for reason in (*faults.REASONS.values(), *faults.CODE_REASONS.values(), "the server failed"):
-        assert known[reason]
-        assert (
-            CHINESE.fault(f"{reason} (max_tokens): do this")
-            == f"{known[reason]} (max_tokens): do this"
-        )
+    for reason, chinese in FAULTS.values():
+        assert known[reason] == chinese
+        assert CHINESE.fault(f"{reason} (top_p): do this") == f"{chinese} (top_p): do this"
         assert ENGLISH.fault(reason) == DESIGNS.fault(reason) == reason
     assert CHINESE.fault("something new") == "something new"
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from backscroll import Author, Media, Message, ToolCall, ToolResult
-from backscroll_sidecar.context.lines import parse_lines
+from tests.kit.lines import parse_lines
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -307,3 +309,35 @@ def test_what_ones_own_tools_said_is_nobody_in_the_room():
     assert set(ids(built)) >= ROUND_IDS
     assert built.speaker_style is SpeakerStyle.ROLE
     assert room.build_now("?", profile="room").speaker_style is SpeakerStyle.TAGGED
+
+
+@pytest.mark.row("P-10")
+@pytest.mark.parametrize("used_in", [("one",), ("two",), ("one", "two")])
+@pytest.mark.parametrize("profile", ["balanced", "memory", "hybrid", "retrieval", "naive"])
+async def test_rounds_of_channels_whose_ids_are_alike(profile, used_in):
+    """A question without a channel: platforms count messages per chat, models number their calls anew each time."""
+    ann = Author("ann", "Ann")
+    async with served() as (client, _):
+        for n, room in enumerate(("one", "two")):
+            at = 1_795_132_800_000 + 1_000_000 * n
+            lines = [
+                Message(str(i), ann, f"talk of {room} {i}", at + i * 1_000) for i in range(1, 60)
+            ]
+            for line, part, role in (
+                (5, ToolCall("call_0", "look_up", "{}"), "assistant"),
+                (7, ToolResult("call_0", f"zebra of {room}", name="look_up"), "tool"),
+            ):
+                if room in used_in:
+                    lines[line - 1] = Message(
+                        str(line), ann, "zebra", at + line * 1_000, role=role, parts=[part]
+                    )
+            await client.append(room, lines)
+        built = await client.build_context(
+            "", "which zebra?", asker=ann, profile=profile, overrides={"sources": ["lexical"]}, token_budget=20_000,
+            explain=True,
+        )  # fmt: skip
+        assert not built.degradations
+        held = {(item.message.channel, item.message.id) for item in built.items}
+        assert held >= {(room, id) for room in used_in for id in ("5", "7")}
+        ids = [one.message_id for one in built.raw.explanation.candidates]
+        assert not Counter(id for _, id in held) - Counter(ids)

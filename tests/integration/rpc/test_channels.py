@@ -90,6 +90,38 @@ async def test_a_context_says_that_its_channel_is_unknown(client):
 
 
 @pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("tema-x", ["team-x"]),
+        ("TEAM", ["team-x", "Team-ÄRGER"]),
+        ("team-ärgr", ["Team-ÄRGER", "team-x"]),
+        ("组二", ["组-二", "组"]),
+        ("组-一", ["组-二"]),
+        ("a/b", ["a/b"]),
+        ("something else", []),
+        ("", []),
+    ],
+)
+async def test_near_names_of_one_that_is_unknown(client, name, near):
+    assert await client.near_channels(name) == near
+
+
+async def test_near_names_are_found_on_every_page(client):
+    rooms = [Message("m", Author("u1"), "hi", NOON, channel=f"room-{n:04}") for n in range(1_100)]
+    await client.import_messages(rooms)
+    assert await client.near_channels("zimmer-1") == []
+    await client.append("zimmer-2", Message("m", Author("u1"), "hi", NOON))
+    await client.append("Zimmer-2", Message("m", Author("u1"), "hi", NOON))
+    assert await client.near_channels("zimmer-1") == ["Zimmer-2", "zimmer-2"]
+    assert (await client.near_channels("romm-0001"))[0] == "room-0001"
+
+
+async def test_a_name_that_is_no_text_is_refused(client):
+    with pytest.raises(TypeError, match=r"channel must be text, not int: str\(5\)"):
+        await client.near_channels(5)
+
+
+@pytest.mark.parametrize(
     ("fields", "field"),
     [
         ({"limit": 0}, "limit"),

@@ -108,3 +108,71 @@ async def test_the_same_id_in_several_channels_is_several_messages(profile):
         texts = [i.message.parts[0].text.text for i in built.items]
         assert len(texts) == len(set(texts)) > 0
         assert built.raw.rung == context_pb2.RUNG_RANKED
+
+
+@pytest.fixture(params=["here", "elsewhere"])
+async def quiet_room(request):
+    """A server without an embedder; the kitten was mentioned before a hundred other lines."""
+    async with served() as (client, _):
+        lines = [
+            Message(f"m{n}", ANN, f"about subject {n}", NOON - 9 * DAY + n) for n in range(120)
+        ]
+        kitten = Message("k", ANN, "the kitten sleeps", NOON - 20 * DAY)
+        await client.append("two", [kitten, *lines])
+        yield client, "two" if request.param == "here" else ""
+
+
+NAMED = {
+    "alone": (["semantic"], set()),
+    "with preferences": (["semantic", "preferences"], set()),
+    "with the newest": (["recent", "semantic"], {context_pb2.SOURCE_RECENT}),
+}
+
+
+@pytest.mark.row("S2-03", "N-03")
+@pytest.mark.parametrize("explain", [False, True])
+@pytest.mark.parametrize("question", ["where did the kitten sleep that day?", "ok and the kitten?"])
+@pytest.mark.parametrize(("sources", "others"), NAMED.values(), ids=NAMED)
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+async def test_who_asks_for_meaning_is_not_given_words(
+    profile, sources, others, question, explain, quiet_room
+):
+    """Where there is no embedder it is said, in every profile, and no other source stands in for it."""
+    client, channel = quiet_room
+    built = await client.build_context(
+        channel, question, asker="u1", self_ids=["bot"], profile=profile, explain=explain,
+        asked_at=NOON - 9 * DAY + 1_000, overrides={"sources": sources},
+    )  # fmt: skip
+    assert [(d.source, d.reason) for d in built.degradations] == [("semantic", "NOT_CONFIGURED")]
+    assert {source for item in built.items for source in item.sources} <= others
+    assert bool(built.items) == bool(others)
+
+
+@pytest.mark.row("S2-03", "N-03")
+@pytest.mark.parametrize("explain", [False, True])
+@pytest.mark.parametrize("question", ["where did the feline sleep that day?", "the feline?"])
+async def test_one_source_of_the_history_alone_gives_its_own_lines(question, explain):
+    """Those that it proposed and no others, whatever the gate makes of the question."""
+    async with served(embedder=embedder()) as (client, _):
+        await filled(client)
+        for sources, source, ids in (
+            (["semantic"], SEMANTIC, {"k"}),
+            (["lexical"], context_pb2.SOURCE_LEXICAL, set()),
+        ):
+            built = await client.build_context(
+                "two", question, asker="u2", self_ids=["bot"], explain=explain,
+                asked_at=NOON - DAY + 5, overrides={"sources": sources},
+            )  # fmt: skip
+            assert ids <= {item.message.id for item in built.items}
+            assert {one for item in built.items for one in item.sources} <= {source}
+            assert not built.degradations
+
+
+@pytest.mark.row("S2-03")
+async def test_who_names_no_source_is_told_nothing_of_an_embedder_that_is_optional(quiet_room):
+    client, channel = quiet_room
+    built = await client.build_context(
+        channel, "where did the kitten sleep that day?", asker="u1", asked_at=NOON
+    )
+    assert "k" in {item.message.id for item in built.items}
+    assert not built.degradations

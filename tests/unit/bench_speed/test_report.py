@@ -89,13 +89,20 @@ def test_noise_is_marked_and_told_once_a_part():
 
 def test_the_terminal_shows_every_row_on_a_line():
     console = Console(width=120, file=io.StringIO())
-    console.print(terminal([result(LOWER, 1.84, p50_ms=0.45, p99_ms=1.2), result(TOLD, 153)]))
+    results = [result(LOWER, 1.84, p50_ms=0.45, p99_ms=1.2), result(TOLD, 153)]
+    console.print(terminal(results))
     lines = console.file.getvalue().splitlines()
     quick = next(line for line in lines if "quick" in line)
     assert [cell.strip() for cell in quick.split("│")] == [
         "quick", "1.84 x R0", "≤ 2", "≤ 1.5", "yes", "no", "0.45", "1.20",
     ]  # fmt: skip
     assert any("told" in line and "153 µs" in line for line in lines)
+    console = Console(width=120, file=io.StringIO())
+    console.print(
+        terminal(results, judged=False)
+    )  # figures that mean nothing are held against nothing
+    quick = next(line for line in console.file.getvalue().splitlines() if "quick" in line)
+    assert [cell.strip() for cell in quick.split("│")] == ["quick", "1.84 x R0", "0.45", "1.20"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.context.compress import CUT_MARK, cut_text
-from backscroll_sidecar.context.lines import parse_lines
 from backscroll_sidecar.domain import Layout, Member, Reply, Role, SpeakerStyle, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.history.groups import publish_slices
@@ -17,6 +16,7 @@ from backscroll_sidecar.ports import EraseChange, MembersChange
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.strategies import Preferences
 from tests.kit.chats import BEN, BOT, CAT, HOUR_MS, KEY, PlainCodec, say
+from tests.kit.lines import parse_lines
 from tests.kit.rooms import Fixed, Room, ids, payload
 
 SAME = [say(f"m{n:02}", BEN, "ok", HOUR_MS - n * 1_000) for n in range(30)]

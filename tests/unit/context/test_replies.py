@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from backscroll_scoring.links import BLOCK, WARM, ReplyLinks
-from backscroll_sidecar.analyze import Analyzer
+from backscroll_sidecar.analyze import Analyzer, StaticRoster
 from backscroll_sidecar.channels import HotChannel, memo
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.question import resolve_question
@@ -111,7 +111,7 @@ def test_an_edit_a_recall_or_a_late_line_leaves_nothing_stale(changed, how):
             item,
             revision=1,
             analysis=replace(
-                Analyzer().analyze(replace(item.message, reply=None), hot.people), text=text
+                Analyzer().analyze(replace(item.message, reply=None), StaticRoster()), text=text
             ),
         )
     elif how == "recall":

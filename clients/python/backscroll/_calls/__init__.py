@@ -31,6 +31,7 @@ from backscroll._calls.reading import (
     list_members,
     list_messages,
     list_pinned_messages,
+    near_channels,
     search,
     wait_for_index,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "list_messages",
     "list_pinned_messages",
     "list_preferences",
+    "near_channels",
     "pin_message",
     "present",
     "recall_message",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from google.protobuf.wrappers_pb2 import StringValue
 
@@ -13,6 +14,9 @@ from backscroll.v1 import history_pb2
 from backscroll.values import When
 
 _WAIT_S = 10.0
+_NEAR = 3
+_COMPARED = 10_000
+_PAGE = 1_000
 _HEALTH = ("unknown", "serving", "not_serving", "service_unknown")
 
 
@@ -66,6 +70,43 @@ def list_channels(
         if not page.next_page_token:
             return
         request.page_token = page.next_page_token
+
+
+def near_channels(channel: str, *, timeout_s: float | None = None) -> Plan[list[str]]:
+    """Names of channels like one that is unknown, the most alike first: it may be mistyped.
+
+    At most three, of the first 10,000 channels; letter case aside. A name that is known comes first.
+
+    Parameters
+    ----------
+    channel
+        The name, as it was asked for.
+    timeout_s
+        Deadline of each page of names. None: the client's.
+
+    Examples
+    --------
+    >>> context = client.build_context("rom", "when do we meet?", asker="ann")
+    >>> context.channel_known or client.near_channels("rom")
+    ['room']
+    """
+    encode(history_pb2.GetChannelRequest, channel=channel)  # raises where it can be no name
+    wanted = channel.casefold()
+    spellings: dict[str, list[str]] = {}
+    alike: list[str] = []
+    request = history_pb2.ListChannelsRequest(limit=_PAGE)
+    for _ in range(_COMPARED // _PAGE):
+        page: history_pb2.ListChannelsResponse = yield Call("ListChannels", request, timeout_s)
+        names = dict.fromkeys(one.channel.casefold() for one in page.channels)
+        for one in page.channels:
+            spellings.setdefault(one.channel.casefold(), []).append(one.channel)
+        # Page by page: between two of them an event loop gets its turn.
+        alike = get_close_matches(wanted, dict.fromkeys([*alike, *names]), _NEAR)
+        request.page_token = page.next_page_token
+        if not request.page_token:
+            break
+    holding = [name for name in spellings if wanted and wanted in name and name not in alike]
+    return [name for one in (*alike, *holding) for name in spellings[one]][:_NEAR]
 
 
 def list_messages(
@@ -182,7 +223,9 @@ def search(
     user_id: str | None = None,
     timeout_s: float | None = None,
 ) -> Plan[SearchHits]:
-    """Find messages of a channel by words; with a wider `scope`, of many channels by meaning.
+    """Find messages of a channel that hold all words; with a wider `scope`, of many channels by meaning.
+
+    By words those stored last come first, by meaning the most similar.
 
     Parameters
     ----------

@@ -180,9 +180,9 @@ class HistoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def SearchMessages(self, request, context):
-        """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
-        scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
-        the scope, NOT_IMPLEMENTED where there is no embedder for it.
+        """SearchMessages finds messages of a channel that hold all words, those stored last first. With a wider scope it finds
+        messages of several channels by meaning, the most similar first. Fails with NOT_ALLOWED where the tenant has no
+        permission for the scope, NOT_IMPLEMENTED where there is no embedder for it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

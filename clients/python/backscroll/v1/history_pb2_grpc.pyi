@@ -54,9 +54,9 @@ class HistoryServiceStub:
     ListChannels: _grpc.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]
     """ListChannels lists the channels of the tenant that hold messages, by name."""
     SearchMessages: _grpc.UnaryUnaryMultiCallable[_history_pb2.SearchMessagesRequest, _history_pb2.SearchMessagesResponse]
-    """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
-    scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
-    the scope, NOT_IMPLEMENTED where there is no embedder for it.
+    """SearchMessages finds messages of a channel that hold all words, those stored last first. With a wider scope it finds
+    messages of several channels by meaning, the most similar first. Fails with NOT_ALLOWED where the tenant has no
+    permission for the scope, NOT_IMPLEMENTED where there is no embedder for it.
     """
     EditMessage: _grpc.UnaryUnaryMultiCallable[_history_pb2.EditMessageRequest, _history_pb2.EditMessageResponse]
     """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
@@ -125,9 +125,9 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     ListChannels: _aio.UnaryUnaryMultiCallable[_history_pb2.ListChannelsRequest, _history_pb2.ListChannelsResponse]  # type: ignore[assignment]
     """ListChannels lists the channels of the tenant that hold messages, by name."""
     SearchMessages: _aio.UnaryUnaryMultiCallable[_history_pb2.SearchMessagesRequest, _history_pb2.SearchMessagesResponse]  # type: ignore[assignment]
-    """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
-    scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
-    the scope, NOT_IMPLEMENTED where there is no embedder for it.
+    """SearchMessages finds messages of a channel that hold all words, those stored last first. With a wider scope it finds
+    messages of several channels by meaning, the most similar first. Fails with NOT_ALLOWED where the tenant has no
+    permission for the scope, NOT_IMPLEMENTED where there is no embedder for it.
     """
     EditMessage: _aio.UnaryUnaryMultiCallable[_history_pb2.EditMessageRequest, _history_pb2.EditMessageResponse]  # type: ignore[assignment]
     """EditMessage replaces content and mentions of a message; author and time stay. Equal content again changes nothing,
@@ -235,9 +235,9 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _history_pb2.SearchMessagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_history_pb2.SearchMessagesResponse, _abc.Awaitable[_history_pb2.SearchMessagesResponse]]:
-        """SearchMessages finds messages of a channel by words, best first; of equally good ones the newest first. With a wider
-        scope it finds messages of several channels by meaning. Fails with NOT_ALLOWED where the tenant has no permission for
-        the scope, NOT_IMPLEMENTED where there is no embedder for it.
+        """SearchMessages finds messages of a channel that hold all words, those stored last first. With a wider scope it finds
+        messages of several channels by meaning, the most similar first. Fails with NOT_ALLOWED where the tenant has no
+        permission for the scope, NOT_IMPLEMENTED where there is no embedder for it.
         """
 
     @_abc_1.abstractmethod

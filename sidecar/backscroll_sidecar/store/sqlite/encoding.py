@@ -21,6 +21,7 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
+from backscroll_sidecar.known_names import NameTimes
 from backscroll_sidecar.store.facts import OldRevision, Person, Place
 
 Row = tuple[Any, ...]
@@ -90,7 +91,24 @@ def encode_person(person: Person) -> Row:
         orjson.dumps([list(one) for one in member.earlier_stays]).decode()
         if member.earlier_stays
         else None,
+        _encode_name_times(member),
     )
+
+
+def _encode_name_times(member: Member) -> str | None:
+    """A number where there was one name only, which nearly everybody has."""
+    times = member.name_times
+    if len(times) == 1:
+        return str(times[0][0])
+    return orjson.dumps(times).decode() if times else None
+
+
+def _decode_name_times(name: str, encoded: str | None) -> NameTimes:
+    if encoded is None:
+        return ()
+    if encoded[0] != "[":
+        return ((int(encoded), name),)
+    return tuple([(at_ms, one) for at_ms, one in orjson.loads(encoded)])
 
 
 def decode_person(row: Row) -> Person:
@@ -100,7 +118,9 @@ def decode_person(row: Row) -> Person:
 
 def decode_member(row: Row) -> Member:
     """The same without what only the store wants to know: a load reads all members of a channel."""
-    user_id, name, kind, _, joined_at_ms, left_at_ms, aliases, former_names, role, stays = row
+    user_id, name, kind, _, joined_at_ms, left_at_ms, aliases, former_names, role, stays, times = (
+        row
+    )
     return Member(
         user_id,
         name,
@@ -111,6 +131,7 @@ def decode_member(row: Row) -> Member:
         tuple(orjson.loads(former_names)) if former_names else (),
         tuple(Stay(*one) for one in orjson.loads(stays)) if stays else (),
         role,
+        name_times=_decode_name_times(name, times),
     )
 
 

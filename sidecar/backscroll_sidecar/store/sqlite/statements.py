@@ -30,7 +30,7 @@ revision, token_count, text, keywords, reply_to, thread_id, session_id, dedupe_k
 
 _CONTENT_COLUMNS = "state, revision, message_type, token_count, text, keywords, details"
 _MEMBER_COLUMNS = """
-user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names, role, earlier_stays
+user_id, name, kind, named_at_ms, joined_at_ms, left_at_ms, aliases, former_names, role, earlier_stays, name_times
 """
 
 # --- what a group must know ----------------------------------------------------------------------
@@ -128,12 +128,13 @@ INSERT INTO messages (
 
 PUT_MEMBER = f"""
 INSERT INTO members (tenant, channel, {_MEMBER_COLUMNS}) VALUES
-({", ".join("?" * 12)})
+({", ".join("?" * 13)})
 ON CONFLICT (tenant, channel, user_id) DO UPDATE SET
     name = excluded.name, kind = excluded.kind, named_at_ms = excluded.named_at_ms,
     joined_at_ms = excluded.joined_at_ms, left_at_ms = excluded.left_at_ms,
     aliases = excluded.aliases, former_names = excluded.former_names,
-    role = excluded.role, earlier_stays = excluded.earlier_stays
+    role = excluded.role, earlier_stays = excluded.earlier_stays,
+    name_times = excluded.name_times
 """
 
 

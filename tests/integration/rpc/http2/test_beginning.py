@@ -10,6 +10,7 @@ import pytest
 from backscroll_sidecar.rpc.http2 import frames
 from backscroll_sidecar.rpc.http2.connection import (
     CONNECTION_WINDOW_BYTES,
+    GREETING_S,
 )
 from backscroll_sidecar.rpc.http2.frames import (
     DEFAULT_WINDOW_BYTES,
@@ -100,6 +101,49 @@ async def test_who_says_no_more_is_cut_off(served: Served, hello: bytes) -> None
     async with asyncio.timeout(60):
         await reader.read()
     writer.close()
+
+
+class Ahead:
+    """Makes the loop's clock run ahead of time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loop = asyncio.get_running_loop()
+        self._ahead_s, time = 0.0, loop.time
+        monkeypatch.setattr(loop, "time", lambda: time() + self._ahead_s)
+
+    def by(self, seconds: float) -> None:
+        self._ahead_s += seconds
+
+
+@pytest.mark.parametrize(
+    "hello", [b"", PREFACE[:5], PREFACE, PREFACE + frame(SETTINGS, 0, 0)[:-1], b"OPTION"]
+)
+async def test_who_does_not_greet_in_time_is_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch, hello: bytes
+) -> None:
+    ahead = Ahead(monkeypatch)
+    async with served.peer(hello=hello) as silent, served.peer() as other:
+        await other.ping()
+        ahead.by(GREETING_S + 1)
+        assert await silent.fault() is None
+        assert silent.is_closed
+        assert await other.is_well(1)  # who has greeted may be silent for as long as it likes
+
+
+@pytest.mark.parametrize("cut", [0, 5, len(PREFACE), len(HELLO) - 1])
+async def test_who_greets_late_but_in_time_is_served(
+    served: Served, monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    ahead = Ahead(monkeypatch)
+    async with served.peer(hello=HELLO[:cut]) as slow, served.peer() as other:
+        slow._unacknowledged.append({})
+        await other.ping()
+        ahead.by(GREETING_S / 2)
+        slow.send(HELLO[cut:])
+        assert await slow.is_well(1)
+        ahead.by(2 * GREETING_S)
+        assert await other.is_well(1)
+        assert await slow.is_well(3)
 
 
 async def test_a_preface_without_settings_is_none(served: Served) -> None:
