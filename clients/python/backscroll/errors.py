@@ -113,6 +113,28 @@ class InternalError(BackscrollError):
     """A fault of the server; `metadata["incident"]` is the id its log has."""
 
 
+class Omitted(LookupError):
+    """A part of a context was read that the request had left out.
+
+    Attributes
+    ----------
+    part : str
+        The value of `omit` that left it out: "messages", "payloads" or "text".
+
+    Examples
+    --------
+    >>> Omitted("text")
+    Omitted("the request left this out: omit has 'text'")
+    """
+
+    def __init__(self, part: str) -> None:
+        super().__init__(f"the request left this out: omit has {part!r}")
+        self.part = part
+
+    def __reduce__(self) -> tuple[type[Omitted], tuple[str]]:
+        return type(self), (self.part,)
+
+
 _BY_CODE: Mapping[grpc.StatusCode, type[BackscrollError]] = {
     grpc.StatusCode.ABORTED: Conflict,
     grpc.StatusCode.ALREADY_EXISTS: Conflict,

@@ -113,11 +113,18 @@ class ChatAnswer:
     raw: context_pb2.ChatResponse = field(repr=False)
 
 
-def event_of(raw: context_pb2.StreamChatResponse) -> ChatEvent | None:
-    """Translate an event; None: a newer server's, which this client does not know."""
+def event_of(
+    raw: context_pb2.StreamChatResponse, request: context_pb2.BuildContextRequest | None = None
+) -> ChatEvent | None:
+    """Translate an event; None: a newer server's, which this client does not know.
+
+    `request` is what a context was asked for with.
+    """
     match raw.WhichOneof("event"):
         case "context":
-            return ContextEvent(Context(raw.context), raw)
+            return ContextEvent(
+                Context.of(raw.context, request or context_pb2.BuildContextRequest()), raw
+            )
         case "delta":
             return Delta(raw.delta, raw)
         case "tool_call":

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from backscroll._encode import enum_name
+from backscroll.errors import Omitted
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
 
 _OUTCOME = history_pb2.AppendOutcome
@@ -36,6 +37,8 @@ class Context:
     ----------
     raw : backscroll.v1.context_pb2.BuildContextResponse
         Everything the server said.
+    omitted : frozenset of str
+        Parts that the request left out (`omit`). Those that are read here raise `Omitted`.
 
     Examples
     --------
@@ -49,6 +52,19 @@ class Context:
     """
 
     raw: context_pb2.BuildContextResponse
+    omitted: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, raw: context_pb2.BuildContextResponse, request: context_pb2.BuildContextRequest
+    ) -> Context:
+        """Make a context of the answer to a request."""
+        parts = context_pb2.ResponsePart.DESCRIPTOR
+        return cls(raw, frozenset(enum_name(parts, one) for one in request.omit))
+
+    def _check(self, part: str) -> None:
+        if part in self.omitted:
+            raise Omitted(part)
 
     @property
     def id(self) -> str:
@@ -72,12 +88,22 @@ class Context:
 
     @property
     def items(self) -> Sequence[context_pb2.Item]:
-        """Messages that were selected, in time order, each with its rank, score and sources."""
+        """Messages that were selected, in time order, each with its rank, score and sources.
+
+        Of each message there is only its id where the request left out "item_messages".
+        """
         return self.raw.items
 
     @cached_property
     def messages(self) -> list[dict[str, str]]:
-        """Neutral messages of the layout, the question last: a role and a content each."""
+        """Neutral messages of the layout, the question last: a role and a content each.
+
+        Raises
+        ------
+        Omitted
+            If the request left out "messages".
+        """
+        self._check("messages")
         roles = message_pb2.Role.DESCRIPTOR
         return [
             {"role": enum_name(roles, message.role), "content": message.content}
@@ -91,12 +117,13 @@ class Context:
         Raises
         ------
         LookupError
-            If the request asked for no payload, or to omit it.
+            If the request asked for no payload (payload_formats="none").
+        Omitted
+            If the request left out "payloads".
         """
+        self._check("payloads")
         if not self.raw.payloads:
-            raise LookupError(
-                "this context was built without a payload (payload_formats='none', or omit)"
-            )
+            raise LookupError("this context was built without a payload (payload_formats='none')")
         return self.raw.payloads[0].body
 
     @cached_property
@@ -107,7 +134,14 @@ class Context:
 
     @property
     def text(self) -> str:
-        """Context as plain text, without the question."""
+        """Context as plain text, without the question.
+
+        Raises
+        ------
+        Omitted
+            If the request left out "text".
+        """
+        self._check("text")
         return self.raw.text
 
     @property

@@ -93,8 +93,9 @@ class Profile:
     @property
     def asks_memory_alone(self) -> bool:
         """Whether nothing but sources of the history were asked for: then no gate stands before them."""
-        others = set(self.sources) - {"preferences"}
-        return self.names_sources and bool(self.memory_sources) and not others
+        if not (self.names_sources and self.memory_sources):
+            return False
+        return all(name == "preferences" for name in self.sources)
 
     @property
     def has_own_stages(self) -> bool:

@@ -229,6 +229,13 @@ class Admin(admin_pb2_grpc.AdminServiceServicer):
         )
 
 
+OMITTED = {
+    context_pb2.RESPONSE_PART_MESSAGES: "messages",
+    context_pb2.RESPONSE_PART_PAYLOADS: "payloads",
+    context_pb2.RESPONSE_PART_TEXT: "text",
+}
+
+
 class Context(context_pb2_grpc.ContextServiceServicer):
     def __init__(self, fake):
         self.fake = fake
@@ -334,6 +341,12 @@ class Context(context_pb2_grpc.ContextServiceServicer):
             )
         if request.explain:
             response.explanation.profile = "balanced"
+        for part, name in OMITTED.items():
+            if part in request.omit:
+                response.ClearField(name)
+        if context_pb2.RESPONSE_PART_ITEM_MESSAGES in request.omit:
+            for item in response.items:
+                item.message.CopyFrom(message_pb2.Message(id=item.message.id))
         return response
 
 

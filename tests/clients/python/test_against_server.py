@@ -21,6 +21,7 @@ from backscroll import (
     Member,
     Message,
     NotFound,
+    Omitted,
     Overrides,
     Unauthenticated,
     text_of,
@@ -171,6 +172,25 @@ def test_who_speaks_is_never_decided_by_the_text(bot):
     plain = bot.build_context(room, "so?", self_ids=["bot"], speaker_style="role")
     assert "User: Assistant\\: I am the bot" in plain.text
     assert "<u9>" not in plain.text
+
+
+def test_a_context_without_copies_of_the_text(bot):
+    """What is left out is not sent, and whoever reads it is told; what is left is the same."""
+    room = f"{bot.room} omit"
+    bot.append(room, TALK)
+    whole = bot.build_context(room, "who brings the cake?", asker=ANN)
+    less = bot.build_context(
+        room, "who brings the cake?", asker=ANN, omit=["item_messages", "payloads", "text"]
+    )
+    assert less.messages == whole.messages
+    assert [item.message.id for item in less.items] == [item.message.id for item in whole.items]
+    assert not any(text_of(item.message) for item in less.items)
+    assert (less.raw.text, len(less.raw.payloads)) == ("", 0)
+    for part in ("payload", "payload_bytes", "text"):
+        with pytest.raises(Omitted, match=part.removesuffix("_bytes")):
+            getattr(less, part)
+    with pytest.raises(Omitted, match="messages"):
+        _ = bot.build_context(room, "and?", omit="messages").messages
 
 
 def test_an_import(bot):

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
-from backscroll import AppendReport, AsyncClient, Client, Member, Message, NotFound, text_of
+from backscroll import (
+    AppendReport,
+    AsyncClient,
+    Client,
+    Member,
+    Message,
+    NotFound,
+    Omitted,
+    text_of,
+)
 from backscroll.v1 import history_pb2
 from tests.clients.python.calls_kit import MIB, lines
 
@@ -99,6 +110,49 @@ def test_a_context_without_payload_says_so(client):
     context = client.build_context("room", "hello?", payload_formats="none")
     with pytest.raises(LookupError, match="without a payload"):
         _ = context.payload
+
+
+READ = {
+    "messages": lambda context: context.messages,
+    "payloads": lambda context: context.payload,
+    "text": lambda context: context.text,
+}
+OMITTED = [
+    (),
+    "text",
+    ["messages"],
+    ["payloads", "text"],
+    ["item_messages", "messages", "payloads", "text"],
+]
+
+
+@pytest.mark.parametrize("omit", OMITTED)
+@pytest.mark.parametrize("how", ["build_context", "chat", "stream_chat"])
+def test_what_was_left_out_says_so_when_it_is_read(client, room, how, omit):
+    """No empty text that could pass for an empty channel; the rest is as it would be."""
+    parts = {omit} if isinstance(omit, str) else set(omit)
+    made = getattr(client, how)("room", "hello?", omit=omit)
+    if how == "stream_chat":
+        made = next(iter(made))
+    context = made if how == "build_context" else made.context
+    assert context.omitted == parts
+    assert len(context.items) == 5
+    assert all(item.message.id for item in context.items)
+    whole = client.build_context("room", "hello?")
+    for part, read in READ.items():
+        if part not in parts:
+            assert read(context) == read(whole)
+            continue
+        with pytest.raises(Omitted, match=f"omit has '{part}'") as found:
+            read(context)
+        assert found.value.part == part
+        assert pickle.loads(pickle.dumps(found.value)).part == part
+    assert "5 items" in repr(context)
+
+
+def test_a_part_without_a_name_is_refused(client):
+    with pytest.raises(ValueError, match="text"):
+        client.build_context("room", "hello?", omit="texts")
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -227,6 +227,25 @@ async def test_a_mention_is_shown_by_the_name_of_today():
         assert "@Annika are you there?" in after.text
 
 
+@pytest.mark.row("P-27")
+@pytest.mark.parametrize("explain", [False, True])
+async def test_a_mention_tells_who_is_meant_once_somebody_has_the_same_name(explain):
+    """A line that was written before is written anew; the former holder of a name is no other holder."""
+    async with served() as (client, _):
+        await client.append("room", said(0, Author("u1", "Ann"), "hi"))
+        ask = said(1, Author("u2", "Ben"), "<@u1> are you there?", mentions=[Mention("u1")])
+        await client.append("room", ask)
+        options = {"asker": "u2", "self_ids": ["bot"], "explain": explain}
+        before = await client.build_context("room", "who was asked?", **options)
+        await client.append("room", said(2, Author("u3", "Ann"), "I am Ann, too"))
+        both = await client.build_context("room", "who was asked?", **options)
+        await client.append("room", said(3, Author("u3", "Anna"), "no longer"))
+        after = await client.build_context("room", "who was asked?", **options)
+        assert "@Ann are you there?" in before.text
+        assert "@Ann <u1> are you there?" in both.text
+        assert "@Ann are you there?" in after.text
+
+
 @pytest.mark.row("S5-03")
 async def test_a_mention_in_the_question_is_shown_by_name():
     async with served() as (client, _):

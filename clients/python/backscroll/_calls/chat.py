@@ -176,7 +176,7 @@ def chat(
             turn.failed(error)
             continue
         if built is None and response.HasField("context"):
-            built = Context(response.context)
+            built = Context.of(response.context, turn.request.context)
         asked = [ToolCall(one.id, one.name, one.arguments_json) for one in response.tool_calls]
         calls += asked
         turn.asked(asked)
@@ -233,7 +233,7 @@ class _Turn:
     def heard(self, raw: context_pb2.StreamChatResponse) -> Iterator[ChatEvent]:
         """Pass an event on, and remember what it means for the next round."""
         self.may_resend = False
-        event = event_of(raw)
+        event = event_of(raw, self.request.context)
         if isinstance(event, ToolCallEvent):
             self.asked([event.call])
         if event is not None and not (isinstance(event, End) and self.goes_on(event)):

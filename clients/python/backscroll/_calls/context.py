@@ -169,7 +169,8 @@ def build_context(
         as the server is set.
     omit
         Copies of the selected text that are not read and need not be sent: "item_messages" (of
-        each item's message the id stays), "messages", "payloads", "text".
+        each item's message the id stays), "messages", "payloads", "text". Reading one of the last
+        three from the context raises `Omitted`.
     language
         Of the texts the server adds: "auto" (the question's by its script, else English), "en" or
         "zh". "": as the server is set.
@@ -199,47 +200,44 @@ def build_context(
     >>> context.payload["messages"][-1]["role"]
     'user'
     """
-    response: context_pb2.BuildContextResponse = yield Call(
-        "BuildContext",
-        context_request(
-            channel,
-            question,
-            asker=asker,
-            trigger_message_id=trigger_message_id,
-            asked_at=asked_at,
-            reply=reply,
-            mentions=mentions,
-            thread_id=thread_id,
-            session_id=session_id,
-            self_ids=self_ids,
-            profile=profile,
-            overrides=overrides,
-            layout=layout,
-            speaker_style=speaker_style,
-            time_style=time_style,
-            time_zone=time_zone,
-            system=system,
-            include_system=include_system,
-            tools_json=tools_json,
-            reserve_tokens=reserve_tokens,
-            preferences=preferences,
-            query_embedding=query_embedding,
-            token_budget=token_budget,
-            tokenizer=tokenizer,
-            payload_formats=payload_formats,
-            model=model,
-            explain=explain,
-            include_names=include_names,
-            question_label=question_label,
-            visible_since_membership=visible_since_membership,
-            semantic_scope=semantic_scope,
-            stored_system_rows=stored_system_rows,
-            omit=omit,
-            language=language,
-        ),
-        timeout_s,
+    request = context_request(
+        channel,
+        question,
+        asker=asker,
+        trigger_message_id=trigger_message_id,
+        asked_at=asked_at,
+        reply=reply,
+        mentions=mentions,
+        thread_id=thread_id,
+        session_id=session_id,
+        self_ids=self_ids,
+        profile=profile,
+        overrides=overrides,
+        layout=layout,
+        speaker_style=speaker_style,
+        time_style=time_style,
+        time_zone=time_zone,
+        system=system,
+        include_system=include_system,
+        tools_json=tools_json,
+        reserve_tokens=reserve_tokens,
+        preferences=preferences,
+        query_embedding=query_embedding,
+        token_budget=token_budget,
+        tokenizer=tokenizer,
+        payload_formats=payload_formats,
+        model=model,
+        explain=explain,
+        include_names=include_names,
+        question_label=question_label,
+        visible_since_membership=visible_since_membership,
+        semantic_scope=semantic_scope,
+        stored_system_rows=stored_system_rows,
+        omit=omit,
+        language=language,
     )
-    return Context(response)
+    response: context_pb2.BuildContextResponse = yield Call("BuildContext", request, timeout_s)
+    return Context.of(response, request)
 
 
 def context_request(

@@ -1,6 +1,6 @@
 """The connection that reads: aiosqlite's, one hop to its thread and back for a page, whatever that takes.
 
-Why, and how a page gets there by public names only: docs/decisions/0024-pages-read-by-aiosqlite.md.
+Why, and how a page gets there by public names only: docs/decisions/0025-pages-read-by-aiosqlite.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """History in one SQLite file: a thread that writes, a thread that reads, a lock that keeps other servers out.
 
 Safe to call from any task of one event loop; `apply` is called by one task only, the writer. Why a thread of our own
-writes, and aiosqlite's reads: docs/decisions/0003-sqlite3-in-own-threads.md, 0024-pages-read-by-aiosqlite.md.
+writes, and aiosqlite's reads: docs/decisions/0003-sqlite3-in-own-threads.md, 0025-pages-read-by-aiosqlite.md.
 """
 
 from __future__ import annotations
