@@ -1,8 +1,8 @@
 """Which cores threads run on: the event loop's may be kept on one, all others run on any of the process.
 
 By default the system moves the loop's thread whenever one of gRPC's stands where it was, and a build that begins with
-the caches of another core takes longer. A thread begins where the one that starts it is kept, hence `pool` for all
-that the loop starts.
+the caches of another core takes longer. A thread begins where the one that starts it is kept, hence `pool`, or
+`run_anywhere`, for all that the loop starts.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ CORES: frozenset[int] = (
 
 
 def keep_on_core(core: int) -> None:
-    """Keep the calling thread on one of `CORES`, and what it starts from now on, but for threads of a `pool`."""
+    """Keep the calling thread on one of `CORES`, and what it starts from now on, unless that may `run_anywhere`."""
     os.sched_setaffinity(0, {core})
 
 
 def pool(name: str, count: int | None = None) -> ThreadPoolExecutor:
     """Threads for work beside the loop, on any core: `count` at most, or as many as Python thinks right."""
-    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_run_anywhere)
+    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=run_anywhere)
 
 
-def _run_anywhere() -> None:
+def run_anywhere() -> None:
+    """Let the calling thread run on any core, wherever the one that started it is kept."""
     if CORES:
         os.sched_setaffinity(0, CORES)

@@ -31,6 +31,8 @@ from backscroll_sidecar.ports import (
 )
 
 MAX_PAGE = 1_000
+CHANNELS_PAGE = 50
+"""So many are looked at in one read: each is counted, and other reads wait meanwhile."""
 MAX_INT64 = 2**63 - 1
 SEARCH_PAGE = 500
 SEARCH_ROWS = 20_000
@@ -105,9 +107,15 @@ class HistoryReads:
         self, tenant: str, after: str = "", limit: int = MAX_PAGE, name_contains: str = ""
     ) -> Sequence[ChannelInfo]:
         """Where the first channels behind `after` stand, by name; those erased whole are not among them."""
-        names = await self._reader.channel_names(tenant, after, limit, name_contains)
-        infos = [await self._reader.channel_info(ChannelKey(tenant, name)) for name in names]
-        return [info for info in infos if info is not None]
+        found: list[ChannelInfo] = []
+        while len(found) < limit:
+            wanted = min(limit - len(found), CHANNELS_PAGE)
+            page = await self._reader.channel_infos(tenant, after, wanted, name_contains)
+            found += page
+            if len(page) < wanted:
+                break
+            after = page[-1].key.channel
+        return found
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo:
         """Where a channel stands, so that a bot that was down appends only what is missing (P-26)."""

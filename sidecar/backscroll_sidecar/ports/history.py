@@ -115,10 +115,10 @@ class HistoryReader(Protocol):
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         """Newest id and time, counts; None for a channel never heard of."""
 
-    async def channel_names(
+    async def channel_infos(
         self, tenant: str, after: str, limit: int, name_contains: str = ""
-    ) -> Sequence[str]:
-        """The first `limit` names behind `after` of channels that hold rows, by code points.
+    ) -> Sequence[ChannelInfo]:
+        """The first `limit` channels behind `after` that hold rows, by the code points of their names, at one moment.
 
         `name_contains`: only those whose name has it in it, letter case aside.
         """

@@ -190,9 +190,9 @@ class MemoryReader:
         answers = (row for row in channel.live() if _answers(row, question, author_id))
         return next(answers, None)
 
-    async def channel_names(
+    async def channel_infos(
         self, tenant: str, after: str, limit: int, name_contains: str = ""
-    ) -> Sequence[str]:
+    ) -> Sequence[ChannelInfo]:
         self._check_open()
         wanted = name_contains.casefold()
         names = sorted(
@@ -200,7 +200,8 @@ class MemoryReader:
             for (here, name), channel in self._channels.items()
             if here == tenant and channel.records and name > after and wanted in name.casefold()
         )
-        return names[:limit]
+        infos = [await self.channel_info(ChannelKey(tenant, name)) for name in names[:limit]]
+        return [info for info in infos if info is not None]
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         channel = self._open(key)

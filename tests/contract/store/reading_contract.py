@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -87,13 +86,18 @@ class ReadingContract:
             await put(store, message(f"m-{name}", channel=name), key=ROOM._replace(channel=name))
         await put(store, message("x"), key=other)
         await store.apply([EraseChange(ROOM._replace(channel="a"), (), "", NOON_MS)])
-        names = partial(store.channel_names, "default")
+
+        async def names(*asked: Any, tenant: str = "default") -> list[str]:
+            found = await store.channel_infos(tenant, *asked)
+            assert found == [await store.channel_info(info.key) for info in found]
+            return [info.key.channel for info in found]
+
         assert await names("", 9) == ["b", "Ä-1", "ä-2"]
         assert await names("", 1) == ["b"]
         assert await names("b", 9) == ["Ä-1", "ä-2"]
         assert await names("", 9, "ä-") == ["Ä-1", "ä-2"]
         assert await names("ä-2", 9) == await names("", 9, "%") == await names("", 0) == []
-        assert await store.channel_names("other", "", 9) == ["room"]
+        assert await names("", 9, tenant="other") == ["room"]
 
     async def test_pages_of_a_channel(self, store: HistoryStore) -> None:
         """By `seq`, exclusive bounds, from either end."""

@@ -6,6 +6,7 @@ A bug found in one store becomes a test here. A store's own test file brings a f
 from __future__ import annotations
 
 from tests.contract.store.append_contract import AppendContract
+from tests.contract.store.cancel_contract import CancelContract
 from tests.contract.store.change_contract import ChangeContract
 from tests.contract.store.partial_contract import PartialContract
 from tests.contract.store.people_contract import PeopleContract
@@ -23,6 +24,7 @@ class HistoryStoreContract(
     ChangeContract,
     PeopleContract,
     PartialContract,
+    CancelContract,
     PlaceContract,
     ReadingContract,
     SegmentContract,

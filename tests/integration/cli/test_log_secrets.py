@@ -92,7 +92,7 @@ def test_no_line_holds_a_token_a_key_or_a_text(shell, httpserver, tmp_path, edge
         "BACKSCROLL_MODEL_BASE_URL": vendor(httpserver), "BACKSCROLL_MODEL_API_KEY": KEY,
         "BACKSCROLL_MODEL_HEADERS": json.dumps({"x-planted": HEADER}),
     }  # fmt: skip
-    options = ["--log-level", "debug", "--log-format", form, "--database", ":memory:"]
+    options = ["--log-level", "debug", "--log-format", form, "--database", str(tmp_path / "b.db")]
     options += ["--tokens-file", str(tmp_path / "tokens.toml")]
     tls = None
     if with_tls:

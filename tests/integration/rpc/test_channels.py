@@ -6,6 +6,7 @@ import pytest
 
 from backscroll import Author, Message
 from backscroll.v1 import history_pb2 as hpb
+from backscroll_sidecar.history import reads
 from tests.integration.rpc.conftest import Served, refused
 from tests.kit.served import served as serving
 
@@ -30,6 +31,13 @@ async def listed(client, **fields) -> list[str]:
 @pytest.mark.parametrize("page_size", [1, 2, 5, 1_000, None])
 async def test_by_name_and_each_once(client, page_size):
     assert await listed(client, page_size=page_size) == NAMES
+
+
+async def test_a_page_that_is_read_in_pieces(client, monkeypatch):
+    monkeypatch.setattr(reads, "CHANNELS_PAGE", 2)
+    assert await listed(client) == NAMES
+    assert await listed(client, page_size=3) == NAMES
+    assert await listed(client, name_contains="组") == NAMES[3:]
 
 
 async def test_what_is_told_of_each(client):

@@ -37,7 +37,7 @@ def examine_database(path: Path | None) -> DatabaseReport:
         return DatabaseReport(sqlite3.sqlite_version)
     in_use = _is_in_use(path)
     try:
-        with closing(files.connect_reader(path)) as connection:
+        with closing(files.connect_reader(path, sqlite3.Connection)) as connection:
             waiting = len(migrate.pending(connection, migrate.known()))
             found = connection.execute("PRAGMA quick_check(5)").fetchall()
             damage = tuple(text for (text,) in found if text != "ok")

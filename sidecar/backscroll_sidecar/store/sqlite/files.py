@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite import migrate, scrub, statements
@@ -22,6 +22,7 @@ APPLICATION_ID = int.from_bytes(b"BkSc", "big")
 OLDEST_SQLITE = (3, 37, 0)
 """STRICT tables."""
 
+C = TypeVar("C", bound=sqlite3.Connection)
 Durability = Literal["full", "normal"]
 
 _BUSY_TIMEOUT_MS = 5_000
@@ -104,7 +105,7 @@ def connect_writer(
         raise StoreUnavailable(
             f"SQLite {sqlite3.sqlite_version} is too old: 3.37 or newer is needed"
         )
-    connection = _connect(path)
+    connection = _connect(path, sqlite3.Connection)
     try:
         _check_format(connection, migrations)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -125,9 +126,9 @@ def connect_writer(
     return connection
 
 
-def connect_reader(path: Path) -> sqlite3.Connection:
+def connect_reader(path: Path, factory: type[C]) -> C:
     """A connection that cannot write, and never checkpoints."""
-    connection = _connect(path)
+    connection = _connect(path, factory)
     try:
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -164,10 +165,11 @@ def read_stats(connection: sqlite3.Connection, path: Path) -> StoreStats:
     )
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, factory: type[C]) -> C:
     connection = sqlite3.connect(
         path,
         isolation_level=None,
+        factory=factory,
         timeout=_BUSY_TIMEOUT_MS / 1000,
         cached_statements=_PREPARED_STATEMENTS,
     )

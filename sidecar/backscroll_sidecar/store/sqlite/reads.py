@@ -1,4 +1,4 @@
-"""What readers ask, in the reader's thread: one statement a question."""
+"""What readers ask: pages for the reader's thread (`reading.py`)."""
 
 from __future__ import annotations
 
@@ -172,14 +172,17 @@ def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo
     return ChannelInfo(key, newest_id, newest_sent_at_ms, live_count, last_seq)
 
 
-def channel_names(
+def channel_infos(
     connection: sqlite3.Connection, tenant: str, after: str, limit: int, name_contains: str
-) -> list[str]:
-    """Names of channels that hold rows. Letter case is Unicode's, which SQLite does not know."""
+) -> list[ChannelInfo]:
+    """Channels that hold rows. Letter case is Unicode's, which SQLite does not know."""
     wanted = name_contains.casefold()
-    names = connection.execute(sql.CHANNEL_NAMES, {"tenant": tenant, "after": after})
-    with closing(names):
-        return list(islice((name for (name,) in names if wanted in name.casefold()), limit))
+    with transaction(connection, "BEGIN"):
+        found = connection.execute(sql.CHANNEL_NAMES, {"tenant": tenant, "after": after})
+        with closing(found):
+            names = list(islice((name for (name,) in found if wanted in name.casefold()), limit))
+        infos = (channel_info(connection, ChannelKey(tenant, name)) for name in names)
+        return [info for info in infos if info is not None]
 
 
 def members(connection: sqlite3.Connection, key: ChannelKey) -> list[Member]:

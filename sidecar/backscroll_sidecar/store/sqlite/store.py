@@ -1,7 +1,7 @@
 """History in one SQLite file: a thread that writes, a thread that reads, a lock that keeps other servers out.
 
-Safe to call from any task of one event loop; `apply` is called by one task only, the writer. Why the standard library's
-sqlite3 in threads of our own: docs/decisions/0003-sqlite3-in-own-threads.md.
+Safe to call from any task of one event loop; `apply` is called by one task only, the writer. Why a thread of our own
+writes, and aiosqlite's reads: docs/decisions/0003-sqlite3-in-own-threads.md, 0025-pages-read-by-aiosqlite.md.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.sqlite import files, group, migrate, places, reads, records, scrub
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
+from backscroll_sidecar.store.sqlite.reading import ReadingConnection
 
 SHORT_GROUP = 32
 """So many single messages are written in a millisecond or two: to take turns every half of one meanwhile bounds little
@@ -44,7 +45,7 @@ class SqliteStore:
     """`HistoryStore` on a SQLite file. Open it with `SqliteStore.open`, always close it."""
 
     def __init__(
-        self, path: Path, lock: FileLock, writer: OwnedConnection, reader: OwnedConnection
+        self, path: Path, lock: FileLock, writer: OwnedConnection, reader: ReadingConnection
     ) -> None:
         self._path = path
         self._lock = lock
@@ -84,13 +85,12 @@ class SqliteStore:
             files.connect_writer, path, durability, migrations or migrate.known()
         )
         writer = OwnedConnection("backscroll-store-writer", connect_writer)
-        reader = OwnedConnection("backscroll-store-reader", partial(files.connect_reader, path))
-        store = cls(path, lock, writer, reader)
+        store = cls(path, lock, writer, ReadingConnection(path))
         try:
             await writer.run(lambda _: None)  # opens it
             with contextlib.suppress(StoreUnavailable, StoreReadOnly):  # a full disk may be read
                 await writer.run(files.checkpoint)  # a crash may have left a long log
-            await reader.run(lambda _: make_room())
+            await store._reader.run(lambda _: make_room())
         except BaseException:
             await store.close()
             raise
@@ -176,11 +176,11 @@ class SqliteStore:
     ) -> StoredMessage | None:
         return await self._reader.run(lambda c: places.answer_to(c, key, message_id, author_id))
 
-    async def channel_names(
+    async def channel_infos(
         self, tenant: str, after: str, limit: int, name_contains: str = ""
-    ) -> Sequence[str]:
+    ) -> Sequence[ChannelInfo]:
         return await self._reader.run(
-            lambda c: reads.channel_names(c, tenant, after, limit, name_contains)
+            lambda c: reads.channel_infos(c, tenant, after, limit, name_contains)
         )
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
