@@ -38,7 +38,8 @@ def continued_row(request: BuildRequest, view: ChannelView, moment: Moment, text
     for row in range(moment.end - 1, max(-1, moment.end - 1 - LOOKED_BACK), -1):
         state = view.state.item(row)
         is_elsewhere = thread != NO_ROW and view.thread.item(row) != thread
-        if row in (trigger, moment.own_row) or state == _RECALLED or is_elsewhere:
+        is_unsaid = moment.later and row > trigger and row not in moment.later
+        if is_unsaid or row in (trigger, moment.own_row) or state == _RECALLED or is_elsewhere:
             continue
         if state == _PARTIAL:
             return row if _is_own(request, view, row) else NO_ROW
