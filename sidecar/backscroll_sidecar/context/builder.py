@@ -182,7 +182,7 @@ class ContextBuilder:
                 self._preferences, request, route.profile, question, deadline
             )
         policy = self._settings.partial_replies
-        view = with_partials(request, opened.view, policy, question.continued_row)
+        view = with_partials(request, opened.view, policy, question.continued_row, question.end)
         if view is not opened.view:
             opened = replace(opened, view=view)
         watch.lap("question")
