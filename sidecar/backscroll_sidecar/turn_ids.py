@@ -6,12 +6,18 @@ import re
 
 QUESTION = ":question"
 REPLY = ":reply"
+_QUESTION = re.compile(r"[0-9a-f]{32}:question")
 _SAID = re.compile(r"[0-9a-f]{32}:(?:reply|calls:[0-9]+)")
 
 
 def question_id(turn_id: str) -> str:
     """Of the question, where the caller names none."""
     return turn_id + QUESTION
+
+
+def is_question(message_id: str) -> bool:
+    """Whether a turn stored this as its question, under an id of its own."""
+    return _QUESTION.fullmatch(message_id) is not None
 
 
 def reply_id(turn_id: str) -> str:

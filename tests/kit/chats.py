@@ -91,6 +91,9 @@ class PlainCodec:
     def mentions(self, fragment: bytes) -> tuple[Mention, ...]:
         return ()
 
+    def sent_at_ms(self, fragment: bytes) -> int:
+        return 0  # no clock of its own
+
     def answering(self, fragment: bytes, user_id: str) -> bytes:
         return fragment
 

@@ -211,6 +211,10 @@ class ChannelView:
         """The people a row marks as mentioned, read of its fragment."""
         return self.codec.mentions(self.fragments[row])
 
+    def sent_at_ms(self, row: int) -> int:
+        """When a row was sent, as its sender says, read of its fragment: it may be ranked by another time."""
+        return self.codec.sent_at_ms(self.fragments[row])
+
     def author_id(self, row: int) -> str:
         """The user id of a row's author."""
         return self.people.ids[int(self.columns.author[row])]

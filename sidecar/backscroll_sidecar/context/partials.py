@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -42,14 +42,17 @@ def continued_row(
         return NO_ROW
     asker = request.asker.id if request.asker else view.author_id(trigger) if trigger >= 0 else ""
     thread = view.thread.item(trigger) if trigger >= 0 else NO_ROW
-    return _broken_off(request, view, moment.end, (trigger, moment.own_row), asker, thread)
+    passed_over = {trigger, moment.own_row}
+    if moment.later:  # of the rows behind the trigger no others were said before
+        passed_over.update(set(range(trigger, moment.end)).difference(moment.later))
+    return _broken_off(request, view, moment.end, passed_over, asker, thread)
 
 
 def _broken_off(
     request: BuildRequest,
     view: ChannelView,
     end: int,
-    passed_over: Sequence[int],
+    passed_over: Collection[int],
     asker: str,
     thread: int,
 ) -> int:

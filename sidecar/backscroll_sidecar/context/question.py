@@ -55,8 +55,8 @@ class Question:
     thread_id : str
         Where it stands: the request's, else the trigger's; empty outside of threads.
     later : tuple of int
-        Rows behind the trigger that it answers, directly or not: clocks set them after it. Of the rows between the
-        trigger and `end` no others were said before.
+        Rows behind the trigger that it answers, directly or not, or that came before it: clocks set them after it. Of
+        the rows between the trigger and `end` no others were said before.
     continued_row : int
         The bot's reply that broke off and that it asks to go on with, its parent then; -1 none.
     is_narrow : bool

@@ -12,6 +12,7 @@ from backscroll_sidecar import turn_ids
 from backscroll_sidecar.analyze import is_same_question
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
+from backscroll_sidecar.context.said_before import said_before
 from backscroll_sidecar.domain import MessageState, Role
 from backscroll_sidecar.errors import Gone, InvalidRequest, NotFound, Reason
 
@@ -49,7 +50,7 @@ def moment_of(request: BuildRequest, view: ChannelView, now_ms: int) -> Moment:
     end = _first_after(view.columns.time_ms, asked_at_ms)
     later: tuple[int, ...] = ()
     if trigger_row >= 0 and request.asked_at_ms is None:
-        end, later = trigger_row, _answered_later(request, view, trigger_row)
+        end, later = trigger_row, _seen_later(request, view, trigger_row)
         if later:
             end = later[-1] + 1
             asked_at_ms = view.columns.time_ms.item(later[-1])
@@ -156,11 +157,16 @@ def _was_asked_before(view: ChannelView, row: int, request: BuildRequest, end: i
     return bool((answers & (view.role[row:end] == Role.ASSISTANT)).any())
 
 
-def _answered_later(request: BuildRequest, view: ChannelView, trigger_row: int) -> tuple[int, ...]:
-    """Rows behind the trigger, ascending, that it answers, directly or not, as the platform or the request has it."""
+def _seen_later(request: BuildRequest, view: ChannelView, trigger_row: int) -> tuple[int, ...]:
+    """Rows behind the trigger, ascending, that were said before it: what it answers, directly or not, as the platform
+    or the request has it, and what came before it by other clocks.
+    """
+    if trigger_row == view.count - 1:
+        return ()
     parents = view.explicit_columns.parent
     parent = parents.item(trigger_row)
     if request.reply is not None:
         parent = NO_ROW if request.reply.inferred else view.row_of(request.reply.message_id)
     answered = chain(view, parents, parent)
-    return tuple(sorted({row for row in answered if row > trigger_row}))
+    behind = {row for row in answered if row > trigger_row}
+    return tuple(sorted(behind.union(said_before(view, trigger_row))))

@@ -39,6 +39,9 @@ class FragmentCodec(Protocol):
     def mentions(self, fragment: bytes) -> Sequence[Mention]:
         """The people that message marks as mentioned."""
 
+    def sent_at_ms(self, fragment: bytes) -> int:
+        """When that message was sent, as its sender says."""
+
     def answering(self, fragment: bytes, user_id: str) -> bytes:
         """The same, saying who wrote the stored message that its sender's edge leads to; without one as it is."""
 

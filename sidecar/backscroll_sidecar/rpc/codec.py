@@ -68,6 +68,10 @@ class WireCodec:
         """The people the message marks as mentioned."""
         return mentions_from_proto(message_pb2.Message.FromString(fragment).mentions)
 
+    def sent_at_ms(self, fragment: bytes) -> int:
+        """When the message was sent, as its sender says."""
+        return message_pb2.Message.FromString(fragment).sent_at_ms
+
     def answering(self, fragment: bytes, user_id: str) -> bytes:
         """The same, its edge naming whom it answers; without an edge of the sender's as it is."""
         message = message_pb2.Message.FromString(fragment)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backscroll import Author, Message
+from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.fake import FakeModel
 from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
@@ -16,6 +17,8 @@ from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
 STOP = Finished(FinishReason.STOP)
 CALLS = Finished(FinishReason.TOOL_CALLS)
 CALL = ToolCallDelta(ToolCallPart("c1", "weather"))
+NOON = 1_795_176_000_000
+BOT = Author("bot", "Cat", "bot")
 ANN, BEN = Author("u1", "Ann"), Author("u2", "Ben")
 TRIGGER = {"question": "", "trigger_message_id": "q1"}
 
@@ -65,6 +68,55 @@ async def test_rounds_stand_in_their_order(ahead_s: int) -> None:
     kinds = [row.message.id.partition(":")[2] for row in rows]
     assert kinds == ["", "calls:1", "result:1:0", "calls:2", "result:2:0", "reply"]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize("behind_s", [3, 55, 8 * 3_600])
+async def test_the_last_answer_is_seen_by_a_clock_that_is_behind(
+    profile: str, behind_s: int
+) -> None:
+    """The next question has no edge, and by its time the bot's answer was not there yet; nor what people answered."""
+    at_ms = now_ms() - behind_s * 1_000
+    async with talk(FakeModel(["A heron", STOP])) as bot:
+        await bot.tell(Message("q1", ANN, "which bird is that?", at_ms))
+        reply = (await bot.ask(turn(context=TRIGGER))).end.reply_message_id
+        await bot.tell(Message("q2", ANN, "and what does it eat?", at_ms + 1))
+        assert await items(bot, "q2", profile) == ["q1", reply]
+        await bot.tell(
+            Message("own", BOT, "fish", now_ms(), role="assistant"),
+            Message("thanks", BEN, "thanks", at_ms + 2, reply_to=reply),
+            Message("q4", ANN, "and where does it sleep?", at_ms + 1_002),
+            Message("late", BEN, "who had said that before?", at_ms + 2_002),
+        )
+        assert set(await items(bot, "q4", profile)) == {"q1", "q2", reply, "own", "thanks"}
+        assert await items(bot, "q2", profile) == ["q1", reply]
+        assert await items(bot, "q1", profile) == []
+
+
+async def items(bot: Bot, trigger: str, profile: str) -> list[str]:
+    built = await bot.client.build_context(
+        "room", trigger_message_id=trigger, self_ids=["bot"], profile=profile,
+        overrides={"relevance_threshold": 0.0},
+    )  # fmt: skip
+    return [one.message.id for one in built.items]
+
+
+async def test_going_on_by_a_clock_that_is_behind() -> None:
+    """What broke off is found though it is ranked behind the wish to go on; what came after that is not looked at."""
+    at_ms = now_ms() - 3_000
+    async with talk(FakeModel(["A heron is", Finished(FinishReason.LENGTH)])) as bot:
+        await bot.tell(Message("q1", ANN, "which bird is that?", at_ms))
+        reply = (await bot.ask(turn(context=TRIGGER))).end.reply_message_id
+        await bot.tell(Message("q2", ANN, "go on", at_ms + 1_000))
+        assert await items(bot, "q2", "balanced") == ["q1", reply]
+
+
+async def test_lines_told_newest_first_are_no_answers() -> None:
+    """A platform's own clock counts more than the order in which its lines were told."""
+    told = [Message(f"m{n}", (ANN, BEN)[n % 2], f"line {n}", NOON + n * 1_000) for n in range(6)]
+    async with talk() as bot:
+        await bot.tell(*reversed(told))
+        assert await items(bot, "m3", "naive") == ["m0", "m1", "m2"]
 
 
 async def test_a_question_of_its_own_stands_behind_the_lines_it_follows() -> None:
