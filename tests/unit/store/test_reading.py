@@ -87,8 +87,9 @@ async def test_reads_that_are_left_in_line_are_not_done(store: SqliteStore) -> N
     await asyncio.sleep(0)
     for waiting in line[1:]:
         waiting.cancel()
+    await asyncio.gather(*line[1:], return_exceptions=True)
     hold.go_on.set()
-    await asyncio.gather(*line, return_exceptions=True)
+    await line[0]
     assert len(await first) == 50
     assert await store._reader.run(lambda _: done) == [0]
 
