@@ -183,7 +183,7 @@ class ContextBuilder:
                 self._preferences, request, route.profile, question, deadline
             )
         policy = self._settings.partial_replies
-        view = with_partials(request, opened.view, policy, question.continued_row)
+        view = with_partials(request, opened.view, policy, question.continued_row, question.end)
         if request.visible_since_membership:
             view = await as_seen_by(question.asker, view)
         if view is not opened.view:
