@@ -225,8 +225,9 @@ class Settings(_Section):
     )
     partial_replies: Literal["when_asked", "never", "always"] = Field(
         default="when_asked",
-        description="When a reply of the bot's that broke off is shown to the model: when_asked where it was the last "
-        "thing said and the question asks to go on (continue, 接着说), never, or always, as a line like others.",
+        description="When a reply of the bot's that broke off is shown to the model: when_asked where the question "
+        "replies to it or asks to go on (continue, 接着说), and once the bot went on with it; never; or always, as a "
+        "line like others.",
     )
     stored_system_rows: Literal["user", "system", "skip"] = Field(
         default="user",

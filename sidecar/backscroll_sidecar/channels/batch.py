@@ -21,6 +21,8 @@ from backscroll_sidecar.scripts import grams, is_gram
 NONE = -1
 BLANK = 3
 """In the column `state`, beside the values of `MessageState`: a live message that shows nothing, no candidate ever."""
+HIDDEN = 4
+"""In the column `state` of a build's own view: a live message that the asker may not see."""
 _LIVE = MessageState.LIVE
 _SCOPE = "\0"
 """In no id: the contract refuses it."""

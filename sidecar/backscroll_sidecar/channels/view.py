@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backscroll_scoring import ChannelColumns, StringsView
-from backscroll_sidecar.channels.batch import BLANK, AuthorAs
+from backscroll_sidecar.channels.batch import BLANK, HIDDEN, AuthorAs
 from backscroll_sidecar.channels.bodies import Fragments, Texts
 from backscroll_sidecar.channels.lexicon import LexiconView, Words
 from backscroll_sidecar.channels.memo import ReplyMemo
@@ -93,7 +93,7 @@ class ChannelView:
     seq : int64[n]
         Arrival number of each row within its channel.
     state, role, kind, message_type : uint8[n]
-        `MessageState` or `BLANK`, `Role`, `AuthorKind`, `MessageType` of each row.
+        `MessageState`, `BLANK` or `HIDDEN`, `Role`, `AuthorKind`, `MessageType` of each row.
     token_count : int32[n]
         o200k_base tokens of the row's text and a newline.
     name : int32[n]
@@ -182,6 +182,14 @@ class ChannelView:
         """The same view in which these rows are live. Linear in the channel."""
         state = self.state.copy()
         state[rows] = MessageState.LIVE
+        return replace(self, state=state, shown=Shown.of(state))
+
+    def hiding(self, marks: NDArray[np.bool_]) -> ChannelView:
+        """The same view in which the live ones of the marked rows (bool[n]) are hidden. Linear in the channel."""
+        hides = marks & (self.state == MessageState.LIVE)
+        if not hides.any():
+            return self
+        state = np.where(hides, np.uint8(HIDDEN), self.state)
         return replace(self, state=state, shown=Shown.of(state))
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from backscroll_sidecar.cli import options
-from backscroll_sidecar.cli.console import CommandError, err, out, print_json, usage
+from backscroll_sidecar.cli.console import CommandError, err, json_text, out, print_json, usage
 from backscroll_sidecar.cli.process import server
 from backscroll_sidecar.settings import prepare_process
 from backscroll_sidecar.settings_sources import load
@@ -154,7 +153,7 @@ def _warn(results: Sequence[Result], *, as_json: bool) -> None:
     noisy = dict.fromkeys(one.noise for one in results if one.noise)
     for warning in (*said, *noisy):
         if as_json:
-            print(json.dumps({"warning": warning}, ensure_ascii=False), file=sys.stderr, flush=True)
+            print(json_text({"warning": warning}), file=sys.stderr, flush=True)
         else:
             err().print(f"[yellow]warning:[/] {escape(warning)}")
 

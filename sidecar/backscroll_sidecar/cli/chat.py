@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import aclosing, suppress
@@ -36,6 +35,7 @@ from backscroll_sidecar.cli.console import (
     err,
     print_error,
     print_json,
+    shown,
     usage,
 )
 from backscroll_sidecar.cli.render import as_dict
@@ -68,7 +68,6 @@ ENDINGS = {
     "deadline": ("there was no time left", "give more --timeout"),
     "tool_calls": ("the model asks for tools", "there are none here: ask through the bot"),
 }
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def chat(
@@ -221,7 +220,7 @@ def _show(event: ChatEvent) -> None:
             err().print(context_line(context))
         case Delta(text) | Notice(text):
             # Nobody's text may move the cursor or colour the terminal.
-            print(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), end="", flush=True)
+            print(shown(text), end="", flush=True)
         case _:
             pass
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 
 STARTED_S: Final = time.monotonic()
 """When the process began to be ours: every command imports this first."""
@@ -27,6 +29,7 @@ INTERRUPTED: Final = 130
 MIN_COLUMNS, MAX_COLUMNS = 20, 10_000
 NARROW: Final = 120
 """Columns where the output is no terminal and COLUMNS says nothing."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class CommandError(Exception):
@@ -44,10 +47,35 @@ def usage(message: str, advice: str = "") -> NoReturn:
     raise CommandError(message, advice, exit_code=USAGE)
 
 
+class SafeConsole(Console):
+    """A console that shows what people wrote, and what does something to a terminal as a mark."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """The segments of anything that can be printed."""
+        for segment in super().render(renderable, options):
+            if segment.control is None and _CONTROL.search(segment.text):
+                yield segment._replace(text=shown(segment.text))
+            else:
+                yield segment
+
+
+def shown(text: str) -> str:
+    """A text fit for a terminal: controls, and what turns the direction of the line, become U+FFFD."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """JSON fit for a terminal: what `shown` would take out is escaped, which programs read as it was."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def out() -> Console:
     """The console of the answer."""
     width = None if sys.stdout.isatty() else _told_columns() or NARROW
-    return Console(width=width, highlight=False, soft_wrap=False)
+    return SafeConsole(width=width, highlight=False, soft_wrap=False)
 
 
 def _told_columns() -> int:
@@ -58,7 +86,7 @@ def _told_columns() -> int:
 
 def err() -> Console:
     """The console of everything else."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return SafeConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -92,14 +120,14 @@ def os_words(error: OSError) -> str:
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """Print one JSON document. Without an indent: one line, for programs that read lines."""
-    print(json.dumps(value, ensure_ascii=False, indent=indent), flush=True)
+    print(json_text(value, indent=indent), flush=True)
 
 
 def print_error(error: CommandError, *, as_json: bool) -> None:
     """Say what went wrong and what to do."""
     if as_json:
         body: dict[str, Any] = {"error": error.message, "advice": error.advice}
-        print(json.dumps(body, ensure_ascii=False), file=sys.stderr, flush=True)
+        print(json_text(body), file=sys.stderr, flush=True)
         return
     console = err()
     console.print(f"[red bold]error:[/] {escape(error.message)}")

@@ -18,7 +18,7 @@ from backscroll import Client, Context, Overrides
 from backscroll.v1 import history_pb2
 from backscroll_sidecar.cli import import_, options
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import out, print_json, usage
+from backscroll_sidecar.cli.console import json_text, out, print_json, usage
 from backscroll_sidecar.cli.context import texts
 from backscroll_sidecar.cli.process import Running, server
 from backscroll_sidecar.cli.render import LEGEND, as_dict, score_table, summary_line
@@ -163,11 +163,8 @@ def _found(question: dict[str, Any], context: Context) -> bool:
 def compact(payload: dict[str, Any]) -> str:
     """JSON with one message a line."""
     rest = {name: value for name, value in payload.items() if name != "messages"}
-    lines = [
-        f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
-        for name, value in rest.items()
-    ]
-    said = ",\n".join(f"    {json.dumps(one, ensure_ascii=False)}" for one in payload["messages"])
+    lines = [f"  {json.dumps(name)}: {json_text(value)}" for name, value in rest.items()]
+    said = ",\n".join(f"    {json_text(one)}" for one in payload["messages"])
     return "{\n" + ",\n".join([*lines, '  "messages": [\n' + said + "\n  ]"]) + "\n}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import json
 import os
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from backscroll.v1 import message_pb2
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.channels import naming_near_channels
 from backscroll_sidecar.cli.connect import connected
-from backscroll_sidecar.cli.console import err, print_json, progress, usage
+from backscroll_sidecar.cli.console import err, json_text, print_json, progress, usage
 
 EPILOG = "Example: backscroll export my-group --output my-group.jsonl.gz"
 TOLD_EVERY = 500
@@ -70,7 +69,7 @@ def export(
     if as_json and output is not None:
         print_json(summary)
     elif as_json:
-        print(json.dumps(summary, ensure_ascii=False), file=sys.stderr, flush=True)
+        print(json_text(summary), file=sys.stderr, flush=True)
     else:
         left = f", {recalled} recalled left out" if recalled else ""
         err().print(f"{written} written{left}", markup=False)
@@ -79,7 +78,7 @@ def export(
 def line(message: message_pb2.Message) -> bytes:
     """One message as a line. A message without content says so, which an import wants to know."""
     record = {"parts": [], **json_format.MessageToDict(message, preserving_proto_field_name=True)}
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    return json_text(record).encode() + b"\n"
 
 
 def _write(

@@ -53,6 +53,7 @@ from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.context.stages import fit_in_stages
 from backscroll_sidecar.context.stopwatch import Stopwatch
 from backscroll_sidecar.context.system_text import system_text
+from backscroll_sidecar.context.visibility import as_seen_by
 from backscroll_sidecar.context.writing import Pen
 from backscroll_sidecar.domain import (
     Degradation,
@@ -182,7 +183,9 @@ class ContextBuilder:
                 self._preferences, request, route.profile, question, deadline
             )
         policy = self._settings.partial_replies
-        view = with_partials(request, opened.view, policy, question.continued_row)
+        view = with_partials(request, opened.view, policy, question.continued_row, question.end)
+        if request.visible_since_membership:
+            view = await as_seen_by(question.asker, view)
         if view is not opened.view:
             opened = replace(opened, view=view)
         watch.lap("question")
@@ -305,7 +308,6 @@ class ContextBuilder:
             question,
             profile,
             deadline,
-            membership_only=request.visible_since_membership,
             found=found,
         )
         return await with_elsewhere(

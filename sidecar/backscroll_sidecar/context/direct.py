@@ -91,7 +91,6 @@ def is_plainly_asked(request: BuildRequest, question: Question, view: ChannelVie
         and not question.thread_id
         and not question.skips_system
         and not request.preferences
-        and not request.visible_since_membership
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -25,44 +26,114 @@ class PartialReplies(StrEnum):
     ALWAYS = "always"
 
 
-def continued_row(request: BuildRequest, view: ChannelView, moment: Moment, text: str) -> int:
-    """The row of the bot's own reply that broke off and that the question asks to go on with; -1 none.
+def continued_row(
+    request: BuildRequest, view: ChannelView, moment: Moment, text: str, answered: int
+) -> int:
+    """The row of the bot's own reply that broke off and that the question answers or asks to go on with; -1 none.
 
-    It is the last thing that was said in the question's thread but for who asked to go on in vain.
+    `answered`: the row that the question replies to by the platform's edge, -1 none.
     """
+    if view.all_live:
+        return NO_ROW
+    if answered >= 0 and view.state.item(answered) == _PARTIAL:
+        return answered if _is_own(request, view, answered) else NO_ROW
     trigger = moment.trigger_row
-    if view.all_live or not asks_to_go_on(text, names_called(view, trigger)):
+    if not asks_to_go_on(text, names_called(view, trigger)):
         return NO_ROW
     asker = request.asker.id if request.asker else view.author_id(trigger) if trigger >= 0 else ""
     thread = view.thread.item(trigger) if trigger >= 0 else NO_ROW
-    for row in range(moment.end - 1, max(-1, moment.end - 1 - LOOKED_BACK), -1):
+    passed_over = {trigger, moment.own_row}
+    if moment.later:  # of the rows behind the trigger no others were said before
+        passed_over.update(set(range(trigger, moment.end)).difference(moment.later))
+    return _broken_off(request, view, moment.end, passed_over, asker, thread)
+
+
+def _broken_off(
+    request: BuildRequest,
+    view: ChannelView,
+    end: int,
+    passed_over: Collection[int],
+    asker: str,
+    thread: int,
+) -> int:
+    """The bot's reply before `end` that broke off and that `asker` asks to go on with in a thread, -1 any; -1 none.
+
+    Since then they only asked to go on, in vain. Others may have said something where it is the asker's answer.
+    """
+    others_spoke = False
+    for row in range(end - 1, max(-1, end - 1 - LOOKED_BACK), -1):
         state = view.state.item(row)
         is_elsewhere = thread != NO_ROW and view.thread.item(row) != thread
-        is_unsaid = moment.later and row > trigger and row not in moment.later
-        if is_unsaid or row in (trigger, moment.own_row) or state == _RECALLED or is_elsewhere:
+        if row in passed_over or state == _RECALLED or is_elsewhere:
             continue
         if state == _PARTIAL:
-            return row if _is_own(request, view, row) else NO_ROW
-        if view.author_id(row) != asker:
+            is_meant = not others_spoke or _whom(view, row) == asker
+            return row if is_meant and _is_own(request, view, row) else NO_ROW
+        if view.role.item(row) == Role.ASSISTANT:
             return NO_ROW
-        if not asks_to_go_on(view.texts[row], names_called(view, row)):
+        if view.author_id(row) != asker:
+            others_spoke = True
+        elif not asks_to_go_on(view.texts[row], names_called(view, row)):
             return NO_ROW
     return NO_ROW
 
 
+def _whom(view: ChannelView, row: int) -> str:
+    """Who wrote what a row replies to; empty: nobody that is known."""
+    parent = view.explicit_columns.parent.item(row)
+    return view.author_id(parent) if parent >= 0 else ""
+
+
 def with_partials(
-    request: BuildRequest, view: ChannelView, policy: PartialReplies, continued: int
+    request: BuildRequest, view: ChannelView, policy: PartialReplies, continued: int, end: int
 ) -> ChannelView:
-    """The view in which the replies that are shown count like whole ones; itself where none is."""
+    """The view in which the replies that are shown count like whole ones; itself where none is.
+
+    `continued`: the one that the question goes on with, -1 none. `end`: rows from there on were not there yet.
+    """
     if view.all_live or policy is PartialReplies.NEVER:
         return view
+    rows = [row for row in np.flatnonzero(view.state == _PARTIAL).tolist() if row < end]
     if policy is PartialReplies.ALWAYS:
-        rows = np.flatnonzero(view.state == _PARTIAL).tolist()
         shown = [row for row in rows if _is_own(request, view, row)]
     else:
-        shown = [continued] if continued >= 0 else []
+        shown = _gone_on_with(request, view, rows[-LOOKED_BACK:], continued, end)
     shown = [row for row in shown if view.texts[row].strip()]
     return view.counting(shown) if shown else view
+
+
+def _gone_on_with(
+    request: BuildRequest, view: ChannelView, partials: Sequence[int], continued: int, end: int
+) -> list[int]:
+    """The replies that broke off and that the question, or a later whole reply, goes on with: its beginnings."""
+    shown = {continued} - {NO_ROW}
+    for row in reversed(partials):
+        follows = _following(request, view, row, end)
+        if follows in shown or (follows >= 0 and view.state.item(follows) == _LIVE):
+            shown.add(row)
+    return sorted(shown)
+
+
+def _following(request: BuildRequest, view: ChannelView, row: int, end: int) -> int:
+    """The bot's reply to who asked to go on with a reply that broke off; -1 none."""
+    parents, last = view.explicit_columns.parent, min(end, row + 1 + LOOKED_BACK)
+    behind = slice(row + 1, last)
+    replies = (view.role[behind] == Role.ASSISTANT) & (parents[behind] > row)
+    for reply in (np.flatnonzero(replies) + row + 1).tolist():
+        asked = parents.item(reply)
+        if (
+            view.state.item(reply) in (_LIVE, _PARTIAL)
+            and asks_to_go_on(view.texts[asked], names_called(view, asked))
+            and row
+            in (
+                parents.item(asked),
+                _broken_off(
+                    request, view, asked, (), view.author_id(asked), view.thread.item(asked)
+                ),
+            )
+        ):
+            return int(reply)
+    return NO_ROW
 
 
 def _is_own(request: BuildRequest, view: ChannelView, row: int) -> bool:

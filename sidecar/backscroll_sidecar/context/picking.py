@@ -188,7 +188,6 @@ class Picker:
         profile: Profile,
         deadline: Deadline,
         *,
-        membership_only: bool,
         found: Found | None = None,
     ) -> Picked:
         """The best rung that works. Raises nothing. `found`: what `choose` found already."""
@@ -202,7 +201,7 @@ class Picker:
             gathered = with_answered(gathered, query, question.explicit_parent_row)
         stage, failed = "rank", tuple[Degradation, ...]()
         try:
-            if profile.falls_back and gathered.lost_sources.issuperset(profile.sources):
+            if profile.falls_back and gathered.lost_sources.issuperset(profile.message_sources):
                 raise NoSourceLeft
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
                 gathered, ranked = await self._unite(
@@ -212,9 +211,7 @@ class Picker:
                 gathered = with_rounds(gathered, query, self._orphan_calls)
                 ranked = self._rank(view, question, gathered, profile, deadline)
             stage = "select"
-            selection = select(
-                view, question, gathered, ranked, profile, membership_only=membership_only
-            )
+            selection = select(view, question, gathered, ranked, profile)
             return Picked(_RANKED, gathered, ranked, selection, profile, gathered.degradations)
         except NoSourceLeft:
             pass  # each is named
@@ -226,7 +223,7 @@ class Picker:
         lost = (*gathered.degradations, *failed)
         if self._fallback_on_error:
             try:
-                return await self._recent(query, question, profile, deadline, lost, membership_only)
+                return await self._recent(query, question, profile, deadline, lost)
             except Exception as error:
                 log.warning("recent fallback failed", error=type(error).__name__, exc_info=True)
         return nothing(profile, *lost)
@@ -320,7 +317,6 @@ class Picker:
         profile: Profile,
         deadline: Deadline,
         lost: tuple[Degradation, ...],
-        membership_only: bool,
     ) -> Picked:
         """Rung two: the last messages and the preferences, unranked."""
         last = plain(profile, min(profile.max_context, self._fallback_messages))
@@ -330,9 +326,7 @@ class Picker:
             gathered = with_answered(gathered, query, question.explicit_parent_row)
         gathered = with_rounds(gathered, query, self._orphan_calls)
         ranked = rank_by_recency(gathered.rows)
-        selection = select(
-            query.view, question, gathered, ranked, last, membership_only=membership_only
-        )
+        selection = select(query.view, question, gathered, ranked, last)
         lost += gathered.degradations
         return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
 

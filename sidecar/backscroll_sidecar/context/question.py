@@ -214,7 +214,9 @@ def resolve_question(
     asker = _asker(request, view, trigger_row)
     mentioned = _mentioned(request, view, trigger_row, text)
     parent_row, explicit_row = _parents(request, view, trigger_row, mentioned, end)
-    continued = continued_row(request, view, moment, text) if keep_partial else NO_ROW
+    continued = NO_ROW
+    if keep_partial:
+        continued = continued_row(request, view, moment, text, explicit_row)
     if continued >= 0 and explicit_row in (NO_ROW, continued):
         parent_row = explicit_row = continued
     else:

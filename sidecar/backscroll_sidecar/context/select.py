@@ -5,7 +5,7 @@ The order is a ranking that can be cut anywhere: a smaller maximum selects a pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from backscroll_scoring import ancestors, choose, top_order
 from backscroll_scoring.links import FIRST_LINKS
 from backscroll_scoring.selection import NO_STAGE
-from backscroll_sidecar.channels import ChannelView
+from backscroll_sidecar.channels import HIDDEN, ChannelView
 from backscroll_sidecar.context.diversity import diversify
 from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import MEMORY_STAGE, THRESHOLD_TOLERANCE, Ranked
 from backscroll_sidecar.context.rounds import all_of_round, any_of_round, whole_rounds
-from backscroll_sidecar.domain import Fate, MessageState, Stay
+from backscroll_sidecar.domain import Fate, MessageState
 from backscroll_sidecar.strategies import Pinned
 
 HEAD = 3
@@ -84,8 +84,6 @@ def select(
     gathered: Gathered,
     ranked: Ranked,
     profile: Profile,
-    *,
-    membership_only: bool,
 ) -> Selection:
     """Apply visibility, threshold, floors, duplicates, diversity and the maximum, in this order.
 
@@ -93,11 +91,10 @@ def select(
     """
     pinned = _pinned(view, gathered)
     if pinned is None and ranked.places is not None:
-        return _select_reaching(view, question, gathered, ranked, profile, membership_only)
-    plain = pinned is None and not membership_only
-    if plain and _is_plain(view, question, gathered, ranked, profile):
+        return _select_reaching(view, gathered, ranked, profile)
+    if pinned is None and _is_plain(view, question, gathered, ranked, profile):
         return _select_ordered(view, gathered, ranked, profile)
-    return _select_any(view, question, gathered, ranked, profile, membership_only, pinned)
+    return _select_any(view, question, gathered, ranked, profile, pinned)
 
 
 def _pinned(view: ChannelView, gathered: Gathered) -> Marks | None:
@@ -115,16 +112,13 @@ def _select_any(
     gathered: Gathered,
     ranked: Ranked,
     profile: Profile,
-    membership_only: bool,
     pinned: Marks | None,
 ) -> Selection:
     rows, rounds = gathered.rows, gathered.rounds
     recalled, hidden = _not_live(view, rows)
     chain = _chain(view, question, rows, profile)
-    floor = _floor(_either(recalled, hidden), profile)
-    if membership_only:
-        hidden = _either(hidden, _hidden(view, question, rows))
     unseen = _either(recalled, hidden)
+    floor = _floor(unseen, profile)
     below = _below(ranked, profile, unseen)
     weak = all_of_round(_but(below, floor, chain, pinned), rounds)
     out = weak
@@ -165,12 +159,7 @@ def _select_any(
 
 
 def _select_reaching(
-    view: ChannelView,
-    question: Question,
-    gathered: Gathered,
-    ranked: Ranked,
-    profile: Profile,
-    membership_only: bool,
+    view: ChannelView, gathered: Gathered, ranked: Ranked, profile: Profile
 ) -> Selection:
     """Nothing keeps a candidate that does not reach the threshold: the others alone are looked at.
 
@@ -178,14 +167,13 @@ def _select_reaching(
     """
     assert ranked.places is not None
     places, scores = ranked.places, ranked.scores
-    unseen = partial(_unseen, view, question, membership_only)
+    unseen = partial(_not_live, view)
     rejected: list[Rejected] = [
         (partial(_all_but, len(gathered.rows), places), _THRESHOLD, _THRESHOLD),
         (lambda: unseen(gathered.rows)[1], _VISIBILITY, _VISIBILITY),
         (lambda: unseen(gathered.rows)[0], _RECALLED, _RECALLED),
     ]
-    all_seen = view.all_live and not membership_only
-    out = None if all_seen else _either(*unseen(gathered.rows[places]))
+    out = _either(*unseen(gathered.rows[places]))
     seen, scores = (places, scores) if out is None else (places[~out], scores[~out])
     best_first = scores.argsort(kind="stable")[::-1]  # of equal scores the later first
     order: Places = seen[best_first].astype(np.intp)
@@ -231,16 +219,6 @@ def _select_ordered(
     return Selection(order[: profile.max_context], rejected, stage_of)
 
 
-def _unseen(
-    view: ChannelView, question: Question, membership_only: bool, rows: NDArray[np.int32]
-) -> tuple[Marks | None, Marks | None]:
-    """bool[m]: recalled; partial, or not for this asker. None where there are none."""
-    recalled, hidden = _not_live(view, rows)
-    if membership_only:
-        hidden = _either(hidden, _hidden(view, question, rows))
-    return recalled, hidden
-
-
 def _all_but(count: int, places: NDArray[np.int32]) -> Marks:
     """bool[count]: all but these."""
     out = np.ones(count, np.bool_)
@@ -272,11 +250,11 @@ def select_nothing() -> Selection:
 
 
 def _not_live(view: ChannelView, rows: NDArray[np.int32]) -> tuple[Marks | None, Marks | None]:
-    """bool[m]: recalled; partial. None where the channel has neither."""
+    """bool[m]: recalled; partial or hidden. None where the channel has none of these."""
     if view.all_live:
         return None, None
     state = view.state[rows]
-    return state == MessageState.RECALLED, state == MessageState.PARTIAL
+    return state == MessageState.RECALLED, (state == MessageState.PARTIAL) | (state == HIDDEN)
 
 
 def _either(one: Marks | None, other: Marks | None) -> Marks | None:
@@ -384,29 +362,6 @@ def _chain(
     edges = view.columns if profile.follow_inferred else view.explicit_columns
     chain = np.append(ancestors(edges.parent, parent, profile.thread_limit), parent)
     return np.isin(rows, chain)
-
-
-def _hidden(view: ChannelView, question: Question, rows: NDArray[np.int32]) -> Marks | None:
-    """bool[m]: said while the asker was no member: all of it for who never was one; None where a member's
-    stays are not known.
-    """
-    people = view.people
-    index = people.index.get(question.asker.id, -1) if question.asker else -1
-    if index not in people.members:
-        return np.ones(len(rows), np.bool_)
-    stays = people.stays.get(index)
-    return None if stays is None else ~seen_in(stays, view.columns.time_ms[rows])
-
-
-def seen_in(stays: Iterable[Stay], times_ms: NDArray[np.int64]) -> Marks:
-    """bool[m]: what was said at these times was said in one of the stays."""
-    seen = np.zeros(len(times_ms), np.bool_)
-    for joined_at_ms, left_at_ms in stays:
-        here = (
-            np.ones(len(times_ms), np.bool_) if joined_at_ms is None else times_ms >= joined_at_ms
-        )
-        seen |= here if left_at_ms is None else here & (times_ms < left_at_ms)
-    return seen
 
 
 def _without_copies(

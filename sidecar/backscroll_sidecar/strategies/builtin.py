@@ -147,16 +147,19 @@ def _nearest(query: StrategyQuery, rows: NDArray[np.int32]) -> StrategyResult:
 
 
 def _last(query: StrategyQuery, limit: int) -> NDArray[np.int32]:
-    """The last eligible live rows, and the others among them (their fate is told, they take no place)."""
+    """The last eligible live rows, and the newest of the others among them: their fate is told, they take no place."""
     if limit <= 0 or query.end == 0:
         return np.empty(0, np.int32)
     start = max(0, query.end - limit)
     while len(places := _live_from(query, start)) < limit and start > 0:  # few tails have gaps
         start = max(0, query.end - 4 * (query.end - start))
-    if len(places) == 0:
-        return np.empty(0, np.int32)
-    first = start + int(places[-min(limit, len(places))])
-    return query.eligible[first:].nonzero()[0].astype(np.int32) + np.int32(first)
+    live = places[-limit:] + start
+    first = live.item(0) if len(live) == limit else 0
+    rows = query.eligible[first:].nonzero()[0] + first
+    if len(rows) > len(live) + limit:
+        others = np.setdiff1d(rows, live, assume_unique=True)
+        rows = np.union1d(live, others[-limit:])
+    return rows.astype(np.int32)
 
 
 def _live_from(query: StrategyQuery, start: int) -> NDArray[np.intp]:

@@ -47,7 +47,7 @@ async def test_who_asks_to_go_on_is_understood(profile, question):
 
 
 async def test_otherwise_it_stays_out():
-    """Another question, somebody else's words since, another bot's reply, another thread, a whole answer since."""
+    """Another question, words of the asker's own since, another bot's reply, another thread, a whole answer since."""
     async with served() as (client, _):
         await client.append("room", [STORY, HALF])
         assert not has_half(await contents(client, "what is the weather?"))
@@ -56,7 +56,9 @@ async def test_otherwise_it_stays_out():
         await client.append("room", [Message("again", ANN, "go on", NOON - 3_000)])
         assert has_half(await contents(client))  # it was asked in vain
         await client.append("room", [Message("b", BEN, "I am here", NOON - 2_000)])
-        assert not has_half(await contents(client))
+        assert has_half(await contents(client))  # it was her answer, whoever spoke since
+        assert not has_half(await contents(client, asker="u2"))
+        assert not has_half(await contents(client, asker="u3"))
         await client.append("room", [
             Message("half2", BOT, "once upon a day", NOON - 1_000, role="assistant", partial=True, thread_id="T"),
             Message("go", ANN, "continue", NOON - 500, thread_id="T"),
@@ -84,3 +86,38 @@ async def test_the_setting(policy):
         await client.append("room", lines)
         found = await contents(client, "once upon which time?", profile="memory")
         assert has_half(found) is (policy == "always")
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize("question", ["why frogs?", "continue", "接着说"])
+async def test_who_replies_to_it_is_answered_about_it(profile, question):
+    """By the platform's edge, whatever they say, whoever spoke since."""
+    async with served() as (client, _):
+        await client.append("room", [STORY, HALF, Message("b", BEN, "lol", NOON - 2_000)])
+        for reply in ("half", "b"):
+            asked = {"profile": profile, "reply": reply, "asker": "u3"}
+            assert has_half(await contents(client, question, **asked)) is (reply == "half")
+        await client.append("room", [Message("r", BEN, question, NOON - 1_000, reply_to="half")])
+        assert has_half(await contents(client, "", profile=profile, trigger_message_id="r"))
+
+
+async def test_it_is_shown_with_what_went_on_with_it():
+    """Later, too, however often it broke off; not where nobody went on, nor in a build of the time before."""
+    async with served() as (client, _):
+        await client.append("room", [
+            STORY, HALF, Message("lol", BEN, "lol", NOON - 3_500), Message("go", ANN, "continue", NOON - 3_000),
+            Message("half2", BOT, "a frog that", NOON - 2_500, role="assistant", reply_to="go", partial=True),
+            Message("go2", ANN, "go on", NOON - 2_000),
+        ])  # fmt: skip
+        said = [content for _, content in await contents(client, "", trigger_message_id="go2")]
+        assert [any(half in one for one in said) for half in ("once upon", "a frog that")] == [
+            True,
+            True,
+        ]
+        assert not has_half(await contents(client, "and toads?"))
+        await client.append("room", [
+            Message("rest", BOT, "jumped.", NOON - 1_500, role="assistant", reply_to="go2"),
+        ])  # fmt: skip
+        said = " ".join(content for _, content in await contents(client, "and toads?"))
+        assert said.index("once upon") < said.index("a frog that") < said.index("jumped.")
+        assert not has_half(await contents(client, "and toads?", asked_at=NOON - 1_600))

@@ -69,6 +69,31 @@ async def test_a_late_joiner_gets_nothing_earlier(client):
     assert len(everything.items) == 10
 
 
+@pytest.mark.row("P-04", "P-34")
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("is_back", [False, True])
+async def test_however_much_was_said_in_between(client, profile, is_back):
+    """The newest messages are the newest of those that the asker may see; nobody else's view of the room changes."""
+    said = [Message(f"b{n}", "u2", f"word said at b{n}", NOON + n * 1_000) for n in range(20)]
+    said += [
+        Message(f"x{n}", "u2", f"word said unseen {n}", NOON + HOUR + n * 1_000) for n in range(600)
+    ]
+    if is_back:
+        said.append(Message("back", "u2", "which word was said?", at(3)))
+    await client.append("room", said)
+    stays = [Stay(None, at(1)), Stay(at(2))] if is_back else [Stay(None, at(1))]
+    await client.upsert_members("room", Member("u1", "Ann", stays=stays))
+    ids = {m.id for m in said if not m.id.startswith("x")}
+    for explain in (False, True):
+        shown = await seen(client, profile=profile, explain=explain)
+        assert set(shown) <= ids
+        assert len(shown) >= 9
+        assert not is_back or profile in ("memory", "classic") or "back" in shown
+    for asker in ("u2", "u3"):
+        whole = await client.build_context("room", "which word?", asker=asker, asked_at=at(10))
+        assert any(one.message.id.startswith("x") for one in whole.items)
+
+
 @pytest.mark.row("P-34")
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_who_never_was_a_member_sees_nothing(client, profile):
