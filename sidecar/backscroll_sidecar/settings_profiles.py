@@ -58,7 +58,10 @@ def _derived_profiles(settings: Settings, stages: OwnStages) -> Mapping[str, Pro
         },
         "naive": replace(
             naive,
-            sources=(stages.provider.name if stages.provider else settings.naive_provider,),
+            sources=(
+                stages.provider.name if stages.provider else settings.naive_provider,
+                *naive.sources[1:],
+            ),
             recent_limit=window,
             window_limit=window,
             thread_limit=window,

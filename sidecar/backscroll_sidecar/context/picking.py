@@ -201,7 +201,7 @@ class Picker:
             gathered = with_answered(gathered, query, question.explicit_parent_row)
         stage, failed = "rank", tuple[Degradation, ...]()
         try:
-            if profile.falls_back and gathered.lost_sources.issuperset(profile.sources):
+            if profile.falls_back and gathered.lost_sources.issuperset(profile.message_sources):
                 raise NoSourceLeft
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
                 gathered, ranked = await self._unite(

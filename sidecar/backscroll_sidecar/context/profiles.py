@@ -27,6 +27,7 @@ MOST_RECALLED = 40
 as much of the evidence in 2,048 tokens (.918, .869, .887 on locomo_dev, madial_zh_dev and madial_en_dev; 40: .916,
 .876, .900; 32: .907, .854, .842); in 1,024 tokens 40 and 64 are the same."""
 
+PREFERENCES = "preferences"
 SHOWN_CHARS = 40
 """Of an unknown name so many printable ASCII characters are repeated: enough to see the slip."""
 
@@ -50,7 +51,7 @@ class Profile:
     `references` are sources whose finds are shown as references, whatever they say. `memory_sources` look through the
     whole history where the gate says that the question needs it. `max_messages` and `max_chars_per_message` are the
     compressor's limits (S3), None: no limit of its own. `compressor` and `assembler` are the operator's, None: built
-    in. With `falls_back` the last messages are taken where each of the sources failed. `names_sources`: the request
+    in. With `falls_back` the last messages are taken where each source of messages failed. `names_sources`: the request
     said which sources.
     """
 
@@ -95,7 +96,12 @@ class Profile:
         """Whether nothing but sources of the history were asked for: then no gate stands before them."""
         if not (self.names_sources and self.memory_sources):
             return False
-        return all(name == "preferences" for name in self.sources)
+        return not self.message_sources
+
+    @property
+    def message_sources(self) -> tuple[str, ...]:
+        """Those of its sources that propose messages."""
+        return tuple(name for name in self.sources if name != PREFERENCES)
 
     @property
     def has_own_stages(self) -> bool:
@@ -132,7 +138,7 @@ PROFILES: Mapping[str, Profile] = {
             max_context=15, recent_limit=10, semantic_limit=5, diversity="collapse", is_instructed=True,
         ),
         Profile(
-            "naive", ("recent",), None,
+            "naive", ("recent", "preferences"), None,
             max_context=500, recent_limit=12, window_limit=12, thread_limit=12, semantic_limit=12, recall_limit=12,
             max_messages=12, max_chars_per_message=4_000, token_budget=16_384, falls_back=True,
         ),

@@ -135,7 +135,7 @@ async def test_no_part_makes_it_exceed_the_budget(client, profile):
         assert (tokens.preferences > 0) == (
             context.text.startswith(("User Preferences", "用户偏好"))
         )
-        assert tokens.preferences > 0 or profile == "naive"
+        assert tokens.preferences > 0
 
 
 @pytest.mark.row("P-12")

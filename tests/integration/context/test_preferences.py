@@ -84,10 +84,15 @@ async def test_every_profile_that_reads_preferences_has_them(client, profile):
         "asks for sources",
     ]
     assert await lines_for(client, profile=profile, overrides={"sources": ["recent"]}) == []
-    has_source = profile != "naive"
-    assert await lines_for(client, profile=profile) == [SHORT] * has_source
-    plain = await ask(client, profile=profile)
-    assert (SHORT in plain.text) == (SHORT in plain.payload_bytes.decode()) == has_source
+    assert await lines_for(client, profile=profile) == [SHORT]
+    for built in (
+        await ask(client, profile=profile),
+        await ask(client, profile=profile, explain=True),
+    ):
+        assert SHORT in built.text
+        assert SHORT in built.payload_bytes.decode()
+    unknown = await ask(client, profile=profile, asker="u9", preferences=[FORMAL])
+    assert FORMAL in unknown.payload_bytes.decode()
 
 
 @pytest.mark.row("S2-24")
