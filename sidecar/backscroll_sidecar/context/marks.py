@@ -18,18 +18,23 @@ from backscroll_sidecar.texts import TIMES, TITLES
 BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 """What ends a line to somebody."""
 _UNSEEN = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+_GAP = rf"[\s{_UNSEEN}]{{1,8}}"
+"""A space, and what looks like one."""
 _KINDS = "|".join(sorted(KNOWN_KINDS))
 _TIMES = "|".join(re.escape(form).replace(r"\{n\}", r"\d+") for form in TIMES)
 _IN_BRACKETS = rf"""(?i:{_KINDS})(?:\](?!\()|:[ ])
-    | media[ ][^\s\[\]:]{{0,64}}(?:\]|:[ ])
-    | call[ ][^\s\[\]:]{{0,64}}[ ]
-    | (?:result|error)[ ][^\s\[\]:]{{0,64}}:[ ]
+    | (?i:media){_GAP}[^\s\[\]:]{{0,64}}(?:\]|:\s)
+    | (?i:call){_GAP}[^\s\[\]:]{{0,64}}\s
+    | (?i:result|error){_GAP}[^\s\[\]:]{{0,64}}:\s
     | bot\] | \d{{4}}-\d\d-\d\d\] | (?:{_TIMES})\]"""
 _CONTROL_IN_BRACKETS = r""" | /?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|SYSTEM_PROMPT|THINK
-        |ARGS|CALL_ID|BOS|EOS|PAD|UNK|CLS|SEP|MASK|gMASK|sMASK)\]"""
+        |ARGS|CALL_ID|BOS|EOS|PAD|UNK|CLS|SEP|MASK|gMASK|sMASK|unused\d{1,4})\]
+        | [|｜][^<>\[\]\s]{1,64}[|｜]\] | [a-z]~\["""
 _CONTROL_IN_ANGLES = r"""(?:[|｜][^<>\[\s]{1,64}[|｜]> | </?SYS>>
     | /?(?:s|bos|eos|pad|unk|sop|eop|eod|start_of_turn|end_of_turn|start_of_image|end_of_image|start_of_role
-        |end_of_role|end_of_text|tool_calls?|tool_response|function_calls|unused\d{1,4}|extra_id_\d{1,3})>)"""
+        |end_of_role|end_of_text|tool_calls?|tool_response|function_calls|unused\d{1,4}|extra_id_\d{1,3}
+        |reserved_\d{1,4}|eoh|eoa|eom|eos_token|EOT|role|end_of_utterance|_(?:user|bot|system|end)
+        |fim_(?:prefix|middle|suffix|pad))>)"""
 _LINE_START = (
     rf"""(?:\A|(?<=[{BREAKS}]))(?:[^\S{BREAKS}]|[{_UNSEEN}])*+(?:\[[^\[\]{BREAKS}]*\][ ]*)?+"""
 )
