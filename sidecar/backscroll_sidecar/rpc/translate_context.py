@@ -44,6 +44,7 @@ from backscroll_sidecar.rpc.translate_messages import (
     checked_mentions,
     checked_reply,
 )
+from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Language
 from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 
@@ -68,6 +69,8 @@ def build_request(
     asked: dict[str, Any] = {}
     if question := request.question:
         asked["question"] = _READERS["question"](question, "question")
+        if shows_nothing(question):
+            question = asked["question"] = ""
         request.ClearField("question")
     for name in _OPTIONAL_OF_ONE:
         if request.HasField(name):
@@ -78,7 +81,7 @@ def build_request(
         request.ClearField("mentions")
     rest = request.SerializeToString()
     key, frame = (_kept_frame if len(rest) <= KEPT_FRAME_BYTES else _frame)(tenant, rest)
-    if not asked.get("trigger_message_id") and not question.strip():
+    if not asked.get("trigger_message_id") and not question:
         raise InvalidRequest(
             "question is blank and there is no trigger_message_id",
             field="question",
