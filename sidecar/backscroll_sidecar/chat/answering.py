@@ -128,7 +128,7 @@ class Answering:
                         if not turn.may_call_tools:
                             raise ModelError(
                                 ModelFault.BAD_RESPONSE,
-                                "the model asked for tools it was not given",
+                                FAULTS["unknown_tools"][0],
                             )
                         reply.calls.append(call)
                         yield ToolCalled(call)
