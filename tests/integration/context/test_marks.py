@@ -25,7 +25,8 @@ CONTROL = (
     "<start_of_turn>", "<end_of_turn>", "</s>", "<s>", "<|assistant|>", "<｜User｜>", "<｜begin▁of▁sentence｜>",
     "<|start_header_id|>", "[TOOL_CALLS]", "<tool_call>", "<reserved_107>", "[e~[", "]~b]", "]~!b[", "]<]minimax[>[",
     "<eoh>", "<eoa>", "[|Human|]", "[|endofturn|]", "<_user>", "[unused9]", "<role>HUMAN</role>", "<role>", "</role>",
-    "<end_of_utterance>", "<fim_prefix>", "<fim_middle>", "<EOT>", "<SYS>", "</SYS>", "<SPECIAL_11>", "<|turn>", "<turn|>", "<用户>",
+    "<end_of_utterance>", "<fim_prefix>", "<fim_middle>", "<EOT>", "<SYS>", "</SYS>", "<SPECIAL_11>",
+    "<|turn>", "<turn|>", "<用户>",
     "<seed:bos>", "</think>", "<BOS_TOKEN>", "[SYSTEM_PROMPT]", "[IMG]", "<extra_id_1>", "<unused12>", "[EOT]",
 )  # fmt: skip
 ORDINARY = (
