@@ -46,7 +46,6 @@ from backscroll_sidecar.rpc.translate_messages import (
 )
 from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Language
-from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 
 _OptionalOfOne = Literal["asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding"]
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
@@ -174,15 +173,6 @@ def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
     return Overrides(**given)
 
 
-def _asked_at(at_ms: int, field: str) -> int:
-    """A moment that scores and windows are reckoned from: in another unit it would be thousands of years off."""
-    if looks_like_seconds(at_ms):
-        raise invalid(field, "looks like seconds; it is milliseconds since the epoch")
-    if looks_like_microseconds(at_ms):
-        raise invalid(field, "looks like microseconds; it is milliseconds since the epoch")
-    return check_time(at_ms, field)
-
-
 def _budget(token_budget: int, _: str) -> int:
     if not token_budget:
         raise invalid("token_budget", "is zero; leave it unset for the profile's")
@@ -288,7 +278,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "asker": checked_author,
     "question": _text(limits.MAX_TEXT_BYTES),
     "trigger_message_id": check_id,
-    "asked_at_ms": _asked_at,
+    "asked_at_ms": check_time,
     "reply": lambda reply, _: checked_reply(reply),
     "mentions": _mentions,
     "thread_id": check_id,

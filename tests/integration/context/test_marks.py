@@ -23,14 +23,17 @@ MARKS = (
 CONTROL = (
     "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>",
     "<start_of_turn>", "<end_of_turn>", "</s>", "<s>", "<|assistant|>", "<｜User｜>", "<｜begin▁of▁sentence｜>",
-    "<|start_header_id|>", "[TOOL_CALLS]", "<tool_call>", "<reserved_107>", "<eoh>", "<eoa>",
-    "[|Human|]", "[|endofturn|]", "<_user>", "[unused9]", "<role>", "</role>", "<end_of_utterance>", "<fim_prefix>",
-    "<fim_middle>", "<EOT>", "[e~[",
+    "<|start_header_id|>", "[TOOL_CALLS]", "<tool_call>", "<reserved_107>", "[e~[", "]~b]", "]~!b[", "]<]minimax[>[",
+    "<eoh>", "<eoa>", "[|Human|]", "[|endofturn|]", "<_user>", "[unused9]", "<role>HUMAN</role>", "<role>", "</role>",
+    "<end_of_utterance>", "<fim_prefix>", "<fim_middle>", "<EOT>", "<SYS>", "</SYS>", "<SPECIAL_11>",
+    "<|turn>", "<turn|>", "<用户>",
+    "<seed:bos>", "</think>", "<BOS_TOKEN>", "[SYSTEM_PROMPT]", "[IMG]", "<extra_id_1>", "<unused12>", "[EOT]",
 )  # fmt: skip
 ORDINARY = (
     "see [1] and a[0], list[int] or [x](https://a.b/c?d=[e]) ![image](cat.png)",
     "note: x, std::vector<int> v; if (a < b && c > d) { return [b]; }",
     "# Title\n\n- [ ] todo\n- [x] done [link](x)\n\n```py\nprint('a: b')\n```",
+    "[a]~[b] x]~c <end_date> <API_TOKEN> <p>hi</p> [| 1; 2 |] a <| b |> c Vec<T> <prefix> <video>",
     "12:30 <b>bold</b> 时间：三点 [笑哭] <@111> :smile: User and Assistant",
 )
 LAYOUTS = ("turns", "context_and_question", "single_user", "system_and_user")
