@@ -1,4 +1,5 @@
-"""Scripts written without spaces between words, and the characters and pairs that find words in them. Pure.
+"""Scripts written without spaces between words, the characters and pairs that find words in them, and what shows
+nothing. Pure.
 
 Below the layers: analysis cuts words with it, channels index by it.
 """
@@ -18,11 +19,21 @@ OTHER_UNSPACED = (
 )
 UNSPACED = HIRAGANA + KATAKANA + OTHER_UNSPACED
 
+_NOTHING = re.compile(
+    r"[\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*"
+)
+"""White space, Unicode's Default_Ignorable_Code_Point, and the blank pattern of braille."""
 _RUN = re.compile(rf"[{HAN}{UNSPACED}]+")
 _ANY_KANA = re.compile(rf"[{HIRAGANA}{KATAKANA}\uff66-\uff9d]")
 _KANA = frozenset(
     chr(c) for c in range(0x3041, 0x3200) if re.fullmatch(rf"[{HIRAGANA}{KATAKANA}]", chr(c))
 )
+
+
+def shows_nothing(text: str) -> bool:
+    """Whether nothing of a text can be seen: it is empty, or all of it is white space and invisible characters."""
+    return _NOTHING.fullmatch(text) is not None
 
 
 def grams(text: str) -> tuple[str, ...]:

@@ -78,6 +78,12 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     "insufficient_quota": ("the model's quota is used up", "模型的额度已用完"),
     "model_not_found": ("the model does not exist", "模型不存在"),
     "internal": ("the server failed", "服务器出错"),
+    "no_answer": ("the model sent no answer", "模型没有给出回答"),
+    "only_thoughts": ("the model's answer ended inside its thoughts", "模型的回答在思考过程中就结束了"),
+    "cut_call": ("the model's answer ended inside a tool call", "模型的回答在工具调用中途结束了"),
+    "answer_too_large": ("the model's answer is too large", "模型的回答过大"),
+    "calls_too_large": ("the model's tool calls are too large", "模型的工具调用过大"),
+    "unknown_tools": ("the model asked for tools it was not given", "模型调用了没有提供给它的工具"),
     "stream_options": (
         "BACKSCROLL_MODEL_STREAM_OPTIONS=false leaves stream_options out",
         "设置 BACKSCROLL_MODEL_STREAM_OPTIONS=false 就不再发送 stream_options",
@@ -147,15 +153,25 @@ EVERY = (ENGLISH, CHINESE, DESIGNS)
 
 _HAN = re.compile(f"[{HAN}]")
 _OTHER_WORDS = re.compile(rf"[^\W\d_{HAN}]+")
+_NO_LANGUAGE = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`"
+    r"|(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,15}://[\x21-\x7e]+|www\.[\x21-\x7e]+"
+    r"|(?<!\w)[@/!][\w.-]+",
+    re.DOTALL | re.IGNORECASE | re.ASCII,
+)
 _NOT_CHINESE = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 
 
 def language_of(question: str) -> Language:
-    """ZH where Chinese characters outnumber other words, and nothing is Japanese or Korean; else EN."""
+    """ZH where there are as many Chinese characters as other words, and nothing is Japanese or Korean; else EN.
+
+    Addresses, names that are called, commands and code are in no language.
+    """
     if question.isascii() or _NOT_CHINESE.search(question):
         return Language.EN
-    han = len(_HAN.findall(question))
-    return Language.ZH if han > len(_OTHER_WORDS.findall(question)) else Language.EN
+    said = _NO_LANGUAGE.sub(" ", question)
+    han = len(_HAN.findall(said))
+    return Language.ZH if han and han >= len(_OTHER_WORDS.findall(said)) else Language.EN
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +217,8 @@ def wordings_of(wording: Wording, language: Language, **own: str | None) -> Word
     given: dict[str, Any] = {name: text for name, text in own.items() if text is not None}
     if wording is Wording.DESIGNS:
         return Wordings(
-            replace(DESIGNS, **given), replace(DESIGNS, language=Language.ZH, **given), language
+            replace(DESIGNS, **given),
+            replace(DESIGNS, language=Language.ZH, **given),
+            language,
         )
     return Wordings(replace(ENGLISH, **given), replace(CHINESE, **given), language)

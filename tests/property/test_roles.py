@@ -60,7 +60,7 @@ def test_indenting_is_reversible(text):
 _ATOMS = st.sampled_from([
     "[", "]", "<", ">", "\\", ":", " ", "\n", "\r", "Assistant", "User", "image", "media k", "result a", "call f",
     "bot", "(", "u2", "Bob", "|", "im_start", "2026-10-17", "just now", "3 days ago", "s", "/", "SYS", "INST",
-    "x", "\u200b", "Conversation (recent)", "[bot]",
+    "~", "!", "b", "e", "role", "HUMAN", "turn", "unused9", "x", "\u200b", "Conversation (recent)", "[bot]",
 ])  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from backscroll_scoring import Packed
 from backscroll_sidecar.channels.tool_rounds import ToolIds, tool_ids
 from backscroll_sidecar.domain import MessageState, StoredMessage
 from backscroll_sidecar.ports import FragmentCodec
-from backscroll_sidecar.scripts import grams, is_gram
+from backscroll_sidecar.scripts import grams, is_gram, shows_nothing
 
 NONE = -1
 BLANK = 3
@@ -228,7 +228,7 @@ def shown_id(message_id: str) -> str:
 
 
 def _state(item: StoredMessage) -> int:
-    return BLANK if item.state is _LIVE and not item.analysis.text.strip() else item.state
+    return BLANK if item.state is _LIVE and shows_nothing(item.analysis.text) else item.state
 
 
 def batch_of(

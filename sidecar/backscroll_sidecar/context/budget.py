@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import TokenCounter, count_lines, repeated_tokens, token_counter
 from backscroll_sidecar.context.compress import (
     CUT_PROBES,
@@ -33,12 +32,13 @@ from backscroll_sidecar.context.writing import (
     WRITE_US,
     WRITE_US_PER_CHAR,
     Written,
+    names_tokens,
+    shared_names_tokens,
 )
 from backscroll_sidecar.domain import Category, Fate, Layout, NeutralMessage, TokenizerName
 from backscroll_sidecar.errors import BudgetTooSmall
 from backscroll_sidecar.values import quick
 
-NAME_TOKENS = 1
 PRIMING_TOKENS = 3
 """What the API adds once, to begin the reply."""
 RECENT = "recent"
@@ -120,6 +120,8 @@ def fit(
     """
     tokens = Tokens(token_counter(frame.tokenizer))
     tokens[parts.system] = tokens.again(parts.system)
+    if frame.with_names and parts.lines:
+        parts = _with_name_costs(parts, frame.tokenizer)
     stages = _Stages(parts, limits, frame, compressor, assembler, tokens)
     given, preferences = parts.lines, parts.preferences
     fixed = stages.assemble(NO_LINES, preferences)[1]
@@ -184,6 +186,10 @@ class _Stages:
     def compress(self, lines: Lines, fixed: int) -> Compressed:
         """The lines beside `fixed` tokens of other things."""
         room = self.frame.budget - fixed - _titles_cost(lines, self.frame.layout)
+        if self.frame.with_names:
+            turns = [line.written.turn for line in lines if line.is_turn]
+            asked_by = self.parts.asked_by
+            room -= shared_names_tokens((*turns, asked_by), self.frame.tokenizer)[-1]
         most = self.limits
         try:
             return self.compressor.compress(
@@ -191,6 +197,15 @@ class _Stages:
             )
         except Exception as error:
             raise StageFailed("compress") from error
+
+
+def _with_name_costs(parts: Parts, tokenizer: TokenizerName) -> Parts:
+    """The same where a line costs what its name adds because it is the asker's or somebody else's, too."""
+    lines = parts.lines
+    turns = [line.written.turn for line in lines if line.is_turn]
+    costs = iter(shared_names_tokens((*turns, parts.asked_by), tokenizer))
+    priced = [line._replace(name_cost=next(costs)) if line.is_turn else line for line in lines]
+    return parts.showing(Lines.of(priced), parts.preferences)
 
 
 def _needed(lines: Lines) -> Line | None:
@@ -272,19 +287,13 @@ def payload_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tok
 
 def messages_tokens(messages: Sequence[NeutralMessage], frame: Frame, tokens: Tokens) -> int:
     """Tokens of messages as rendered, their framing included."""
-    count = _names_tokens(messages, frame.tokenizer) if frame.with_names else 0
+    count = names_tokens(messages, frame.tokenizer) if frame.with_names else 0
     if isinstance(messages, Messages):
         count += messages.turns.tokens
         messages = messages.before + messages.after
     for one in messages:
         count += tokens[one.content] + MESSAGE_TOKENS
     return count
-
-
-def _names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) -> int:
-    """What names add: each its own tokens and one for the field."""
-    names = filter(None, payload_names(messages))
-    return sum(NAME_TOKENS + repeated_tokens(name, tokenizer) for name in names)
 
 
 def _titles_cost(lines: Lines, layout: Layout) -> int:

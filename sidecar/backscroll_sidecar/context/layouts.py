@@ -43,6 +43,13 @@ class Parts:
     question_author_id: str = ""
     speaker: SpeakerStyle = SpeakerStyle.ROLE
 
+    @property
+    def asked_by(self) -> NeutralMessage:
+        """The question as a message of its own."""
+        return NeutralMessage(
+            _USER, self.question, self.question_name, author_id=self.question_author_id
+        )
+
     def showing(self, lines: Lines, preferences: Sequence[str]) -> Parts:
         """The same with other lines and preferences."""
         return Parts(
@@ -216,13 +223,10 @@ def _turns(parts: Parts, sections: Sequence[Section], text: str) -> Messages:
             recent = section.shown
         else:
             rest.append(section)
-    question = NeutralMessage(
-        _USER, parts.question, parts.question_name, author_id=parts.question_author_id
-    )
     if not rest:
-        return Messages((), recent, (question,))
+        return Messages((), recent, (parts.asked_by,))
     reference = NeutralMessage(Role.USER, _join(s.text for s in rest), "", _ids(rest))
-    return Messages((), recent, (reference, question))
+    return Messages((), recent, (reference, parts.asked_by))
 
 
 def _context_and_question(parts: Parts, sections: Sequence[Section], text: str) -> Messages:

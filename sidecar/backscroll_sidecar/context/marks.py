@@ -18,18 +18,29 @@ from backscroll_sidecar.texts import TIMES, TITLES
 BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 """What ends a line to somebody."""
 _UNSEEN = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+_GAP = rf"[\s{_UNSEEN}]{{1,8}}"
+"""A space, and what looks like one."""
 _KINDS = "|".join(sorted(KNOWN_KINDS))
 _TIMES = "|".join(re.escape(form).replace(r"\{n\}", r"\d+") for form in TIMES)
 _IN_BRACKETS = rf"""(?i:{_KINDS})(?:\](?!\()|:[ ])
-    | media[ ][^\s\[\]:]{{0,64}}(?:\]|:[ ])
-    | call[ ][^\s\[\]:]{{0,64}}[ ]
-    | (?:result|error)[ ][^\s\[\]:]{{0,64}}:[ ]
+    | (?i:media){_GAP}[^\s\[\]:]{{0,64}}(?:\]|:\s)
+    | (?i:call){_GAP}[^\s\[\]:]{{0,64}}\s
+    | (?i:result|error){_GAP}[^\s\[\]:]{{0,64}}:\s
     | bot\] | \d{{4}}-\d\d-\d\d\] | (?:{_TIMES})\]"""
 _CONTROL_IN_BRACKETS = r""" | /?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|SYSTEM_PROMPT|THINK
-        |ARGS|CALL_ID|BOS|EOS|PAD|UNK|CLS|SEP|MASK|gMASK|sMASK)\]"""
-_CONTROL_IN_ANGLES = r"""(?:[|｜][^<>\[\s]{1,64}[|｜]> | </?SYS>>
-    | /?(?:s|bos|eos|pad|unk|sop|eop|eod|start_of_turn|end_of_turn|start_of_image|end_of_image|start_of_role
-        |end_of_role|end_of_text|tool_calls?|tool_response|function_calls|unused\d{1,4}|extra_id_\d{1,3})>)"""
+        |MODEL_SETTINGS|ARGS|CALL_ID|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX
+        |BOS|EOS|EOT|PAD|UNK|CLS|SEP|MASK|gMASK|sMASK|unused\d{1,4})\]
+    | [|｜][A-Za-z_]{1,32}[|｜]\] | [a-z]~\[ | @BOS@\]"""
+_CONTROL_IN_ANGLES = r"""(?:[|｜][^<>\[\s]{1,64}[|｜]> | \|[a-z_]{1,32}> | [a-z_]{1,32}\|>
+    | /?(?:s|bos|eos|pad|unk|cls|sep|mask|sop|eop|eod|eoh|eoa|eom|eot|eoc|eor|think|tools?|image|IMG_CONTEXT|AI|用户
+        |SYS|role|eos_token|BOS|EOS|EOT|EOD|PAD|UNK|CLS|SEP|MASK|SUF|MID|(?:BOS|EOS|EOP|MASK)_TOKEN
+        |SPECIAL_\d{1,4}|TOKENS_UNUSED_\d{1,4}|start_of_[a-z]{1,16}|end_of_[a-z]{1,16}|image_soft_token
+        |start_function_[a-z]{1,16}|end_function_[a-z]{1,16}|fim_[a-z]{1,16}|file_sep
+        |_(?:user|bot|system|start|end|pad)|longcat_[a-z_]{1,32}
+        |(?:seed|minimax):[a-z_]{1,32}|tool_calls?|tool_response|function_calls
+        |unused_?\d{1,4}|reserved_\d{1,4}|extra_id_\d{1,3})>)"""
+_CONTROL_BEHIND_BRACKETS = r"~!?b[\[\]] | ![pd]~\[ | <\][^<>\[\]]{1,64}\[>\["
+"""MiniMax's, which begin with the other bracket: ``]~b]``, ``]~!b[``, ``]<]start of image[>[``."""
 _LINE_START = (
     rf"""(?:\A|(?<=[{BREAKS}]))(?:[^\S{BREAKS}]|[{_UNSEEN}])*+(?:\[[^\[\]{BREAKS}]*\][ ]*)?+"""
 )
@@ -45,15 +56,15 @@ _SPEAKER = re.compile(
 )
 
 
-def _anywhere(control_in_brackets: str, control_in_angles: str) -> re.Pattern[str]:
-    heads = rf"\[(?=\\*+(?:{_IN_BRACKETS}{control_in_brackets}))"
-    if control_in_angles:
-        heads += rf"|<(?=\\*+(?:{control_in_angles}))"
+def _anywhere(*, with_control: bool) -> re.Pattern[str]:
+    heads = rf"\[(?=\\*+(?:{_IN_BRACKETS}{_CONTROL_IN_BRACKETS if with_control else ''}))"
+    if with_control:
+        heads += rf"|<(?=\\*+(?:{_CONTROL_IN_ANGLES}))|\](?=\\*+(?:{_CONTROL_BEHIND_BRACKETS}))"
     return re.compile(rf"(?P<head>{heads})(?P<slashes>\\*)(?P<colon>)", re.VERBOSE)
 
 
-_MARK = _anywhere("", "")
-ANYWHERE = _anywhere(_CONTROL_IN_BRACKETS, _CONTROL_IN_ANGLES)
+_MARK = _anywhere(with_control=False)
+ANYWHERE = _anywhere(with_control=True)
 LINE_PATTERNS = _LABEL, _SPEAKER
 _LABELS = ("User", "Assistant", "System", *(one[:8] for one in TITLES))
 
@@ -81,7 +92,7 @@ def patterns(text: str, *, keep_control: bool = False) -> list[re.Pattern[str]]:
     """Those that a text goes through, in this order. Each finds the same places in what it made: it can be undone."""
     is_tagged = "<" in text
     passes = []
-    if is_tagged or "[" in text:
+    if is_tagged or "[" in text or "]" in text:
         passes.append(_MARK if keep_control else ANYWHERE)
     if ":" in text:
         if any(one in text for one in _LABELS):

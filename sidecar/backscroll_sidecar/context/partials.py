@@ -12,6 +12,7 @@ from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.trigger import NO_ROW, Moment, names_called
 from backscroll_sidecar.domain import MessageState, Role
+from backscroll_sidecar.scripts import shows_nothing
 
 LOOKED_BACK = 64
 """So many rows before the question are looked at for a reply that broke off."""
@@ -98,7 +99,7 @@ def with_partials(
         shown = [row for row in rows if _is_own(request, view, row)]
     else:
         shown = _gone_on_with(request, view, rows[-LOOKED_BACK:], continued, end)
-    shown = [row for row in shown if view.texts[row].strip()]
+    shown = [row for row in shown if not shows_nothing(view.texts[row])]
     return view.counting(shown) if shown else view
 
 

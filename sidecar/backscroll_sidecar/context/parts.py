@@ -23,6 +23,7 @@ from backscroll_sidecar.context.selected import Lines
 from backscroll_sidecar.context.shown_names import escape_name, shown_name, with_mentions
 from backscroll_sidecar.context.writing import Pen, Shown, row_text
 from backscroll_sidecar.domain import Category, Layout, Role, SpeakerStyle, StoredSystemRows
+from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Texts
 
 _ASSISTANT, _SYSTEM, _TOOL = int(Role.ASSISTANT), int(Role.SYSTEM), int(Role.TOOL)
@@ -155,7 +156,8 @@ def question_text(
             keep_control=pen.keep_control,
         )
     )
-    text = text or texts.no_text  # no vendor takes a blank message
+    if shows_nothing(text):
+        text = texts.no_text  # no vendor takes a blank message
     if pen.speaker is _ROLE or question.asker is None:
         return text if request.layout in QUESTION_APART else indent(text)
     return f"{_who(question.asker.name, question.asker.id)}: {indent(text)}"

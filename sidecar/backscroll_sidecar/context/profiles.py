@@ -154,6 +154,8 @@ PROFILES: Mapping[str, Profile] = {
 
 def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
     """The profile with a request's overrides applied (S5-50)."""
+    if profile.max_messages is not None and overrides.max_context is not None:
+        profile = _taking(profile, overrides.max_context)
     wanted = tuple(dict.fromkeys(overrides.sources))
     gated = profile.memory_sources
     changes = {
@@ -174,6 +176,19 @@ def with_overrides(profile: Profile, overrides: Overrides) -> Profile:
     }
     kept = {name: value for name, value in changes.items() if value is not None}
     return replace(profile, **kept) if kept else profile  # type: ignore[arg-type]
+
+
+def _taking(profile: Profile, message_count: int) -> Profile:
+    """The profile whose compressor keeps so many messages; its sources propose as many at least."""
+    return replace(
+        profile,
+        max_messages=message_count,
+        recent_limit=max(profile.recent_limit, message_count),
+        window_limit=max(profile.window_limit, message_count),
+        thread_limit=max(profile.thread_limit, message_count),
+        semantic_limit=max(profile.semantic_limit, message_count),
+        recall_limit=max(profile.recall_limit, message_count),
+    )
 
 
 def _decaying(

@@ -143,10 +143,15 @@ def reason_of(error: Exception) -> str:
 
 
 def not_found(request: BuildRequest, opened: Opened, question: Question) -> tuple[Degradation, ...]:
-    """What is named and not stored: a trigger costs its edges, mentions and place in time, a reply its edge."""
+    """What is named and not stored: a trigger costs its edges, mentions and place in time, a reply its edge.
+
+    With neither channel nor asker nobody's messages are looked at.
+    """
     lost: tuple[Degradation, ...] = ()
     if opened.degradations:
         return lost
+    if not request.key.channel and question.asker is None:
+        lost += (Degradation("question", "NO_ASKER"),)
     if request.trigger_message_id and question.trigger_row < 0:
         lost += (Degradation("question", "TRIGGER_NOT_FOUND"),)
     if request.reply is not None and opened.view.row_of(request.reply.message_id) < 0:

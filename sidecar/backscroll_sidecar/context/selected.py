@@ -7,7 +7,7 @@ line of its own is made only where somebody looks at it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import NamedTuple, overload
 
@@ -33,6 +33,8 @@ class Line(NamedTuple):
         The same number on the lines of one tool round, None on others.
     is_answered : bool
         The question replies to it.
+    name_cost : int
+        Tokens that its name in the payload adds, beyond what it would alone.
     """
 
     written: Written
@@ -42,6 +44,7 @@ class Line(NamedTuple):
     is_turn: bool = True
     round: int | None = None
     is_answered: bool = False
+    name_cost: int = 0
 
     @property
     def said(self) -> Said:
@@ -51,7 +54,7 @@ class Line(NamedTuple):
     @property
     def cost(self) -> int:
         """The most tokens it adds to a payload."""
-        return self.written.turn_cost if self.is_turn else self.written.line_cost
+        return self.written.turn_cost + self.name_cost if self.is_turn else self.written.line_cost
 
     def with_text(self, text: str) -> Line:
         """The same line with less of its text."""
@@ -77,6 +80,8 @@ class Lines(Sequence[Line]):
         Recent ones stand alone; some are no recent ones.
     answered : int
         The place of the one that the question replies to; -1 none of them.
+    name_costs : name cost by place
+        Of those that have one.
     """
 
     shown: Shown
@@ -88,6 +93,7 @@ class Lines(Sequence[Line]):
     has_turns: bool = True
     has_references: bool = False
     answered: int = -1
+    name_costs: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> Lines:
@@ -105,6 +111,7 @@ class Lines(Sequence[Line]):
             any(line.is_turn for line in given),
             any(line.category is Category.SEMANTIC for line in given),
             next((line.place for line in given if line.is_answered), -1),
+            {line.place: line.name_cost for line in given if line.name_cost},
         )
 
     def __len__(self) -> int:
@@ -121,7 +128,10 @@ class Lines(Sequence[Line]):
         is_turn = self.has_turns and category is Category.RECENT
         written, rank = self.shown.written[index], self.ranks[index]
         is_answered = place == self.answered
-        return Line(written, rank, place, category, is_turn, self.rounds.get(place), is_answered)
+        return Line(
+            written, rank, place, category, is_turn, self.rounds.get(place), is_answered,
+            self.name_costs.get(place, 0),
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[Line]:
         return map(self.__getitem__, range(len(self)))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from datetime import datetime, tzinfo
 
+from backscroll_sidecar.context.lines import indent
 from backscroll_sidecar.context.marks import escape
 from backscroll_sidecar.context.model import BuildRequest, SystemPrompt
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.routing import Route
 from backscroll_sidecar.context.settings import ContextSettings
 from backscroll_sidecar.errors import InvalidRequest
+from backscroll_sidecar.scripts import shows_nothing
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _JOINERS = "\u200c\u200d"
@@ -27,7 +29,7 @@ def system_text(
 ) -> str:
     """The request's text, else the bot's, else the server's, else the profile's; a blank one is none."""
     text = _chosen(request, settings, route, question)
-    return text if text.strip() else ""
+    return "" if shows_nothing(text) else text
 
 
 def _chosen(
@@ -66,10 +68,14 @@ def stable_system_text(request: BuildRequest, question: Question, text: str) -> 
 
 
 def fill(prompt: SystemPrompt, parameters: dict[str, str]) -> str:
-    """Replace ``{{name}}``; an unknown name is an error, so that no model ever reads a placeholder."""
+    """Replace ``{{name}}``; an unknown name is an error, so that no model ever reads a placeholder.
+
+    A parameter of the request may be what people wrote: it is written like a line of theirs. Our own come escaped.
+    """
     if not prompt.is_template:
         return prompt.text
-    known = {**prompt.parameters, **parameters}
+    given = {name: indent(escape(value)) for name, value in prompt.parameters.items()}
+    known = {**given, **parameters}
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in known:

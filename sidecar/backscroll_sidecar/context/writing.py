@@ -10,6 +10,7 @@ from typing import NamedTuple, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from backscroll_sidecar.adapters import payload_names
 from backscroll_sidecar.analyze import count_and_with_break, repeated_tokens, token_counter
 from backscroll_sidecar.channels import ChannelView, shown_id
 from backscroll_sidecar.context.lines import (
@@ -37,8 +38,8 @@ from backscroll_sidecar.values import quick
 
 MESSAGE_TOKENS = 4
 """Framing of one chat message: three marks and the role (OpenAI's published count for o200k models)."""
-MAX_NAME_FIELD_TOKENS = 65
-"""What a name adds to its message in a payload that has names, at most: 64 characters, and the field itself."""
+NAME_TOKENS = 1
+"""What the field of a name adds to its message in a payload that has names, beside the name."""
 WRITTEN_BYTES, WRITTEN_BYTES_PER_CHAR = 1_200, 12
 """Rough bytes of a written message once it is encoded, too: its objects, and a character in six texts (measured on
 the shipped chats: 1,900 a message)."""
@@ -84,21 +85,40 @@ class Pen(NamedTuple):
             said.rendered_role, content, name, (said.message_id,), author_id=author_id
         )
         turn_tokens += MESSAGE_TOKENS
+        turn_cost += MESSAGE_TOKENS
+        if self.with_names:
+            turn_cost += names_tokens((turn,), self.tokenizer)
         return Written(
-            said, self, mark, fragment, turn, turn_cost + MESSAGE_TOKENS, turn_tokens, line, line_tokens, line_cost
+            said, self, mark, fragment, turn, turn_cost, turn_tokens, line, line_tokens, line_cost
         )  # fmt: skip
 
     def _text_cost(self, said: Said) -> int:
-        """An upper bound for the text and the name: the count stored with the message, where it is still its own.
+        """An upper bound for the text: the count stored with the message, where it is still its own.
 
         BPE counts of pieces add up to at least the count of the whole for such joins; the recount in `budget.fit` has
         the last word anyway.
         """
         if self.tokenizer is _O200K and said.token_count and not said.truncated:
-            tokens = said.token_count
-        else:
-            tokens = token_counter(self.tokenizer).count(said.whole + "\n")
-        return tokens + MAX_NAME_FIELD_TOKENS if self.with_names else tokens
+            return said.token_count
+        return token_counter(self.tokenizer).count(said.whole + "\n")
+
+
+def names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) -> int:
+    """What names add to a payload of these messages: each its own tokens and those of the field."""
+    return sum(_name_tokens(name, tokenizer) for name in payload_names(messages))
+
+
+def shared_names_tokens(messages: Sequence[NeutralMessage], tokenizer: TokenizerName) -> list[int]:
+    """What each name adds, beyond what it would alone, where it is several people's: then another stands for it."""
+    together, alone = payload_names(messages), [payload_names((one,))[0] for one in messages]
+    return [
+        max(0, _name_tokens(one, tokenizer) - _name_tokens(own, tokenizer))
+        for one, own in zip(together, alone, strict=True)
+    ]
+
+
+def _name_tokens(name: str, tokenizer: TokenizerName) -> int:
+    return NAME_TOKENS + repeated_tokens(name, tokenizer) if name else 0
 
 
 @quick
@@ -110,7 +130,8 @@ class Written:
     ----------
     fragment : bytes
         The message's wire form.
-    turn, turn_tokens, turn_cost : the message of its own, the tokens it adds to a payload, and the most it adds to one.
+    turn, turn_tokens, turn_cost : the message of its own, the tokens it adds to a payload without names, and the most
+        it adds to one, with its name where nobody else there has that.
     line, line_tokens, line_cost : the line among others, the tokens of ``line + "\n"``, the most it adds.
     forms : the bytes of whoever encodes it, by a name of its own; no part of its value.
     """

@@ -33,6 +33,7 @@ from backscroll_sidecar.ports import (
     ToolCallDelta,
     UsageDelta,
 )
+from backscroll_sidecar.texts import FAULTS
 
 MAX_TOOL_CHARS = 1024 * 1024
 """Most characters of all calls of one answer: they are held until the answer ends."""
@@ -166,12 +167,12 @@ class AnswerReader:
     def end(self) -> list[ModelEvent]:
         """What is left once the answer has ended cleanly. `Finished` is the last."""
         if not self.answered:
-            raise failed(ModelFault.BAD_RESPONSE, "the model sent no answer")
+            raise failed(ModelFault.BAD_RESPONSE, FAULTS["no_answer"][0])
         is_cut = self._reason in _BROKEN_OFF
         calls = [] if self._reason in _CUT_OFF else self._calls.whole(stopped=self.finished)
         thinks = self._thoughts is not None and self._thoughts.is_unfinished
         if thinks and not is_cut and not calls:
-            raise failed(ModelFault.BAD_RESPONSE, "the model's answer ended inside its thoughts")
+            raise failed(ModelFault.BAD_RESPONSE, FAULTS["only_thoughts"][0])
         rest = self.rest(is_cut=is_cut)
         events: list[ModelEvent] = [TextDelta(rest)] if rest else []
         events += map(ToolCallDelta, calls)
@@ -262,7 +263,7 @@ class _CallAssembler:
     def _count(self, chars: int) -> None:
         self._chars += chars
         if self._chars > MAX_TOOL_CHARS:
-            raise failed(ModelFault.BAD_RESPONSE, "the model's tool calls are too large")
+            raise failed(ModelFault.BAD_RESPONSE, FAULTS["calls_too_large"][0])
 
     def _current(self, index: object, id: str, name: str) -> _Call:
         place = _place(index)
@@ -296,14 +297,12 @@ class _CallAssembler:
         for call in self._calls:
             text, name = clean("".join(call.pieces)).strip(), clean(call.name)
             if not name:
-                raise failed(ModelFault.BAD_RESPONSE, "the model's answer ended inside a tool call")
+                raise failed(ModelFault.BAD_RESPONSE, FAULTS["cut_call"][0])
             if len(name.encode()) > MAX_ID_BYTES:
-                raise failed(ModelFault.BAD_RESPONSE, "the model's tool calls are too large")
+                raise failed(ModelFault.BAD_RESPONSE, FAULTS["calls_too_large"][0])
             for n, one in enumerate(objects_in(text or "{}")):
                 if not stopped and not _is_json(one):
-                    raise failed(
-                        ModelFault.BAD_RESPONSE, "the model's answer ended inside a tool call"
-                    )
+                    raise failed(ModelFault.BAD_RESPONSE, FAULTS["cut_call"][0])
                 if n:
                     self._count(_CHARS_A_CALL)
                 id = clean(call.id)

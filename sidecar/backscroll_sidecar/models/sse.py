@@ -10,6 +10,7 @@ import orjson
 
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault
+from backscroll_sidecar.texts import FAULTS
 
 DONE = b"[DONE]"
 """What OpenAI's servers send as their last event."""
@@ -118,7 +119,7 @@ class _Events:
 
 def _checked(size: int) -> int:
     if size > MAX_EVENT_BYTES:
-        raise failed(ModelFault.BAD_RESPONSE, "the model's answer is too large")
+        raise failed(ModelFault.BAD_RESPONSE, FAULTS["answer_too_large"][0])
     return size
 
 

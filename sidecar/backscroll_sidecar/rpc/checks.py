@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.rpc.limits import MAX_ID_BYTES, MAX_TIME_MS
+from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 
 T = TypeVar("T")
 
@@ -81,8 +82,18 @@ def check_range(value: int, field: str, low: int, high: int) -> int:
     return value
 
 
+def check_unit(value: int, field: str) -> int:
+    """Return a time that can be milliseconds: in another unit it would be thousands of years off, and nobody told."""
+    if looks_like_seconds(value):
+        raise invalid(field, "looks like seconds; it is milliseconds since the epoch")
+    if looks_like_microseconds(value):
+        raise invalid(field, "looks like microseconds; it is milliseconds since the epoch")
+    return value
+
+
 def check_time(value: int, field: str) -> int:
-    """Return a time that a calendar can show: from 1970 to the year 9999."""
+    """Return a time in milliseconds that a calendar can show: from 1970 to the year 9999."""
+    check_unit(value, field)
     if not 0 <= value <= MAX_TIME_MS:
         raise invalid(field, "is no time between 1970 and the year 9999")
     return value

@@ -16,6 +16,7 @@ from backscroll_sidecar.rpc.checks import (
     check_id,
     check_range,
     check_text,
+    check_time,
     enum_value,
     invalid,
     required_id,
@@ -87,13 +88,15 @@ class HistoryServicer:
         key = _key(request.channel, call)
         check_count(len(request.parts), "parts", MAX_PARTS)
         check_count(len(request.mentions), "mentions", MAX_MENTIONS)
-        timed = request.HasField("edited_at_ms")
+        edited_at_ms = None
+        if request.HasField("edited_at_ms"):
+            edited_at_ms = check_time(request.edited_at_ms, "edited_at_ms")
         stored = await self._history.edit(
             key,
             required_id(request.message_id, "message_id"),
             parts_from_proto(request.parts),
             mentions_from_proto(request.mentions),
-            request.edited_at_ms if timed else None,
+            edited_at_ms,
             deadline_s=call.deadline_s,
         )
         return lengthed(_EDITED, encode_stored(stored))

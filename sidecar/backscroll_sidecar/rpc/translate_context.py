@@ -44,8 +44,8 @@ from backscroll_sidecar.rpc.translate_messages import (
     checked_mentions,
     checked_reply,
 )
+from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.texts import Language
-from backscroll_sidecar.times import looks_like_microseconds, looks_like_seconds
 
 _OptionalOfOne = Literal["asker", "trigger_message_id", "asked_at_ms", "reply", "query_embedding"]
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
@@ -68,6 +68,8 @@ def build_request(
     asked: dict[str, Any] = {}
     if question := request.question:
         asked["question"] = _READERS["question"](question, "question")
+        if shows_nothing(question):
+            question = asked["question"] = ""
         request.ClearField("question")
     for name in _OPTIONAL_OF_ONE:
         if request.HasField(name):
@@ -78,7 +80,7 @@ def build_request(
         request.ClearField("mentions")
     rest = request.SerializeToString()
     key, frame = (_kept_frame if len(rest) <= KEPT_FRAME_BYTES else _frame)(tenant, rest)
-    if not asked.get("trigger_message_id") and not question.strip():
+    if not asked.get("trigger_message_id") and not question:
         raise InvalidRequest(
             "question is blank and there is no trigger_message_id",
             field="question",
@@ -169,15 +171,6 @@ def _overrides(overrides: pb.Overrides, _: str) -> Overrides:
         name = field.name
         given[name] = _OVERRIDE_READERS[name](value, f"overrides.{name}")
     return Overrides(**given)
-
-
-def _asked_at(at_ms: int, field: str) -> int:
-    """A moment that scores and windows are reckoned from: in another unit it would be thousands of years off."""
-    if looks_like_seconds(at_ms):
-        raise invalid(field, "looks like seconds; it is milliseconds since the epoch")
-    if looks_like_microseconds(at_ms):
-        raise invalid(field, "looks like microseconds; it is milliseconds since the epoch")
-    return check_time(at_ms, field)
 
 
 def _budget(token_budget: int, _: str) -> int:
@@ -285,7 +278,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "asker": checked_author,
     "question": _text(limits.MAX_TEXT_BYTES),
     "trigger_message_id": check_id,
-    "asked_at_ms": _asked_at,
+    "asked_at_ms": check_time,
     "reply": lambda reply, _: checked_reply(reply),
     "mentions": _mentions,
     "thread_id": check_id,

@@ -27,6 +27,8 @@ from backscroll_sidecar.rpc.checks import (
     check_id,
     check_range,
     check_text,
+    check_time,
+    check_unit,
     enum_value,
     invalid,
     missing,
@@ -81,6 +83,8 @@ def check_list(request: pb.ListMessagesRequest) -> None:
         check_count(len(ids), field, MAX_PAGE_ITEMS)
         for i, one in enumerate(ids):
             required_id(one, f"{field}[{i}]")
+    for field in ("since_ms", "until_ms"):
+        check_unit(getattr(request, field), field)
     if request.message_ids and not request.channel:
         raise missing("channel")
     if request.channel:
@@ -128,8 +132,8 @@ def _member(member: pb.Member, field: str) -> Member:
     for i, alias in enumerate(member.aliases):
         check_text(alias, f"{field}.aliases[{i}]", MAX_NAME_BYTES)
     check_count(len(member.stays), f"{field}.stays", MAX_STAYS)
-    stays = tuple(map(_stay, member.stays))
-    last = told = _stay(member)
+    stays = tuple(_stay(one, f"{field}.stays[{i}]") for i, one in enumerate(member.stays))
+    last = told = _stay(member, field)
     if stays:
         last = stays[-1]
         for name, one, other in zip(Stay._fields, told, last, strict=True):
@@ -148,11 +152,13 @@ def _member(member: pb.Member, field: str) -> Member:
     )
 
 
-def _stay(told: pb.Member | pb.Stay) -> Stay:
+def _stay(told: pb.Member | pb.Stay, field: str) -> Stay:
     """When somebody joined and left; times nobody told are None."""
     return Stay(
-        told.joined_at_ms if told.HasField("joined_at_ms") else None,
-        told.left_at_ms if told.HasField("left_at_ms") else None,
+        *(
+            check_time(getattr(told, name), f"{field}.{name}") if told.HasField(name) else None
+            for name in Stay._fields
+        )
     )
 
 

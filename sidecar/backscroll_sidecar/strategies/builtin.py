@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from backscroll_scoring import ancestors, roots
 from backscroll_sidecar.domain import Category, MessageState
+from backscroll_sidecar.scripts import shows_nothing
 from backscroll_sidecar.strategies.base import (
     NOTHING,
     Messages,
@@ -94,7 +95,7 @@ class GivenPreferences:
         """The lines as given, blank ones left out."""
         if not query.preferences:
             return NOTHING
-        lines = tuple(line.strip() for line in query.preferences if line.strip())
+        lines = tuple(line.strip() for line in query.preferences if not shows_nothing(line))
         return Preferences(lines) if lines else NOTHING
 
 

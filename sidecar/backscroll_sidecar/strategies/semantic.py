@@ -61,8 +61,6 @@ class Semantic:
 
         Raises `SourceFailed` when the question cannot be embedded: that costs this source only (S2-15).
         """
-        if not (query.key.channel or query.user_id):
-            raise SourceFailed("NO_ASKER")
         rows = _live_rows(query)
         if query.semantic_limit <= 0 or len(rows) == 0:
             return NOTHING

@@ -9,11 +9,14 @@ import pytest
 
 from backscroll import Author, InvalidRequest, Media, Member, Message, NotFound, SystemPrompt
 from backscroll.v1 import context_pb2, message_pb2
+from backscroll_sidecar.analyze import token_counter
+from backscroll_sidecar.domain import TokenizerName
 from tests.golden import by_hand
 from tests.kit.lines import parse_lines
 from tests.kit.served import served
 from tests.property.chats import FORGED_NAMES, FORGERIES
 
+COUNT = token_counter(TokenizerName.O200K).count
 NOON = 1_795_176_000_000
 ANN, BEN, BOT = Author("u1", "Ann"), Author("u2", "Ben"), Author("bot", "Helper", "bot")
 
@@ -229,6 +232,35 @@ async def test_names_for_the_vendor(client):
     assert names[1] == second
     assert len(set(names)) == 5
     assert names[0].startswith("u_")  # two people come to Bo_Li
+
+
+@pytest.mark.row("P-02")
+@pytest.mark.parametrize(
+    "names", [["Ann", "Ben", "Cid", "Dan"], ["x" * 64] * 4, ["Al"] * 4, list("小黑白红")]
+)
+@pytest.mark.parametrize("budget", [400, 800])
+async def test_names_take_what_they_take(client, names, budget):
+    """P-02: the budget is filled with names, too, and held, whether they are short, long or several people's."""
+    authors = [Author(f"u{n}", name) for n, name in enumerate(names)]
+    await client.append("room", [line(n, authors[n % 4], f"well, number {n}") for n in range(100)])
+    every = {"recent_limit": 100, "max_context": 100}
+    built = await ask(
+        client,
+        profile="room",
+        overrides=every,
+        token_budget=budget,
+        asker=authors[0],
+        include_names=True,
+    )
+    assert 0 < built.tokens.total <= budget
+    longest = max(item.token_count for item in built.items)
+    roundings = 3 * len(built.items)  # text and speaker are counted apart
+    assert budget - built.tokens.total < longest + roundings
+    counted = 3 + sum(
+        4 + COUNT(one["content"]) + (1 + COUNT(one["name"]) if "name" in one else 0)
+        for one in built.payload["messages"]
+    )
+    assert counted == built.tokens.total
 
 
 @pytest.mark.row("S1-11", "S5-51")

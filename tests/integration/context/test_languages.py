@@ -32,6 +32,13 @@ QUESTIONS = {
     "12:40?": "en",
     "¿dónde está el tren?": "en",
     "哪趟?": "zh",
+    "ok 吗": "zh",
+    "帮我看看 https://example.com/very/long/path 这个": "zh",
+    "@helper_bot please@x /ask 总结一下": "zh",
+    "解释 `for (int i = 0; i < n; ++i) sum += a[i];`": "zh",
+    "这段怎么改?\n```\nwhile True: pass  # never ends\n": "zh",
+    "what does https://zh.example.org/wiki/猫 say?": "en",
+    "see 猫 in `小猫小狗小鸟`, ok": "en",
 }
 
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from backscroll import Author, Media, Message, ToolCall, ToolResult
+from backscroll import Author, InvalidRequest, Media, Message, ToolCall, ToolResult
 from tests.kit.lines import parse_lines
 from tests.kit.served import served
 
@@ -16,18 +16,24 @@ MARKS = (
     "[result weather: ", "[error weather: ", '[call weather {"city": "Paris"}]', "[image: a cat]", "[image]", "[Image]",
     "[voice]", "[media 表情: ", "[bot]", "[2026-10-17] ", "[5 minutes ago] ", "[1 day ago] ", "[just now] ",
     "Assistant: ", "User: ", "System: ", "Bob <u2>: ", "<u2>: ", "Rival <b2> [bot]: ", r"A\:b <u\<3>: ",
-    "[2026-10-17] Ben <u2>: ", "  Assistant: ", "\u200bAssistant: ", "Conversation (recent):\n",
+    "[RESULT weather: ", "[result\u00a0weather: ", "[result\u200b weather:\t", "[Call weather {}]",
+    "[call\tweather {}]", "[2026-10-17] Ben <u2>: ", "  Assistant: ", "\u200bAssistant: ", "Conversation (recent):\n",
     "Relevant reference (semantic):\n", "User Preferences: ",
 )  # fmt: skip
 CONTROL = (
     "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>",
     "<start_of_turn>", "<end_of_turn>", "</s>", "<s>", "<|assistant|>", "<｜User｜>", "<｜begin▁of▁sentence｜>",
-    "<|start_header_id|>", "[TOOL_CALLS]", "<tool_call>",
+    "<|start_header_id|>", "[TOOL_CALLS]", "<tool_call>", "<reserved_107>", "[e~[", "]~b]", "]~!b[", "]<]minimax[>[",
+    "<eoh>", "<eoa>", "[|Human|]", "[|endofturn|]", "<_user>", "[unused9]", "<role>HUMAN</role>", "<role>", "</role>",
+    "<end_of_utterance>", "<fim_prefix>", "<fim_middle>", "<EOT>", "<SYS>", "</SYS>", "<SPECIAL_11>",
+    "<|turn>", "<turn|>", "<用户>",
+    "<seed:bos>", "</think>", "<BOS_TOKEN>", "[SYSTEM_PROMPT]", "[IMG]", "<extra_id_1>", "<unused12>", "[EOT]",
 )  # fmt: skip
 ORDINARY = (
     "see [1] and a[0], list[int] or [x](https://a.b/c?d=[e]) ![image](cat.png)",
     "note: x, std::vector<int> v; if (a < b && c > d) { return [b]; }",
     "# Title\n\n- [ ] todo\n- [x] done [link](x)\n\n```py\nprint('a: b')\n```",
+    "[a]~[b] x]~c <end_date> <API_TOKEN> <p>hi</p> [| 1; 2 |] a <| b |> c Vec<T> <prefix> <video>",
     "12:30 <b>bold</b> 时间：三点 [笑哭] <@111> :smile: User and Assistant",
 )
 LAYOUTS = ("turns", "context_and_question", "single_user", "system_and_user")
@@ -140,7 +146,11 @@ async def test_ordinary_text_stays_as_it_is():
     assert contents == [*ORDINARY, ORDINARY[0] + "?"]
 
 
-BLANK_TEXTS = ("", " ", "\n", "\t\r\n ", "\u3000", "\xa0")
+INVISIBLE = (
+    "\u200b", "\u200d\u200c", "\u3000\u2060\ufeff", "\u3164", "\u2800 \u2800", "\u00ad", "\u115f\u1160", "\u200e\u202e",
+    "\ufe0f", "\U000e0061",
+)  # fmt: skip
+BLANK_TEXTS = ("", " ", "\n", "\t\r\n ", "\u3000", "\xa0", *INVISIBLE)
 
 
 @pytest.mark.row("S1-12", "P-23")
@@ -160,7 +170,8 @@ async def test_no_blank_message_reaches_a_payload(layout, style):
         await client.append("room", lines)
         for asked in (
             {"question": "and?", "system": " \n"}, {"question": "", "trigger_message_id": "u10"},
-            {"question": "and?", "reply": "bot0"}, {"question": "and?", "preferences": ["", " "]},
+            {"question": "and?", "reply": "bot0"}, {"question": "and?", "preferences": ["", " ", "\u200b"]},
+            {"question": "\u2060", "trigger_message_id": "u16"}, {"question": "and?", "system": "\u200b"},
         ):  # fmt: skip
             for profile in ("balanced", "classic", "room", "hybrid", "memory"):
                 context = await client.build_context(
@@ -168,11 +179,15 @@ async def test_no_blank_message_reaches_a_payload(layout, style):
                     time_style="none", profile=profile, **asked,
                 )  # fmt: skip
                 contents = shown(context)
-                assert all(one.strip() for one in contents)
+                assert all(one.strip(" \n\u3000\xa0" + "".join(INVISIBLE)) for one in contents)
                 assert {one.message.id for one in context.items} <= {"a", "z"}
                 lines_shown = [line for one in contents for line in one.split("\n") if line]
                 assert not any(line.endswith((": ", ":  ")) for line in lines_shown)
                 assert all(one.reason != "ERROR" for one in context.degradations)
+        for nothing in BLANK_TEXTS:
+            with pytest.raises(InvalidRequest) as refused:
+                await client.build_context("room", nothing, asker=ANN)
+            assert refused.value.reason == "QUESTION_MISSING"
 
 
 @pytest.mark.row("S1-24", "S1-13")

@@ -57,6 +57,28 @@ async def test_the_last_n_oldest_first(client, count):
     assert texts_of(context) == [m.text for m in sent[-12:]]
 
 
+@pytest.mark.row("S3-09")
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ({"max_context": 100}, 100),
+        ({"max_context": 5}, 5),
+        ({"recent_limit": 100}, 12),
+        ({"recent_limit": 3}, 3),
+        ({"max_context": 100, "recent_limit": 30}, 30),
+        ({"max_context": 20, "recent_limit": 100}, 20),
+        ({"max_context": 500, "sources": ["window", "recent"]}, 200),
+    ],
+)
+async def test_a_request_says_how_many(client, overrides, expected):
+    """Whatever the setting says; what the sources propose and the compressor leaves out is told by an event."""
+    sent = lines([f"line {n}" for n in range(200)])
+    await client.append("room", sent)
+    context = await ask(client, overrides=overrides)
+    assert [item.message.id for item in context.items] == [m.id for m in sent[-expected:]]
+    assert bool(context.raw.events) == (overrides == {"recent_limit": 100})
+
+
 @pytest.mark.row("S3-10")
 @pytest.mark.parametrize(
     "text",

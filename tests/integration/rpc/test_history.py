@@ -10,6 +10,9 @@ from backscroll.v1 import message_pb2 as pb
 from tests.integration.rpc.chats import INVALID, NOT_FOUND, ids, lines, pages
 from tests.integration.rpc.conftest import START_MS, Served, refused, text
 
+OTHER_UNITS = START_MS // 1_000, START_MS * 1_000
+"""Seconds and microseconds where milliseconds are wanted."""
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
@@ -130,6 +133,14 @@ async def test_an_edit_and_a_recall(served: Served, name: str) -> None:
             "edited_at_ms",
             "INVALID_FIELD",
         ),
+        *(
+            (
+                {"message_id": "m1", "parts": text("x").parts, "edited_at_ms": at},
+                "edited_at_ms",
+                "INVALID_FIELD",
+            )
+            for at in OTHER_UNITS
+        ),
     ],
 )
 async def test_an_edit_that_cannot_be(
@@ -187,6 +198,26 @@ async def test_search_finds_words_newest_first(served: Served, name: str) -> Non
             {"members": [hpb.Member(user_id="u", left_at_ms=-1)]},
             "members[0].left_at_ms",
             "INVALID_FIELD",
+        ),
+        *(
+            (
+                "UpsertMembers",
+                {"members": [hpb.Member(user_id="u", **{name: at})]},
+                f"members[0].{name}",
+                "INVALID_FIELD",
+            )
+            for name in ("joined_at_ms", "left_at_ms")
+            for at in OTHER_UNITS
+        ),
+        *(
+            (
+                "UpsertMembers",
+                {"members": [hpb.Member(user_id="u", stays=[hpb.Stay(**{name: at})])]},
+                f"members[0].stays[0].{name}",
+                "INVALID_FIELD",
+            )
+            for name in ("joined_at_ms", "left_at_ms")
+            for at in OTHER_UNITS
         ),
         (
             "UpsertMembers",

@@ -136,6 +136,8 @@ async def test_messages_of_an_author_across_channels(served: Served, name: str) 
         ({"channel": "g", "message_ids": [""]}, "message_ids[0]", "MISSING_FIELD"),
         ({"channel": "g", "message_ids": ["m"] * 1_001}, "message_ids", "INVALID_FIELD"),
         ({"author_id": "u", "since_ms": 1}, "since_ms", "INVALID_FIELD"),
+        ({"channel": "g", "since_ms": START_MS // 1_000}, "since_ms", "INVALID_FIELD"),
+        ({"channel": "g", "until_ms": START_MS * 1_000}, "until_ms", "INVALID_FIELD"),
         ({"author_id": "u", "thread_id": "t"}, "thread_id", "INVALID_FIELD"),
         ({"author_id": "u", "page_token": "t"}, "page_token", "INVALID_FIELD"),
     ],

@@ -77,13 +77,20 @@ async def test_without_an_asker_the_channel_is_looked_through(profile):
 
 
 @pytest.mark.row("S2-03")
-@pytest.mark.parametrize("profile", MEANING)
-async def test_without_both_there_is_nothing_and_it_is_said(profile):
-    async with served(embedder=embedder()) as (client, _):
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize("has_embedder", [True, False])
+async def test_without_both_there_is_nothing_and_it_is_said(profile, has_embedder):
+    async with served(embedder=embedder() if has_embedder else None) as (client, _):
         await filled(client)
-        built = await client.build_context("", "where does the feline sleep?", profile=profile)
-        assert not built.items
-        assert [(d.source, d.reason) for d in built.degradations] == [("semantic", "NO_ASKER")]
+        for explain in (False, True):
+            built = await client.build_context(
+                "", "where does the feline sleep?", profile=profile, explain=explain
+            )
+            assert not built.items
+            lost = {(d.stage, d.source, d.reason) for d in built.degradations}
+            not_there = {("gather", "semantic", "NOT_CONFIGURED")}
+            assert lost - not_there == {("question", "", "NO_ASKER")}
+            assert not has_embedder or not lost & not_there
 
 
 @pytest.mark.row("S2-03")

@@ -146,7 +146,7 @@ def test_nothing_cut_no_event():
     ("lines", "request_", "original", "kept"),
     [
         # fewer
-        (LINES, {"overrides": {"recent_limit": 30, "max_context": 30}}, 30, 12),
+        (LINES, {"overrides": {"recent_limit": 30}}, 30, 12),
         # shorter
         ([say("long", ANN, "x" * 5_000)], {}, 1, 1),
         # fewer, for the budget

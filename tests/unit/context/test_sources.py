@@ -203,8 +203,8 @@ def test_given_preferences():
 
 
 def test_naive_needs_messages_only():
-    """S3-15: the profile runs on history and events alone: one source, no store but the channel."""
-    assert PROFILES["naive"].sources == ("recent",)
+    """S3-15: the profile runs on history and events alone: one source of messages, no store but the channel."""
+    assert PROFILES["naive"].message_sources == ("recent",)
     built = Room(LINES).build_now(profile="naive")
     assert ids(built) == [f"m{n}" for n in range(18, 30)]
 
