@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import Any
@@ -27,6 +27,7 @@ from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
     ModelError,
+    ModelEvent,
     ModelFault,
     ModelRequest,
     TextDelta,
@@ -110,17 +111,16 @@ class Answering:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout_at(end_s):
                 events = await stack.enter_async_context(self._model.stream(_request(turn)))
-            finish = FinishReason.NONE
+            finish, said_chars = FinishReason.NONE, 0
             while True:
-                # The time limit covers the waiting only, never the reader's own pace.
-                async with asyncio.timeout_at(end_s):
-                    event = await anext(events, None)
-                if end_s is not None and asyncio.get_running_loop().time() >= end_s:
-                    raise TimeoutError  # also where every event was there at once
-                match event:
+                match await _next(events, end_s):
                     case TextDelta(text):
                         reply.texts.append(text)
                         yield Delta(text)
+                        said_chars += len(text)
+                        if said_chars > MOST_SAID_CHARS:
+                            finish = FinishReason.LENGTH
+                            break
                     case TextTakenBack():
                         reply.texts.clear()
                         yield TakenBack()
@@ -146,7 +146,18 @@ class Answering:
         yield ending_of(finish, texts, missing_is_complete=self._missing_is_complete)
 
 
+MOST_SAID_CHARS = 1 << 20
+"""Of an answer: a model that goes on is left, as at its own limit. No bot shows as much."""
 _ALSO_BEHIND_CALLS = {FinishReason.STOP, FinishReason.UNKNOWN, FinishReason.NONE}
+
+
+async def _next(events: AsyncIterator[ModelEvent], end_s: float | None) -> ModelEvent | None:
+    """The next event, None at the end. The time limit covers the waiting only, never the reader's own pace."""
+    async with asyncio.timeout_at(end_s):
+        event = await anext(events, None)
+    if end_s is not None and asyncio.get_running_loop().time() >= end_s:
+        raise TimeoutError  # also where every event was there at once
+    return event
 
 
 def _request(turn: Turn) -> ModelRequest:

@@ -8,13 +8,13 @@ from datetime import datetime
 
 DATE = r"(?P<d1>\d{1,4})\s?[./\-年]\s?(?P<d2>\d{1,2})\s?[./\-月]\s?(?P<d3>\d{1,4})[.日]?"
 _BEFORE = "上午|下午|凌晨|早上|清晨|中午|晚上|傍晚|午前|午後|오전|오후"
-_AFTER = r"[aApP]\.?\s?[mM]\.?|nachm\.|vorm\.|AM|PM|μ\.μ\.|π\.μ\.|ч\.|kl\.|" + _BEFORE
+_AFTER = r"[aApP]\.?\s?[mM]\.?|nachm\.|vorm\.|AM|PM|μ\.μ\.|π\.μ\.|ч\.|kl\.|[مص](?!\w)|" + _BEFORE
 TIME = (
     rf"(?P<before>{_BEFORE})?\s?(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?"
     rf"(?:\s?(?P<after>{_AFTER}))?"
 )
-_LATE = re.compile(r"p|nachm|下午|晚上|傍晚|午後|오후|μ\.μ", re.IGNORECASE)
-_EARLY = re.compile(r"a|vorm|上午|凌晨|早上|清晨|午前|오전|π\.μ", re.IGNORECASE)
+_LATE = re.compile(r"p|nachm|م|下午|晚上|傍晚|午後|오후|μ\.μ", re.IGNORECASE)
+_EARLY = re.compile(r"a|vorm|ص|上午|凌晨|早上|清晨|午前|오전|π\.μ", re.IGNORECASE)
 _NOON = "中午"
 
 Numbers = tuple[int, int, int]
@@ -65,6 +65,17 @@ def moment(date: Numbers, order: str, clock: tuple[int, int, int]) -> datetime:
             year, month, day = first, second, third
     year += 2000 if year < 70 else 1900 if year < 100 else 0
     return datetime(year, month, day, *clock)  # noqa: DTZ001 - a wall clock's
+
+
+def is_day(date: Numbers) -> bool:
+    """Whether there is such a day in any order."""
+    for order in ("dmy", "mdy", "ymd"):
+        try:
+            moment(date, order, (0, 0, 0))
+        except ValueError:
+            continue
+        return True
+    return False
 
 
 def order_of(dates: Iterable[Numbers], default: str) -> tuple[str, bool]:

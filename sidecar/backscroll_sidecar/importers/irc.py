@@ -23,7 +23,7 @@ from backscroll_sidecar.importers.line_log import decoded
 from backscroll_sidecar.importers.looks import Look
 from backscroll_sidecar.importers.sources import STANDARD_INPUT, Source
 
-_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?"
+_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 _DAY = r"(?P<day>\d{4}-\d{2}-\d{2})"
 _ZONE = r"(?:Z|[+-]\d{2}:?\d{2})?"
 STAMP = re.compile(rf"\[?(?:{_DAY}[T ])?{_CLOCK}(?P<zone>{_ZONE})\]?[\t ]+(?P<rest>.*)")
@@ -35,6 +35,10 @@ OPENED = re.compile(
 _SAID = re.compile(r"<[@+%&~! ]?(?P<nick>[^>\s]{1,64})>[\t ]?(?P<text>.*)")
 _WEECHAT = re.compile(r"[@+%&~ ]?(?P<nick>[^\t\s]{1,64})\t(?P<text>.*)")
 _ACTION = re.compile(r"\*\s+[@+%&~]?(?P<nick>[^\s]{1,64})\s(?P<text>.*)")
+_OF_CLIENT = re.compile(
+    r"\*\s+(?:Now talking (?:on|in) [#&]|Topic for [#&]|\S+ (?:\(\S+@\S+\) )?has (?:joined|quit|left)\b)"
+)
+"""What HexChat says itself, behind the same mark as an action."""
 _NOT_NICKS = frozenset({"-->", "<--", "--", "=!=", "", "*", "***", "-!-", "==="})
 _DATES = ("%a %b %d %H:%M:%S %Y", "%a %b %d %Y", "%Y-%m-%d", "%a, %d %b %Y %H:%M:%S", "%d %b %Y")
 _IN_NAME = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
@@ -106,7 +110,7 @@ class Log:
 
     def _when(self, match: re.Match[str]) -> datetime:
         groups = match.groupdict()
-        at = time(int(groups["hour"]) % 24, int(groups["minute"]), int(groups["second"] or 0))
+        at = time(_hour(groups), int(groups["minute"]), int(groups["second"] or 0))
         if groups.get("day"):
             when = datetime.fromisoformat(
                 f"{groups['day']}T{at.isoformat()}{groups.get('zone') or ''}"
@@ -136,12 +140,23 @@ class Log:
         self._options.note(f"times say no zone: read in {self._options.times.zone_name()}")
 
 
+def _hour(groups: dict[str, str | None]) -> int:
+    """From 0 to 23 where the clock has such an hour; some write midnight as 24."""
+    hour = int(groups["hour"] or 0)
+    if not groups["half"]:
+        return 0 if hour == 24 else hour
+    if hour > 12:
+        return hour
+    return hour % 12 + (12 if groups["half"] in "Pp" else 0)
+
+
 def _spoken(rest: str) -> tuple[str, str] | None:
     """Who said what; an action as it was typed. None for notices."""
     if found := _SAID.match(rest):
         return found["nick"], found["text"].strip()
     stripped = rest.lstrip()
-    if found := _ACTION.match(stripped.replace("*\t", "* ", 1)):
+    action = stripped.replace("*\t", "* ", 1)
+    if (found := _ACTION.match(action)) and not _OF_CLIENT.match(action):
         return found["nick"], f"/me {found['text'].strip()}"
     found = _WEECHAT.match(rest)
     if found and found["nick"] not in _NOT_NICKS:

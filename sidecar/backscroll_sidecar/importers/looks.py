@@ -147,9 +147,13 @@ def _deep_look(source: Source, head: bytes) -> Look | None:
 
 
 def _is_lines(head: bytes) -> bool:
-    """Whether every line begins as an object of its own, though some are broken."""
+    """Whether every line begins as an object of its own, or the first is one; though some are broken."""
     lines = [line for line in head.splitlines()[:HEAD_LINES] if line.strip()]
-    return len(lines) > 1 and all(line.lstrip().startswith(b"{") for line in lines[:3])
+    if len(lines) < 2:
+        return False
+    return all(line.lstrip().startswith(b"{") for line in lines[:3]) or bool(
+        _records_of_lines(lines[0])
+    )
 
 
 def _records_of_lines(head: bytes) -> list[Record]:

@@ -24,7 +24,7 @@ from backscroll_sidecar.importers.wechat import WeChat
 from backscroll_sidecar.importers.whatsapp import WhatsApp
 
 FORMATS: Final[tuple[Format, ...]] = (
-    HistoryTable(), Telegram(), Discord(), Slack(), WhatsApp(), Irc(), Qq(), WeChat(), Lark(), OneBot(), OpenAiChat(),
+    HistoryTable(), Telegram(), Discord(), Slack(), Irc(), WhatsApp(), Qq(), WeChat(), Lark(), OneBot(), OpenAiChat(),
     Native(),
 )  # fmt: skip
 """In the order in which they are tried: what takes anything comes last."""

@@ -63,12 +63,22 @@ class Source:
     def opened(self) -> Iterator[IO[bytes]]:
         """The bytes from the beginning, as UTF-8 without a byte order mark."""
         try:
-            with self.raw() as file:
-                yield _recoded(file, self.encoding)
+            with self._unpacked() as file:
+                yield _recoded(file, self.encoding, self._ends_lines_as_old_macs)
         except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
             if isinstance(error, FileNotFoundError | IsADirectoryError | PermissionError):
                 raise
             raise Unreadable(f"{self.name} cannot be read to its end: {error}") from error
+
+    @contextmanager
+    def _unpacked(self) -> Iterator[IO[bytes]]:
+        """The bytes as they were before gzip, wherever the file lies."""
+        with self.raw() as file:
+            if cast("io.BufferedReader", file).peek(2).startswith(GZIP_MAGIC):
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    yield cast("IO[bytes]", unpacked)
+            else:
+                yield file
 
     def head(self, size: int = HEAD_BYTES) -> bytes:
         """What it begins with, as UTF-8."""
@@ -78,17 +88,32 @@ class Source:
     @cached_property
     def encoding(self) -> str:
         """Of its bytes: by the mark in front, else as told, else UTF-8 if that fits, else Chinese Windows'."""
-        with self.raw() as file:
-            head = file.read(HEAD_BYTES)
+        head = self._packed_head
         for mark, name in _BOMS.items():
             if head.startswith(mark):
                 return name
-        if self.told_encoding and not head.startswith(SQLITE_MAGIC):
+        if head.startswith(SQLITE_MAGIC):
+            return "utf-8"
+        if self.told_encoding:
             return self.told_encoding
+        if unmarked := _unmarked_utf_16(head):
+            return unmarked
         if is_of(head, "utf-8"):
             return "utf-8"
         is_text = b"\0" not in head and not head.startswith(b"{")
         return GUESS if is_text and is_of(head, GUESS) else "utf-8"
+
+    @cached_property
+    def _packed_head(self) -> bytes:
+        """What it begins with, in its own encoding."""
+        with self._unpacked() as file:
+            return file.read(HEAD_BYTES)
+
+    @property
+    def _ends_lines_as_old_macs(self) -> bool:
+        """Whether its lines end in CR alone."""
+        head = self._packed_head
+        return b"\r" in head and b"\n" not in head and not head.startswith(SQLITE_MAGIC)
 
     def lines(self) -> Iterator[tuple[Place, bytes] | Bad]:
         """All lines that are not blank, with their numbers and without their ends; one that has no end is bad."""
@@ -140,8 +165,6 @@ def _source(name: str, stack: ExitStack) -> Source:
         magic = file.read(4)
     if magic == ZIP_MAGIC:
         return Source(shown, path, lambda: path.open("rb"), tuple(_in_zip(path, shown, stack)))
-    if magic.startswith(GZIP_MAGIC):
-        return Source(shown, path, lambda: cast("IO[bytes]", gzip.open(path, "rb")))
     return Source(shown, path, lambda: path.open("rb"))
 
 
@@ -179,7 +202,9 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> IO[by
         raise NotUnderstood(f"{name} has a password; unpack the archive first") from None
 
 
-def _recoded(file: IO[bytes], encoding: str) -> IO[bytes]:
+def _recoded(file: IO[bytes], encoding: str, has_old_ends: bool) -> IO[bytes]:
+    if has_old_ends:
+        return io.BufferedReader(_Recoded(file, encoding, mends_ends=True), 1 << 16)
     if encoding == "utf-8":
         return file
     if encoding == "utf-8-sig":
@@ -189,11 +214,12 @@ def _recoded(file: IO[bytes], encoding: str) -> IO[bytes]:
 
 
 class _Recoded(io.RawIOBase):
-    """A text of another encoding as UTF-8; what cannot be decoded becomes a mark."""
+    """A text of another encoding as UTF-8; what cannot be decoded becomes a mark. CR becomes LF where asked for."""
 
-    def __init__(self, file: IO[bytes], encoding: str) -> None:
+    def __init__(self, file: IO[bytes], encoding: str, *, mends_ends: bool = False) -> None:
         self._file = file
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=mends_ends)
         self._rest = b""
 
     def readable(self) -> bool:
@@ -208,6 +234,16 @@ class _Recoded(io.RawIOBase):
         count = min(len(buffer), len(self._rest))
         buffer[:count], self._rest = self._rest[:count], self._rest[count:]
         return count
+
+
+def _unmarked_utf_16(head: bytes) -> str:
+    """UTF-16 without a byte order mark: spaces and line ends have a zero byte on one side. Empty for all else."""
+    low, high = head[::2].count(0), head[1::2].count(0)
+    encoding = "utf-16-le" if high > low else "utf-16-be"
+    if max(low, high) <= 4 * min(low, high) or not is_of(head, encoding):
+        return ""
+    text = head.decode(encoding, "replace")
+    return encoding if "\n" in text and "\0" not in text else ""
 
 
 def is_of(head: bytes, encoding: str) -> bool:

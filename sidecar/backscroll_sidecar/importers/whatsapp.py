@@ -74,7 +74,7 @@ def _order(source: Source, options: Options) -> str:
     for line in source.lines():
         header = "" if isinstance(line, Bad) else plain(decoded(line[1][:120]))
         match = IOS.match(header) or ANDROID.match(header)
-        if match is not None:
+        if match is not None and clocks.is_day(clocks.numbers(match)):
             dates.append(clocks.numbers(match))
             slashes = slashes or "/" in match[0][: match.start("hour")]
             padded = padded and len(match["d1"]) == len(match["d2"]) == 2 and len(match["d3"]) == 4

@@ -10,14 +10,14 @@ ATTACHED = re.compile(rf"{_MARK}<{_MARK}[^<>\n:：]{{2,24}}\s?[:：]\s*{_FILE}>"
 """iOS: ``<attached: 00000012-PHOTO-2025-07-11-15-38-00.jpg>``, whatever the word."""
 _BEHIND = (
     "file attached|Datei angehängt|archivo adjunto|fichier joint|arquivo anexado|file allegato|bestand bijgevoegd"
-    "|файл добавлен|dosya ekli|文件附件|附件|已附加文件|附加檔案|檔案已附加|添付ファイル|파일 첨부됨"
+    "|файл добавлен|dosya ekli|文件附件|附件|已附加文件|附加檔案|檔案已附加|添付ファイル|파일 첨부됨|الملف مرفق"
 )
 ATTACHED_BEHIND = re.compile(rf"{_MARK}{_FILE}\s?[（(](?:{_BEHIND})[)）]", re.IGNORECASE)
 """Android: ``IMG-20250711-WA0001.jpg (file attached)``."""
 
 _LEFT_OUT = (
     "omitted|weggelassen|ausgeschlossen|omitid[oa]|omitt?is?e?s?|absente?|oculta|ocultad[oa]|omess[oa]|weggelaten"
-    "|пропущен[оаы]?|без медиафайлов|eklenmedi|已忽略|已省略|省略|略去|除外|생략됨"
+    "|пропущен[оаы]?|без медиафайлов|eklenmedi|已忽略|已省略|省略|略去|除外|생략됨|استبعاد"
 )
 _OMITTED = re.compile(
     rf"{_MARK}<?(?P<what>[^<>\n]{{0,80}}?)\s?(?:{_LEFT_OUT})\s?(?P<more>[^<>\n]{{0,12}})>?",
@@ -30,7 +30,7 @@ _KINDS = {
     "sticker": "sticker|figurinha|стикер|贴图|貼圖|スタンプ|스티커",
     "contact": "contact|kontakt|contacto|contato|contatto|联系人|聯絡人|連絡先|연락처",
     "file": "document|dokument|documento|документ|文件|文档|ドキュメント|문서",
-    "media": "media|medien|multimedia|médias?|mídia|медиа|媒体|媒體|多媒体|メディア|archivo|미디어",
+    "media": "media|medien|multimedia|médias?|mídia|медиа|媒体|媒體|多媒体|メディア|archivo|미디어|الوسائط",
 }
 _KIND_WORDS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _KINDS.items()}
 
@@ -43,11 +43,11 @@ DELETED = re.compile(
     "|Dit bericht is verwijderd|Это сообщение удалено|Данное сообщение удалено|Вы удалили данное сообщение"
     "|Bu mesaj silindi"
     "|此消息已删除|该消息已被删除|这条消息已删除|消息已删除|您删除了这条消息|您已删除此消息|你已删除此消息|您已刪除此訊息|這則訊息已刪除|此訊息已刪除|你已刪除此訊息"
-    "|このメッセージは削除されました|삭제된 메시지입니다"
+    "|このメッセージは削除されました|삭제된 메시지입니다|تم حذف هذه الرسالة|حذفتَ هذه الرسالة|لقد حذفت هذه الرسالة"
 )
 EDITED = re.compile(
     rf"\s*{_MARK}<{_MARK}[^<>\n]*(?:edited|bearbeitet|editó|editado|editada|modifié|modificato|bewerkt|изменено|düzenlendi"
-    rf"|已编辑|已編輯|编辑过|編集済み|수정됨)[^<>\n]*>\s*$",
+    rf"|已编辑|已編輯|编辑过|編集済み|수정됨|تعديل)[^<>\n]*>\s*$",
     re.IGNORECASE,
 )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
 from backscroll import Client
 from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.chat import answering
 from backscroll_sidecar.models.words import FINISH_TABLE, REFUSAL_TABLE, Ends, Refusal
 from backscroll_sidecar.ports import FinishReason, ModelFault
 from tests.contract.models.sse_server import Reply, chunk, data, said, stopped, whole
@@ -73,6 +75,18 @@ async def test_an_unknown_reason_is_told_and_hides_nothing(word: str) -> None:
         assert "hm" in await later(bot, ROOM)
         again = await bot.ask(pb.StreamChatRequest(turn_id=heard.end.turn_id))
         assert again.end.finish_reason == heard.end.finish_reason
+
+
+async def test_a_model_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at its own limit: what was said stays, and its connection is closed."""
+    monkeypatch.setattr(answering, "MOST_SAID_CHARS", 10_000)
+    endless = Reply([said("again " * 50), 0.001] * 2_000)
+    async with talk_to([endless]) as (bot, upstream):
+        heard = await bot.ask(turn())
+        assert (heard.reason, len(heard.notices), heard.errors) == ("LENGTH", 1, [])
+        assert 10_000 < len(heard.text) < 300_000
+        assert text_of((await bot.stored())[-1])[:9_000] == heard.text[:9_000]
+        await asyncio.wait_for(upstream.exchanges[0].gone.wait(), 60)
 
 
 async def test_a_known_reason_wins_over_an_unknown_one() -> None:

@@ -133,7 +133,8 @@ def test_a_folder_of_exports_is_read_file_by_file(commands, tmp_path):
 @pytest.mark.row("P-32")
 @pytest.mark.parametrize(
     ("encoding", "given", "is_told"),
-    [("utf-16", "", False), ("utf-8-sig", "", False), ("gb18030", "", True), ("utf-16-le", "utf-16-le", False),
+    [("utf-16", "", False), ("utf-8-sig", "", False), ("utf-16-le", "", False), ("utf-16-be", "", False),
+     ("gb18030", "", True), ("utf-16-le", "utf-16-le", False),
      ("gb18030", "gbk", False), ("utf-32", "", False)],
 )  # fmt: skip
 @pytest.mark.parametrize("file", ["wechat_memotrace.csv", "lark_list.json", "whatsapp_ios_zh.txt"])

@@ -1,0 +1,104 @@
+"""Logs as other clients, phones and machines write them: clocks of twelve hours, old line ends, packed files, bombs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+
+import pytest
+
+from tests.integration.cli.in_process import Commands
+
+pytestmark = [pytest.mark.slow, pytest.mark.row("P-32")]
+AFTERNOON = 1_752_415_500_000
+"""2025-07-13, 14:05 in UTC."""
+
+
+@pytest.fixture(scope="module")
+def commands(chat) -> Commands:
+    return Commands(chat.environment["BACKSCROLL_SERVER"])
+
+
+def imported(commands, path, channel):
+    done = commands.json("import", str(path), "--channel", channel, "--time-zone", "UTC")
+    return done, [
+        (one["author"]["id"], one["parts"][0].get("text", {}).get("text"), int(one["sent_at_ms"]) - AFTERNOON)
+        for one in commands.messages(channel)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "format_name", "wanted"),
+    [
+        ("znc", "[2025-07-13 14:05:00] <ann> bob: hi\n[2025-07-13 14:05:01] *** Joins: x (y@z)\n", "irc",
+         [("ann", "bob: hi", 0)]),
+        ("fraction", "[2025-07-13T14:05:00.123Z] <ann> hi\n", "irc", [("ann", "hi", 0)]),
+        ("twelve", "--- Log opened Sun Jul 13 00:00:00 2025\n12:05 AM <ann> a\n02:05:01 PM <ann> b\n", "irc",
+         [("ann", "a", -14 * 3_600_000), ("ann", "b", 1_000)]),
+        ("hexchat", ("**** BEGIN LOGGING AT Sun Jul 13 14:05:00 2025\nJul 13 14:05:00 *\tNow talking on #x\n"
+         "Jul 13 14:05:00 *\tbob (a@b) has joined\nJul 13 14:05:00 *\tann waves\n"), "irc", [("ann", "/me waves", 0)]),
+        ("arabic", ("\u200f13\u200f/7\u200f/2025، 2:05 م - أحمد: مرحبا\n"
+          "\u200f13\u200f/7\u200f/2025، 2:05 ص - أحمد: صباح\n"),
+         "whatsapp", [("أحمد", "صباح", -12 * 3_600_000), ("أحمد", "مرحبا", 0)]),
+        ("arabic digits", "\u200f١٣\u200f/٧\u200f/٢٠٢٥، ٢:٠٥ م - أحمد: مرحبا\n", "whatsapp", [("أحمد", "مرحبا", 0)]),
+        ("old ends", "7/13/25, 2:05 PM - Ann: a\r7/13/25, 2:06 PM - Bob: b\r", "whatsapp",
+         [("Ann", "a", 0), ("Bob", "b", 60_000)]),
+    ],
+)  # fmt: skip
+def test_lines_are_read_as_their_program_wrote_them(
+    commands, tmp_path, name, text, format_name, wanted
+):
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode())
+    done, found = imported(commands, path, f"odd-{name}")
+    assert list(done["formats"].values()) == [format_name]
+    assert sorted(found) == sorted(wanted)
+    assert done["bad_lines"] == []
+    again, _ = imported(commands, path, f"odd-{name}")
+    assert (again["stored"], again["duplicate"]) == (0, len(wanted))
+
+
+def test_a_day_that_is_none_does_not_tell_the_order_of_the_others(commands, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "45/45/25, 2:05 PM - Ann: a\n7/13/25, 25:75 PM - Ann: b\n7/13/25, 2:05 PM - Ann: c\n"
+    )
+    done, found = imported(commands, path, "no-day")
+    assert found == [("Ann", "c", 0)]
+    assert [one["line"] for one in done["bad_lines"]] == [1, 2]
+
+
+def test_an_hour_that_is_none_costs_its_line(commands, tmp_path):
+    path = tmp_path / "2025-07-13.log"
+    path.write_text("[14:05:00] <ann> a\n[25:05:00] <ann> b\n[14:05:01] <ann> c\n")
+    done, found = imported(commands, path, "no-hour")
+    assert found == [("ann", "a", 0), ("ann", "c", 1_000)]
+    assert [one["line"] for one in done["bad_lines"]] == [2]
+
+
+def test_packed_files_are_read_in_folders_and_archives(commands, tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    packed = gzip.compress(b"[2025-07-13 14:05:00] <ann> hi\n")
+    (folder / "a.log.gz").write_bytes(packed)
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        archive.writestr("a.log.gz", packed)
+    for path in (folder, tmp_path / "logs.zip"):
+        assert imported(commands, path, f"packed-{path.name}")[1] == [("ann", "hi", 0)]
+
+
+def test_a_line_without_an_end_costs_itself_even_when_a_small_file_holds_it(commands, tmp_path):
+    """Forty megabytes of one sign are forty kilobytes in an archive."""
+    records = [
+        json.dumps({"id": name, "user_id": "u", "text": name, "time": AFTERNOON})
+        for name in ("first", "last")
+    ]
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.jsonl", f"{records[0]}\n{'x' * 40_000_000}\n{records[1]}\n")
+    done, found = imported(commands, path, "bomb")
+    assert [one[1] for one in found] == ["first", "last"]
+    assert [(one["line"], one["reason"]) for one in done["bad_lines"]] == [
+        (2, "longer than 16 MiB")
+    ]
