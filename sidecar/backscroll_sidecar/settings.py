@@ -199,8 +199,8 @@ class Settings(_Section):
     )
     model_missing_finish_is_complete: bool = Field(
         default=False,
-        description="Take a stream that ends cleanly without a reason as whole, as some local servers need. Off: "
-        "INCOMPLETE, and the reply is marked partial.",
+        description="Take a stream that ends cleanly without a reason and without `[DONE]` as whole, as some local "
+        "servers need. Off: INCOMPLETE, and the reply is marked partial.",
     )
     temperature: Temperature = Field(
         default=0.7,

@@ -109,6 +109,11 @@ def answer_text(said: Mapping[str, Any]) -> str:
     return text_of(said.get("content")) or text_of(said.get("refusal"))
 
 
+def is_refused(said: Mapping[str, Any]) -> bool:
+    """Whether the model says that it will not answer, where others have their answer."""
+    return not text_of(said.get("content")) and bool(text_of(said.get("refusal")))
+
+
 def text_of(value: object, depth: int = 0) -> str:
     """A text, or the texts of a list of parts; anything else is none."""
     if isinstance(value, str):

@@ -141,7 +141,7 @@ class Answering:
         if reply.calls and finish in _ALSO_BEHIND_CALLS:
             finish = FinishReason.TOOL_CALLS  # some servers say "stop" behind their calls
         if finish is FinishReason.TOOL_CALLS and not reply.calls:
-            finish = FinishReason.NONE  # nothing that the bot could answer
+            finish = FinishReason.STOP  # nothing that the bot could answer: what was said is all
         texts = self._wordings.by_language(turn.language)
         yield ending_of(finish, texts, missing_is_complete=self._missing_is_complete)
 

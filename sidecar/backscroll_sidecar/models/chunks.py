@@ -16,6 +16,7 @@ from backscroll_sidecar.adapters.openai_reply import (
     call_fields,
     calls_of,
     choice_of,
+    is_refused,
     usage_of,
 )
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
@@ -23,7 +24,7 @@ from backscroll_sidecar.domain import MAX_ID_BYTES, TextPart, ToolCallPart
 from backscroll_sidecar.models.faults import Filtered, failed, is_failure, of_event
 from backscroll_sidecar.models.sse import loaded
 from backscroll_sidecar.models.thoughts import ThoughtFilter
-from backscroll_sidecar.models.words import MAX_WORD_CHARS, end_of
+from backscroll_sidecar.models.words import MAX_WORD_CHARS, end_of, is_flagged
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -68,6 +69,9 @@ class AnswerReader:
         """Whether the server has sent thoughts outside of the answer."""
         self.answered = False
         """Whether anything came of an answer."""
+        self.is_whole = False
+        """Whether the server has shown that the answer ended, by ``[DONE]`` or a whole body."""
+        self._declines = False
         self.finished = False
         """Whether the model has said why it stopped: then nothing of the answer but its usage can still fail."""
 
@@ -100,10 +104,10 @@ class AnswerReader:
             self._count(usage)
         said = choice.get("delta")
         if not said and choice.get("message"):
-            return self._whole(chunk)
+            return self._whole(chunk, choice["message"])
         text = self._delta(said) if said else ""
         if reason := choice.get("finish_reason"):
-            self._stop(reason)
+            self._stop("content_filter" if is_flagged(chunk) else reason)
         return text
 
     def _delta(self, said: object) -> str:
@@ -114,7 +118,7 @@ class AnswerReader:
                 self._calls.feed(*call_fields(call), call.get("index"))
         content = said.get("content")
         text = self._text.feed(
-            content if isinstance(content, str) and content else answer_text(said)
+            content if isinstance(content, str) and content else self._other_text(said)
         )
         thoughts = self._thoughts
         if thoughts is None:
@@ -125,8 +129,16 @@ class AnswerReader:
             text += self._heeded(thoughts, said)
         return text
 
-    def _whole(self, completion: object) -> str:
+    def _other_text(self, said: Mapping[str, Any]) -> str:
+        """What a delta or a message says that has no plain content."""
+        self._declines = self._declines or is_refused(said)
+        return answer_text(said)
+
+    def _whole(self, completion: Mapping[str, Any], message: object) -> str:
         """A completion that was not streamed."""
+        self.is_whole = True
+        if isinstance(message, Mapping):
+            self._declines = is_refused(message)
         reply = _ADAPTER.parse_reply(completion)
         text = ""
         for place, part in enumerate(reply.parts):
@@ -137,8 +149,8 @@ class AnswerReader:
         if self._thoughts is not None:
             text = self._thoughts.feed(text) if text else ""
             text += self._heeded(self._thoughts, {})
-        if reply.finish_reason:
-            self._stop(reply.finish_reason)
+        if reply.finish_reason or is_flagged(completion):
+            self._stop("content_filter" if is_flagged(completion) else reply.finish_reason)
         if reply.prompt_tokens is not None and reply.completion_tokens is not None:
             self._usage = UsageDelta(reply.prompt_tokens, reply.completion_tokens)
         return text
@@ -168,6 +180,10 @@ class AnswerReader:
         """What is left once the answer has ended cleanly. `Finished` is the last."""
         if not self.answered:
             raise failed(ModelFault.BAD_RESPONSE, FAULTS["no_answer"][0])
+        if self._reason is FinishReason.NONE and self.is_whole:
+            self._reason = FinishReason.STOP
+        if self._reason is FinishReason.STOP and self._declines:
+            self._reason = FinishReason.CONTENT_FILTER
         is_cut = self._reason in _BROKEN_OFF
         calls = [] if self._reason in _CUT_OFF else self._calls.whole(stopped=self.finished)
         thinks = self._thoughts is not None and self._thoughts.is_unfinished

@@ -83,7 +83,7 @@ def _said(events: list[bytes], reader: AnswerReader) -> _Said:
     failure: ModelError | None = None
     for data in events:
         if data == DONE:
-            is_done = True
+            is_done = reader.is_whole = True
             continue
         try:
             text = reader.take(loaded(data))

@@ -96,7 +96,7 @@ class _Events:
         self._held = [rest]
         for line in lines:
             if line.startswith(_FIELD):
-                self._data.append(line[len(_FIELD) :].removeprefix(b" "))
+                self._add(line, events)
             elif self._data and not line:
                 if event := b"\n".join(self._data).strip():
                     events.append(event)
@@ -104,17 +104,27 @@ class _Events:
         self._size = len(rest) + sum(map(len, self._data))
         return events
 
+    def _add(self, line: bytes, events: list[bytes]) -> None:
+        """One more line of data. Behind one that is whole by itself another event begins, without a blank line, too."""
+        if len(self._data) == 1 and ((held := self._data[0].strip()) == DONE or _is_json(held)):
+            events.append(held)
+            self._data = []
+        data = line[len(_FIELD) :].removeprefix(b" ")
+        if self._data or data.strip():
+            self._data.append(data)
+
     def end(self) -> list[bytes]:
-        """The data of an event whose blank line is missing."""
+        """The data of events whose blank line is missing."""
+        events: list[bytes] = []
         rest = b"".join(self._held)
         if rest.startswith(_FIELD):
-            self._data.append(rest[len(_FIELD) :])
+            self._add(rest, events)
         last = b"\n".join(self._data).strip()
         if last == DONE or (last and _is_json(last)):
-            return [last]
+            return [*events, last]
         if last or (rest and _FIELD.startswith(rest)):
             raise failed(ModelFault.CONNECTION)
-        return []
+        return events
 
 
 def _checked(size: int) -> int:

@@ -131,6 +131,7 @@ def _plain(word: str) -> str:
 _ENDS: Mapping[str, End] = {_plain(word): line.end for line in FINISH_TABLE for word in line.words}
 _WORDS = tuple(sorted({_plain(word) for line in REFUSAL_TABLE for word in line.words}))
 _NUMBERS = frozenset(number for line in REFUSAL_TABLE for number in line.numbers)
+_FLAGS = next(line.numbers for line in REFUSAL_TABLE if line.who == "MiniMax")
 _SENTENCES = tuple(sentence for line in REFUSAL_TABLE for sentence in line.sentences)
 # Not of the filter: that it failed. ("safety" and the like are whole words only, or parts with others around them.)
 _NOT_REFUSED = ("content_filter_error", "content_security_detection_error")
@@ -154,6 +155,14 @@ def end_of(word: str) -> End:
 def is_refusal(body: object) -> bool:
     """Whether an error says that the vendor's filter refused what it was sent, or what the model said."""
     return any(_says_so(one) for one in _errors(body))
+
+
+def is_flagged(chunk: Mapping[str, object]) -> bool:
+    """Whether the end of an answer says beside its reason that the vendor's filter took it, as MiniMax does."""
+    base = chunk.get("base_resp")
+    if not isinstance(base, Mapping):
+        return False
+    return str(base.get("status_code")) in _FLAGS or _says_so(base)
 
 
 def _says_so(error: Mapping[str, object] | str) -> bool:

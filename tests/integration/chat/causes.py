@@ -134,15 +134,48 @@ ENDINGS = {
     "content filter, as an event": row(
         said("嗯"), data(FILTERED_PROMPT), text="嗯", ending="CONTENT_FILTER", notice=FILTER_BYTES
     ),
-    "no reason": row(said("猫"), DONE, text="猫", ending="INCOMPLETE", partial=True),
-    "no reason, lenient": row(said("猫"), DONE, text="猫", ending="COMPLETE", settings=LENIENT),
+    "no reason": row(said("猫"), DONE, text="猫", ending="COMPLETE"),
+    "a reason that is null": row(said("猫"), data(chunk(finish=None)), DONE, text="猫", ending="COMPLETE"),
+    "an empty reason": row(said("猫"), stopped(""), DONE, text="猫", ending="COMPLETE"),
+    "whole JSON, null": row(whole({"content": "猫"}, None), text="猫", ending="COMPLETE", headers=JSON),
+    "whole JSON, empty": row(whole({"content": "猫"}, ""), text="猫", ending="COMPLETE", headers=JSON),
+    "whole JSON, an interruption": row(
+        whole({"content": "猫"}, "abort"), text="猫", ending="INCOMPLETE", partial=True, headers=JSON
+    ),
+    "MiniMax's filter, nothing said": row(
+        data(chunk(finish="stop", output_sensitive=True, base_resp={"status_code": 1027, "status_msg": ""})),
+        ending="CONTENT_FILTER", notice=FILTER_BYTES,
+    ),
+    "MiniMax's filter, whole JSON": row(
+        whole({"content": ""}, base_resp={"status_code": "1026", "status_msg": "input new_sensitive"}),
+        ending="CONTENT_FILTER", notice=FILTER_BYTES, headers=JSON,
+    ),
+    "MiniMax, all right": row(
+        said("猫"), data(chunk(finish="stop", base_resp={"status_code": 0, "status_msg": ""})),
+        text="猫", ending="COMPLETE",
+    ),
+    "a refusal": row(
+        data(chunk({"refusal": "不"})), data(chunk({"refusal": "行"})), stopped(), DONE,
+        text="不行", ending="CONTENT_FILTER", notice=FILTER_BYTES,
+    ),
+    "a refusal, whole JSON": row(
+        whole({"content": None, "refusal": "不行"}), text="不行", ending="CONTENT_FILTER", notice=FILTER_BYTES,
+        headers=JSON,
+    ),
+    "no refusal": row(data(chunk({"content": "猫", "refusal": ""})), stopped(), text="猫", ending="COMPLETE"),
+    "data without blank lines": row(
+        (said("猫") + said("吃") + stopped() + DONE).replace(b"\n\n", b"\n"), text="猫吃", ending="COMPLETE"
+    ),
+    "data without blank lines, in pieces": row(
+        said("猫")[:-1], said("吃")[:9], said("吃")[9:-1], b"data: \n", stopped()[:-2], text="猫吃", ending="COMPLETE"
+    ),
     "no reason, no DONE": row(said("猫"), text="猫", ending="INCOMPLETE", partial=True),
     "no reason, no DONE, lenient": row(said("猫"), text="猫", ending="COMPLETE", settings=LENIENT),
     "no blank line behind the last event": row(
         said("猫"), stopped().rstrip(), text="猫", ending="COMPLETE"
     ),
     "no reason, half of DONE's lines": row(
-        said("猫"), DONE.rstrip(), text="猫", ending="COMPLETE", settings=LENIENT
+        said("猫"), DONE.rstrip(), text="猫", ending="COMPLETE"
     ),
     "an unknown reason": row(said("猫"), stopped("whim"), DONE, text="猫", ending="COMPLETE"),
     "an interruption": row(said("猫"), stopped("abort"), DONE, text="猫", ending="INCOMPLETE", partial=True),
@@ -150,7 +183,7 @@ ENDINGS = {
         said("猫"), stopped("abort"), text="猫", ending="INCOMPLETE", partial=True, settings=LENIENT
     ),
     "calls announced, none made": row(
-        said("猫"), stopped("tool_calls"), text="猫", ending="INCOMPLETE", partial=True
+        said("猫"), stopped("tool_calls"), text="猫", ending="COMPLETE"
     ),
 }  # fmt: skip
 
