@@ -92,6 +92,8 @@ def _write(
             continue
         message = stored.message
         message.partial = message.partial or stored.partial
+        if stored.rank_time_ms != message.sent_at_ms:
+            message.rank_time_ms = stored.rank_time_ms
         file.write(line(message))
         written += 1
         if written % TOLD_EVERY == 0:

@@ -28,15 +28,24 @@ class Append(Protocol):
     """`HistoryService.append`."""
 
     def __call__(
-        self, key: ChannelKey, messages: Sequence[Message], *, restores_erased: bool
+        self,
+        key: ChannelKey,
+        messages: Sequence[Message],
+        *,
+        restores_erased: bool,
+        rank_times_ms: Sequence[int],
     ) -> Awaitable[list[AppendResult]]: ...
 
 
 class ImportBatch(NamedTuple):
-    """One batch, and whether it may bring back what went when its whole channel was erased."""
+    """One batch, and whether it may bring back what went when its whole channel was erased.
+
+    `rank_times_ms` holds, for each message or for none, where it stood in the server it comes from; 0: not known.
+    """
 
     messages: Sequence[Message]
     restores_erased: bool = False
+    rank_times_ms: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +89,13 @@ async def import_batches(
     """
     report = ImportReport()
     async for batch in batches:
+        start = 0
         for channel, chunk in chunks_by_channel(batch.messages):
             key = ChannelKey(tenant, channel)
-            report.add(
-                channel, await _patient(append, key, ImportBatch(chunk, batch.restores_erased))
-            )
+            times_ms = batch.rank_times_ms[start : start + len(chunk)]
+            start += len(chunk)
+            part = ImportBatch(chunk, batch.restores_erased, times_ms)
+            report.add(channel, await _patient(append, key, part))
     return report
 
 
@@ -97,9 +108,12 @@ def chunks_by_channel(batch: Sequence[Message]) -> Iterator[tuple[str, list[Mess
 
 
 async def _patient(append: Append, key: ChannelKey, chunk: ImportBatch) -> list[AppendResult]:
+    messages, restores_erased, rank_times_ms = chunk
     for _ in range(OVERLOAD_TRIES - 1):
         try:
-            return await append(key, chunk.messages, restores_erased=chunk.restores_erased)
+            return await append(
+                key, messages, restores_erased=restores_erased, rank_times_ms=rank_times_ms
+            )
         except Overloaded:
             await asyncio.sleep(OVERLOAD_PAUSE_S)
-    return await append(key, chunk.messages, restores_erased=chunk.restores_erased)
+    return await append(key, messages, restores_erased=restores_erased, rank_times_ms=rank_times_ms)

@@ -86,9 +86,13 @@ class Ingest:
         self.failed_analyses = 0
 
     async def check(
-        self, key: ChannelKey, messages: Sequence[Message], received_at_ms: int
+        self,
+        key: ChannelKey,
+        messages: Sequence[Message],
+        received_at_ms: int,
+        rank_times_ms: Sequence[int] = (),
     ) -> list[Accepted | Refused]:
-        """One answer a message, in order.
+        """One answer a message, in order. `rank_times_ms`: as `HistoryService.append` takes them.
 
         Raises
         ------
@@ -98,8 +102,10 @@ class Ingest:
         checked: list[Accepted | Refused] = []
         size = 0
         slices = LoopSlices()
-        for message in messages:
-            answer = check_message(key, message, received_at_ms)
+        for i, message in enumerate(messages):
+            stood_ms = rank_times_ms[i] if rank_times_ms else 0
+            is_known = 0 < stood_ms < received_at_ms
+            answer = check_message(key, message, stood_ms if is_known else received_at_ms)
             if message.embeddings:
                 answer = self._check_sizes(answer)
             checked.append(answer)

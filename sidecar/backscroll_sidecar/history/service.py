@@ -103,11 +103,13 @@ class HistoryService(HistoryReads):
         deadline_s: float | None = None,
         turn: TurnMark | None = None,
         restores_erased: bool = False,
+        rank_times_ms: Sequence[int] = (),
     ) -> list[AppendResult]:
         """Store messages of one channel; one result each, in the order sent, once all of it is durable (N-08).
 
         A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
-        `restores_erased` stores again what went because the whole channel was erased.
+        `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
+        from another server, one a message, where it stood there and its own time cannot be right; 0: as it arrives.
 
         Raises
         ------
@@ -127,7 +129,7 @@ class HistoryService(HistoryReads):
             turn is not None
         ):  # it says when: behind what it answers, by a clock that may be ahead of ours
             received_at_ms = max(received_at_ms, *(one.sent_at_ms for one in messages))
-        checked = await self.ingest.check(key, messages, received_at_ms)
+        checked = await self.ingest.check(key, messages, received_at_ms, rank_times_ms)
         accepted = [one for one in checked if type(one) is Accepted]
         if not accepted:
             return merge_results(checked, ())

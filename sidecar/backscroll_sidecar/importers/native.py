@@ -113,6 +113,8 @@ class Native:
                 return
             stored = {"parts": [], **record["message"]}
             stored["partial"] = record.get("partial") or stored.get("partial", False)
+            if "rank_time_ms" in record:
+                stored["rank_time_ms"] = record["rank_time_ms"]
             yield self._item(place, stored, options, record.keys() - STORED_FIELDS)
         else:
             yield self._item(place, record, options)
@@ -196,7 +198,8 @@ def _sent_at(
     if sent_at is not None:
         times = options.times
         if times.unit == "auto":  # its name tells the unit
-            if _looks_like_seconds(sent_at):
+            # Where it says where it stood, a server has taken that time as it is.
+            if _looks_like_seconds(sent_at) and not message.rank_time_ms:
                 raise BadRecord("sent_at_ms looks like seconds; milliseconds are wanted")
             times = replace(times, unit="ms")
         message.sent_at_ms = times.milliseconds(sent_at, "sent_at_ms")

@@ -86,15 +86,18 @@ class ImportSource:
         """The next batch is not read before the last one was taken: the sender waits for the store."""
         async for batch in self._batches:
             passed: list[Message] = []
-            for item in await _translate(batch):
+            times_ms: list[int] = []
+            for sent, item in zip(batch.items[:], await _translate(batch), strict=True):
                 result = item if isinstance(item, AppendResult) else _check_channel(item)
                 if result is None:
                     assert isinstance(item, Message)
+                    assert isinstance(sent, message_pb2.Message)
                     passed.append(item)
+                    times_ms.append(sent.rank_time_ms)
                 else:
                     self._refuse(result, self._passed + len(passed))
             self._passed += len(passed)
-            yield ImportBatch(passed, batch.restores_erased)
+            yield ImportBatch(passed, batch.restores_erased, times_ms)
 
     def problems(self, report: ImportReport) -> list[AppendResult]:
         """The first problems of both, in the order sent."""

@@ -209,7 +209,7 @@ class TestImport:
         monkeypatch.setattr(importing, "OVERLOAD_PAUSE_S", 0)
         tries = 0
 
-        async def append(key, messages, *, restores_erased):
+        async def append(key, messages, *, restores_erased, rank_times_ms):
             nonlocal tries
             tries += 1
             if tries % 3:
@@ -239,5 +239,5 @@ class TestImport:
         assert report.outcomes == {DUPLICATE: 20, STORED: 20}
 
 
-async def _always_full(key, messages, *, restores_erased):
+async def _always_full(key, messages, *, restores_erased, rank_times_ms):
     raise Overloaded("full")

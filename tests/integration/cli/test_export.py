@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 
 import pytest
 
@@ -74,6 +75,48 @@ def test_what_is_exported_can_be_imported_and_exported_again(commands, filled, t
     assert (
         next(one["parts"] for one in copied if one["id"] == "3")[0]["text"]["text"] == "look here"
     )
+
+
+@pytest.mark.row("S4-06")
+@pytest.mark.parametrize("command", ["export", "ExportMessages", "ListMessages"])
+def test_what_has_no_right_time_keeps_its_place(commands, shell, tmp_path, command):
+    """Without a time, in seconds, in microseconds, ahead: taken as sent, ranked where it stood, here and elsewhere."""
+    name = f"odd-{command}"
+    for n, sent_at_ms in enumerate([0, AT // 1_000, AT * 1_000, 2**53 + 1]):
+        odd = {"id": f"odd{n}", "author": {"id": "u1"}, "parts": [{"text": {"text": "odd"}}]}
+        batch = {"channel": name, "messages": [{**odd, "sent_at_ms": sent_at_ms}]}
+        commands.json("call", "AppendMessages", json.dumps(batch))
+        time.sleep(0.002)
+        commands.json("call", "AppendMessages", json.dumps({"channel": name, "messages": [
+            {**odd, "id": f"now{n}", "sent_at_ms": time.time_ns() // 1_000_000},
+        ]}))  # fmt: skip
+        time.sleep(0.002)
+    page = json.dumps({"channel": name})
+    printed = (
+        commands.run("export", name) if command == "export" else commands.run("call", command, page)
+    )
+    file = tmp_path / "a.jsonl"
+    file.write_text(printed.stdout)
+    here = ranked(commands, name)
+    assert [one[1] for one in sorted(here)] == [
+        f"{kind}{n}" for n in range(4) for kind in ("odd", "now")
+    ]
+    with shell.serving() as other:
+        elsewhere = Commands(other.address)
+        moved = elsewhere.json("import", str(file))
+        assert (moved["stored"], moved["bad_lines"], moved["unknown_fields"]) == (8, [], {})
+        assert ranked(elsewhere, name) == here
+        assert elsewhere.json("import", str(file))["duplicate"] == 8
+    assert commands.json("import", str(file))["duplicate"] == 8
+
+
+def ranked(commands, channel) -> list[tuple[int, str, str]]:
+    """When each message is ranked, its id, and when it says that it was sent."""
+    page = commands.json("call", "ListMessages", json.dumps({"channel": channel}))
+    return [
+        (int(one["rank_time_ms"]), one["message"]["id"], one["message"].get("sent_at_ms", "0"))
+        for one in page["messages"]
+    ]
 
 
 @pytest.mark.row("S4-06")
