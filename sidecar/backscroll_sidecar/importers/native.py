@@ -19,7 +19,7 @@ What ``ListMessages`` and ``ExportMessages`` answer is read as well: stored mess
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -39,7 +39,7 @@ from backscroll_sidecar.importers.items import (
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
 from backscroll_sidecar.importers.looks import Look, look
-from backscroll_sidecar.importers.protobuf_json import protobuf_words
+from backscroll_sidecar.importers.protobuf_json import known, protobuf_words
 from backscroll_sidecar.importers.sources import Source
 from backscroll_sidecar.importers.times import MIN_MILLISECONDS
 
@@ -115,14 +115,18 @@ class Native:
             stored["partial"] = record.get("partial") or stored.get("partial", False)
             if "rank_time_ms" in record:
                 stored["rank_time_ms"] = record["rank_time_ms"]
-            yield self._item(place, stored, options)
+            yield self._item(place, stored, options, record.keys() - STORED_FIELDS)
         else:
             yield self._item(place, record, options)
 
-    def _item(self, place: Place, record: Record, options: Options) -> Item:
-        message = to_message(record, options)
-        unread = tuple(record.keys() - COMMON - PROTO_FIELDS)
-        return Read(place, message, unread)
+    def _item(
+        self, place: Place, record: Record, options: Options, around: Set[str] = frozenset()
+    ) -> Item:
+        unread = (record.keys() - COMMON - PROTO_FIELDS) | around
+        inside: set[str] = set()
+        own = {key: record[key] for key in PROTO_FIELDS & record.keys()}
+        record = {**record, **known(own, message_pb2.Message.DESCRIPTOR, inside)}
+        return Read(place, to_message(record, options), tuple(unread | inside))
 
 
 def _is_known(record: Record) -> bool:
@@ -134,12 +138,12 @@ def _is_known(record: Record) -> bool:
 
 
 def _is_stored(record: object) -> bool:
-    """Whether it is a ``StoredMessage``."""
+    """Whether it is a ``StoredMessage``, of this version or a newer one."""
     return (
         isinstance(record, dict)
         and isinstance(record.get("message"), dict)
         and "author" in record["message"]
-        and record.keys() <= STORED_FIELDS
+        and (record.keys() <= STORED_FIELDS or "sequence" in record)
     )
 
 

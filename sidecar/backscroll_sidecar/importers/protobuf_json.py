@@ -38,6 +38,30 @@ def misfit(value: object, kind: Descriptor, path: str = "") -> str:
     return ""
 
 
+def known(value: Any, kind: Any, unread: set[str], path: str = "") -> Any:  # noqa: ANN401 - any JSON, a Descriptor
+    """The value with what `kind` has fields for; the paths of all else are put into `unread`.
+
+    An object of which nothing is known stays as it is: without it something would be missing that nobody is told of.
+    """
+    if isinstance(value, list):
+        return [known(one, kind, unread, path) for one in value]
+    if not isinstance(value, dict):
+        return value
+    fields = {**kind.fields_by_camelcase_name, **kind.fields_by_name}
+    if value and not value.keys() & fields.keys():
+        return value
+    kept = {}
+    for name, inner in value.items():
+        at = f"{path}.{name}" if path else name
+        if name not in fields:
+            unread.add(at)
+            continue
+        of = fields[name].message_type
+        is_plain = of is None or _is_special(of)
+        kept[name] = inner if is_plain else known(inner, of, unread, at)
+    return kept
+
+
 def _is_special(kind: Descriptor) -> bool:
     """Maps, and the types that have a JSON of their own."""
     return kind.GetOptions().map_entry or kind.full_name.startswith("google.protobuf.")

@@ -164,3 +164,28 @@ def test_a_summary_beside_the_messages_is_on_standard_error(commands, filled):
     done = commands.run("export", filled, "--json")
     assert len(done.stdout.splitlines()) == 10
     assert json.loads(done.stderr)["written"] == 10
+
+
+@pytest.mark.row("S4-06")
+@pytest.mark.parametrize("rpc", ["", "ExportMessages"])
+def test_what_a_newer_version_adds_costs_no_message(commands, filled, rpc):
+    """At any depth, in what `export` writes and in what the RPC prints: read without it, and counted."""
+    if rpc:
+        printed = commands.run("call", rpc, json.dumps({"channel": filled})).stdout
+    else:
+        printed = commands.run("export", filled).stdout
+    newer = []
+    for one in map(json.loads, printed.splitlines()):
+        for stored in one.get("messages", [one]):
+            message = stored.get("message", stored)
+            stored["newer"] = 1
+            message["newest"] = {"a": [1]}
+            message["author"]["colour"] = "red"
+            for part in message.get("parts", []):
+                part["weight"] = 2
+        newer.append(json.dumps(one))
+    done = commands.json("import", "-", "--channel", f"{filled}-newer{rpc}", stdin="\n".join(newer))
+    assert (done["stored"], done["bad_lines"]) == (10, [])
+    assert {"newer", "newest", "author.colour", "parts.weight"} == done["unknown_fields"].keys()
+    copied = commands.messages(f"{filled}-newer{rpc}")
+    assert [{**one, "channel": filled} for one in copied] == commands.messages(filled)
