@@ -25,6 +25,8 @@ _TAGS = ("think", "thinking", "thought")
 _OPEN = re.compile(f"<(?:{'|'.join(_TAGS)})>", re.IGNORECASE)
 _CLOSE = re.compile(f"</(?:{'|'.join(_TAGS)})>", re.IGNORECASE)
 _OWN_LINE = re.compile(rf"\n[ \t]{{0,4}}{_CLOSE.pattern}[ \t]{{0,4}}\n", re.IGNORECASE)
+_TAG = re.compile(f"{_OPEN.pattern}|{_CLOSE.pattern}", re.IGNORECASE)
+_LINE_START = re.compile(r"\n[ \t]*\Z")
 _ALL_TAGS = tuple(f"<{slash}{tag}>" for slash in ("", "/") for tag in _TAGS)
 _LONGEST = max(map(len, _ALL_TAGS))
 _WINDOW = _LONGEST + 12
@@ -62,6 +64,8 @@ class ThoughtFilter:
         self._held = ""
         self._pieces: list[str] = []
         self._held_chars = 0
+        self._depth = 0
+        self._is_behind_close = False
         self._last = ""
         self._watches = True
         self.is_holding = holds
@@ -77,8 +81,8 @@ class ThoughtFilter:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the model is still in a block that it opened."""
-        return self._state is _State.THINKING
+        """Whether the model is still in a block that it opened, and said nothing behind one."""
+        return self._state is _State.THINKING and not self._answer_within().strip()
 
     def feed(self, piece: str) -> str:
         """What of the answer can be passed on."""
@@ -110,6 +114,8 @@ class ThoughtFilter:
         if state is _State.HOLDING:
             self.held_in_vain = not is_cut
             return "" if is_cut and self._drops else self._released()
+        if state is _State.THINKING:
+            return "" if is_cut else self._answer_within(held).lstrip()
         if state is _State.START:
             return held.lstrip() if self.opened or self.closed_alone else held
         return held if state is _State.CLOSED else ""
@@ -118,7 +124,8 @@ class ThoughtFilter:
         body = said.lstrip()
         if found := _OPEN.match(body):
             self.opened, self.is_holding, self._held = True, False, ""
-            self._state = _State.THINKING
+            self._state, self._depth = _State.THINKING, 1
+            self._pieces, self._held_chars, self._is_behind_close = [], 0, False
             return self._think(body[found.end() :])
         if not (self.opened or self.closed_alone) and (found := _CLOSE.match(body)):
             return self._answer_follows(body[found.end() :])
@@ -136,17 +143,44 @@ class ThoughtFilter:
         return self.feed(said)
 
     def _think(self, piece: str) -> str:
-        said = self._held + piece
-        if found := _CLOSE.search(said):
-            self._held = ""
-            self._state = _State.START
-            return self._begun(said[found.end() :])
-        self._held = said[-_LONGEST:]
-        return ""
+        """Inside of blocks. What follows the end of an inner one is kept: if none follows, it was the only one."""
+        said, at = self._held + piece, 0
+        for found in _TAG.finditer(said):
+            self._pieces.append(said[at : found.end()])
+            at = found.end()
+            if not found[0].startswith("</"):
+                self._depth += 1
+                continue
+            self._depth -= 1
+            self._pieces, self._held_chars, self._is_behind_close = [], 0, True
+            if not self._depth:
+                self._held = ""
+                self._state = _State.START
+                return self._begun(said[at:])
+        end = max(at, len(said) - _LONGEST)
+        self._held = said[end:]
+        if not self._is_behind_close:
+            self._pieces = []
+            return ""
+        self._pieces.append(said[at:end])
+        self._held_chars += end - at
+        return self._released() if self._held_chars > MAX_HELD_CHARS else ""
+
+    def _answer_within(self, held: str | None = None) -> str:
+        """What came behind the last block that was closed, inside of one that was not: a thought spoke of the tag."""
+        held = self._held if held is None else held
+        return "".join(self._pieces) + held if self._is_behind_close else ""
 
     def _hold(self, piece: str) -> str:
         window = self._last + piece
         if found := _CLOSE.search(window):
+            said = "".join(self._pieces) + piece
+            before = said[: len(said) - len(window) + found.start()]
+            if _OPEN.search(before) and not _LINE_START.search(
+                before
+            ):  # it closes what was opened in the answer
+                self._pieces.append(piece)
+                return self._released()
             return self._answer_follows(window[found.end() :])
         self._last = window[-_LONGEST:]
         self._pieces.append(piece)
@@ -155,6 +189,8 @@ class ThoughtFilter:
 
     def _released(self) -> str:
         said = "".join(self._pieces)
+        if self._state is _State.THINKING:
+            said, self._held = (said + self._held).lstrip(), ""
         self.is_holding = False
         self._pieces, self._last, self._watches = [], "", False
         self._state = _State.PASSING

@@ -23,12 +23,15 @@ async def remembered(bot: Bot, channel: str = ROOM) -> str:
 
 
 OPENED, ALONE = "<think>\nsecret\n</think>\n\nhi", "secret\n</think>\n\nhi"
+NESTED = "<think>secret<think>secret</think>secret</think>hi"
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
 async def test_thoughts_are_neither_streamed_nor_stored(size: int) -> None:
-    async with talk_to([in_pieces(OPENED, size), in_pieces(ALONE, size)]) as (bot, _):
-        for channel in ("a", "b"):
+    async with talk_to(
+        [in_pieces(OPENED, size), in_pieces(NESTED, size), in_pieces(ALONE, size)]
+    ) as (bot, _):
+        for channel in ("a", "b", "c"):
             heard = await bot.ask(turn(context={"channel": channel}))
             assert (heard.text, heard.reason) == ("hi", "COMPLETE")
             assert text_of((await bot.stored(channel))[-1]) == "hi"
@@ -45,8 +48,24 @@ async def test_the_first_thoughts_that_nobody_could_know_are_not_stored() -> Non
         assert (await bot.stub.Chat(pb.ChatRequest(turn=turn()))).text == "hi"
 
 
+async def test_a_block_in_the_middle_behind_an_answer_that_was_thoughts() -> None:
+    """The model is known to close what it never opened; this block it opened itself, in its answer."""
+    answer = "ok <think>mid</think> more"
+    async with talk_to([in_pieces(ALONE), in_pieces(answer)]) as (bot, _):
+        await bot.ask(turn())
+        heard = await bot.ask(turn(context={"channel": "b"}))
+        assert (heard.text, heard.reason) == (answer, "COMPLETE")
+        assert text_of((await bot.stored("b"))[-1]) == answer
+
+
+async def test_a_thought_that_speaks_of_the_tag_costs_no_answer() -> None:
+    """One block is closed, though two began: what follows is the answer, told when it has ended."""
+    async with talk_to([in_pieces("<think>what is <think>?</think>\nhi, a tag")]) as (bot, _):
+        assert (await both(bot))[0] == "hi, a tag"
+
+
 async def test_thoughts_in_a_whole_answer() -> None:
-    for text in (OPENED, ALONE):
+    for text in (OPENED, ALONE, NESTED):
         async with talk_to([Reply([whole({"content": text})], headers=JSON)]) as (bot, _):
             assert (await both(bot))[0] == "hi"
             assert text_of((await bot.stored())[-1]) == "hi"

@@ -40,6 +40,11 @@ CASES = {
     "two blocks": ("<think>secret</think>\n<think>secret</think>hi", "hi"),
     "nothing thought": ("<think>\n\n</think>\n\nhi", "hi"),
     "a tag in a thought": ("<think>a <think> b < c</think>hi", "hi"),
+    "a block in a block": ("<think>a<think>b</think>c</think>ok", "ok"),
+    "blocks in a block": (
+        "<think>a<thinking>b</thinking>c<think>d</think>e</think> <think>f</think>ok",
+        "ok",
+    ),
     "closed at once": ("</think>\n\nhi", "hi"),
     "closed alone": ("secret\n</think>\n\nhi", "hi"),
     "closed alone, blanks": ("secret\n  </think> \n\n\nhi\n</think>\nho", "hi\n</think>\nho"),
