@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
 MOST_CALLS, MOST_CALL_CHARS = 16, 128
 """More calls at one end, and longer ones, are part of the text."""
-_MENTION = (
+_WRITTEN = (
     r"<[@#][!&]?\w{1,64}>"  # as Discord and Slack write them
     r"|\[CQ:at,[^\[\]]{1,64}\]"  # and OneBot
-    r"|(?<![\w.])[@\uff20]\S{1,64}"
 )
-_COMMAND = r"(?<!\S)[/!\uff01\uff0f][^\W\d_][\w-]{0,31}(?:@\w{1,64})?(?!\S)"
-_MARKS = r"\s,\uff0c:\uff1a;\uff1b.\u3002?\uff1f\u3001\u2026\u2014\-"
-_ENDS = re.compile(rf"\A(?:[{_MARKS}]|[!\uff01](?![^\W\d_]))+|[{_MARKS}!\uff01]+\Z")
-"""Marks around a call; an exclamation mark before a letter begins a command."""
+_MENTION = rf"{_WRITTEN}|(?<![\w.])[@\uff20]\S{{1,64}}"
+_PREFIX = r"/\uff0f!\uff01.\u3002>\uff1e$%~\uff5e#\uff03&+*=^"
+_COMMAND = rf"(?<!\S)[{_PREFIX}][^\W\d_][\w-]{{0,31}}(?:@\w{{1,64}})?(?!\S)"
+_MARKS = r"\s,\uff0c:\uff1a;\uff1b?\uff1f\u3001\u2026\u2014\-"
+_ENDS = re.compile(
+    rf"\A(?:[.\u3002]{{2,}}|[{_MARKS}]|[!\uff01.\u3002](?![^\W\d_]))+|[{_MARKS}!\uff01.\u3002]+\Z"
+)
+"""Marks around a call; an exclamation mark or one full stop before a letter begins a command."""
+_BLANKS = re.compile(rf"[{_MARKS}!\uff01.\u3002]+")
 
 
 def is_same_question(stored: str, asked: str, names: Iterable[str] = ()) -> bool:
-    """Whether one of two texts is the other without mentions and commands at its ends and the marks around those.
+    """Whether one of two texts is the other without mentions, commands at its ends, and the marks around those.
 
     Parameters
     ----------
@@ -32,11 +37,16 @@ def is_same_question(stored: str, asked: str, names: Iterable[str] = ()) -> bool
         return True
     if not stored or not asked:
         return False
-    calls = _calls(tuple(sorted(filter(None, names), key=len, reverse=True)))
+    known = tuple(sorted(filter(None, names), key=len, reverse=True))
+    calls = _calls(known)
     if _adds_calls(stored, asked, calls) or _adds_calls(asked, stored, calls):
         return True
     bare = _without_calls(stored, calls)
-    return bool(bare) and bare != _without_marks(stored) and bare == _without_marks(asked)
+    if bare and bare != _without_marks(stored) and bare == _without_marks(asked):
+        return True
+    return _mentions_more(stored, asked, _mentions(known)) or _mentions_more(
+        asked, stored, _mentions(known)
+    )
 
 
 def said_besides_calls(text: str, names: Iterable[str] = ()) -> str:
@@ -50,6 +60,26 @@ def _calls(names: tuple[str, ...]) -> re.Pattern[str]:
     known = "|".join(map(re.escape, names))
     by_name = rf"[@\uff20]?(?:{known})(?!\w)|[@\uff20](?:{known})(?![A-Za-z0-9_])|" if known else ""
     return re.compile(f"(?:{by_name}{_MENTION}|{_COMMAND})", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def _mentions(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches a mention anywhere: a name counts behind its sign only."""
+    known = "|".join(map(re.escape, names))
+    by_name = rf"[@\uff20](?:{known})(?![A-Za-z0-9_])|" if known else ""
+    return re.compile(
+        rf"{by_name}{_WRITTEN}|(?<![\w.])[@\uff20][A-Za-z0-9_]{{1,64}}", re.IGNORECASE
+    )
+
+
+def _mentions_more(more: str, less: str, mentions: re.Pattern[str]) -> bool:
+    """Whether the one says what the other does, and mentions somebody besides, wherever in it."""
+    left = Counter(mentions.findall(more))
+    kept = Counter(mentions.findall(less))
+    if left.total() == kept.total() or not kept <= left:
+        return False
+    said, other = (_BLANKS.sub("", mentions.sub("", one)) for one in (more, less))
+    return bool(said) and said == other
 
 
 def _adds_calls(longer: str, shorter: str, calls: re.Pattern[str]) -> bool:

@@ -123,6 +123,11 @@ STRIPPED = [
     (f"!ask@helper_bot {SAID}", SAID),
     ("@小黑你好吗？", "你好吗？"),
     ("what is up, @Helper?", "what is up?"),
+    ("hey <@111> what is up?", "hey  what is up?"),
+    ("what is <@111> up?", "what is up?"),
+    (".ask what is up?", "what is up?"),
+    (">cat what is up?", "what is up?"),
+    ("。问 你好吗？", "你好吗？"),
 ]
 
 

@@ -41,6 +41,18 @@ SAME = [
     ("what is up?", "@Cat what is up?"),
     ("@Cat 👍", "👍"),
     ("@Cat what @Cat what", "what @Cat what"),
+    ("hey <@111> what is up?", "hey  what is up?"),
+    ("hey <@111> what is up?", "hey what is up?"),
+    ("what is <@111> up?", "what is up?"),
+    ("hey @Ann Lee, what is up?", "hey, what is up?"),
+    ("hey <@111> what does <@222> say?", "hey what does <@222> say?"),
+    ("嘿[CQ:at,qq=10001]在吗", "嘿在吗"),
+    ("嘿 @小黑 在吗", "嘿 在吗"),
+    (".ask what is up?", "what is up?"),
+    (">cat what is up?", "what is up?"),
+    ("。问 你好吗", "你好吗"),
+    ("$ask what is up?", "what is up?"),
+    ("~ask what is up?", "what is up?"),
 ]
 OTHER = [
     ("what is up?", "what is down?"),
@@ -59,6 +71,13 @@ OTHER = [
     ("!!", "!"),
     ("wow!!!", "wow"),
     ("3 /2 what", "what"),
+    ("hey <@111> what is up?", "hey what is down?"),
+    ("hey <@111> what is up?", "hey <@222> what is up?"),
+    ("what is Cat up to?", "what is up to?"),
+    ("mail cat@home.org now", "mail cat.org now"),
+    ("...so what is up?", "what is up?"),
+    (".5 what", "what"),
+    ("<@111>", "<@222>"),
 ]
 
 
