@@ -33,7 +33,7 @@ _KANA = frozenset(
 
 def shows_nothing(text: str) -> bool:
     """Whether nothing of a text can be seen: it is empty, or all of it is white space and invisible characters."""
-    return _NOTHING.fullmatch(text) is not None
+    return not "!" <= text[:1] <= "~" and _NOTHING.fullmatch(text) is not None  # mostly so
 
 
 def grams(text: str) -> tuple[str, ...]:
