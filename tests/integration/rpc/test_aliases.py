@@ -88,6 +88,26 @@ async def test_an_alias_told_after_people_answered_it() -> None:
         assert [list(row.alias_ids) for row in exported] == [[], ["p1"], []]
 
 
+@pytest.mark.parametrize("database", ["memory", "file"])
+async def test_a_reply_that_the_platform_shows_in_pieces(database: str, tmp_path: Path) -> None:
+    """The bot tells the id of each piece before it appends the platform's events: they are one message."""
+    halves = ("We meet on Thursday.", "Bring the frogs.")
+    path = tmp_path / "history.db" if database == "file" else ":memory:"
+    async with talk(FakeModel([" ".join(halves), STOP]), path) as bot:
+        reply = await answered(bot)
+        for piece in ("p1", "p2"):
+            await bot.client.alias_message("room", reply, piece)
+        for piece, half in zip(("p1", "p2"), halves, strict=True):
+            echo = line(piece, CAT, half, 1, role="assistant", reply_to="q1")
+            (result,) = (await bot.client.append("room", echo)).results
+            assert (result.outcome, result.duplicate_of) == (pb.APPEND_OUTCOME_DUPLICATE, reply)
+        await bot.tell(line("q2", BEN, "why then?", 3, reply_to="p2"))
+        assert await shown(bot) == [IN_CONTEXT[0], " ".join(halves), IN_CONTEXT[2]]
+        _, stored, last = await bot.stored()
+        assert list(stored.alias_ids) == ["p1", "p2"]
+        assert last.message.reply.message_id == reply
+
+
 async def test_edit_and_recall_by_alias() -> None:
     """A message edited and taken back by the platform's id; what shows it goes with it."""
     call = ToolCallDelta(ToolCallPart("c1", "weather"))
