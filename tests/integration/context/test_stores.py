@@ -67,7 +67,7 @@ async def told(client) -> dict[str, object]:
     for profile in ("retrieval", "balanced", "classic", "naive", "memory", "hybrid"):
         for asker in (ANN, BEN):
             context = await client.build_context(
-                "room", "feline eats 火车?", asker=asker, profile=profile, asked_at=NOON,
+                "room", "the feline eats 火车?", asker=asker, profile=profile, asked_at=NOON,
                 self_ids=SELF, explain=True,
             )  # fmt: skip
             assert not context.degradations
