@@ -36,7 +36,7 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, EventSink
 from backscroll_sidecar.texts import NEUTRAL, Texts, Wordings
-from backscroll_sidecar.turn_ids import turn_of
+from backscroll_sidecar.turn_ids import is_reply, turn_of
 
 MOST_RESERVE_S = 0.25
 """A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
@@ -205,7 +205,7 @@ class ChatService:
 
     async def _said_first(self, tenant: str, reply: StoredMessage) -> Iterable[ChatEvent]:
         """What the turn that stored this reply said, as far as it is kept."""
-        turn_id = turn_of(reply.message.id)
+        turn_id = turn_of(next(filter(is_reply, (reply.message.id, *reply.alias_ids))))
         try:
             turn = await self._history.find(tenant, turn_id)
         except BackscrollError:

@@ -124,6 +124,8 @@ class Appends:
                 out.moved += places.settle(named)
             if change.turn is not None:
                 self._said.note(here, record)
+            elif message.role is _ASSISTANT:
+                self._said.note_early(here, record)
             if message.embeddings:
                 self.plan.vectors[named] = [(0, embedding) for embedding in message.embeddings]
                 out.vectors += given_vectors(message, row)
@@ -168,7 +170,7 @@ class Appends:
             first = self._said.first_answer(here, message)
             if first:
                 return AppendResult(message.id, AppendOutcome.CONFLICT, duplicate_of=first)
-            return None
+            return self._came_first(here, message, out)
         record = self._said.echoed(here, change, message)
         if record is None:
             return None
@@ -185,6 +187,18 @@ class Appends:
             duplicate_of=stored.message.id,
             seq=stored.seq,
         )
+
+    def _came_first(self, here: Place, message: Message, out: _Appended) -> AppendResult | None:
+        """A reply whose copy of the platform's is stored already: the reply's id becomes another one of the copy."""
+        record = self._said.echoed_early(here, message)
+        if record is None or message.reply is None:
+            return None
+        first = record.stored.message.id
+        self._said.note_answer(here, message.reply.message_id, message.author.id, first)
+        out.moved += self._places.alias(here, message.id, first)
+        out.aliases.append((message.id, first))
+        seq = record.stored.seq
+        return AppendResult(message.id, AppendOutcome.DUPLICATE, duplicate_of=first, seq=seq)
 
     def _refusal(self, here: Place, message: Message, restores: bool) -> AppendResult | None:
         """Why this item is not stored; None: it is new, or may come back."""

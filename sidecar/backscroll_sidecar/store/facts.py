@@ -150,6 +150,8 @@ class Facts:
     aliases: dict[Named, str] = field(default_factory=dict)
     answers: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
     said: dict[Named, list[Record]] = field(default_factory=dict)
+    early: dict[tuple[str, str, str, str], list[Record]] = field(default_factory=dict)
+    """What may be the platform's copy of a reply that is not stored yet, by the same."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from backscroll_sidecar.domain import ChannelKey, MessageState
+from backscroll_sidecar.domain import ChannelKey, MessageState, Role
 from backscroll_sidecar.ports import (
     EVERYWHERE,
     Applied,
@@ -144,12 +144,17 @@ class MemoryStore(MemoryReader):
                 and id_ not in channel.aliases.values()
             ]
         for tenant, channel_id, question in needs.answered:
-            for row in self._at((tenant, channel_id)).live():
-                reply, author_id = row.message.reply, row.message.author.id
-                if reply is not None and reply.message_id == question and is_reply(row.message.id):
-                    facts.answers.setdefault(
-                        (tenant, channel_id, question, author_id), row.message.id
-                    )
+            channel = self._at((tenant, channel_id))
+            made = {one for alias, one in channel.aliases.items() if is_reply(alias)}
+            for row in channel.live():
+                message = row.message
+                if message.reply is None or message.reply.message_id != question:
+                    continue
+                what = (tenant, channel_id, question, message.author.id)
+                if is_reply(message.id) or message.id in made:
+                    facts.answers.setdefault(what, message.id)
+                elif message.role is Role.ASSISTANT and not is_said(message.id):
+                    facts.early.setdefault(what, []).append(channel.records[message.id])
 
     def _holder(self, named: Named) -> Holder | None:
         channel, key = self._at(named[:2]), named[2]

@@ -187,8 +187,9 @@ class MemoryReader:
     ) -> StoredMessage | None:
         channel = self._open(key)
         question = channel.aliases.get(message_id, message_id)
-        answers = (row for row in channel.live() if _answers(row, question, author_id))
-        return next(answers, None)
+        made = {one for alias, one in channel.aliases.items() if is_reply(alias)}
+        answers = (row for row in channel.live() if _answers(row, question, author_id, made))
+        return next(iter(channel.told(list(answers)[:1])), None)
 
     async def channel_infos(
         self, tenant: str, after: str, limit: int, name_contains: str = ""
@@ -353,14 +354,14 @@ class MemoryReader:
         )
 
 
-def _answers(stored: StoredMessage, question: str, author_id: str) -> bool:
+def _answers(stored: StoredMessage, question: str, author_id: str, made: set[str]) -> bool:
     message = stored.message
     return (
         message.reply is not None
         and message.reply.message_id == question
         and message.author.id == author_id
         and message.role is Role.ASSISTANT
-        and is_reply(message.id)
+        and (is_reply(message.id) or message.id in made)
     )
 
 

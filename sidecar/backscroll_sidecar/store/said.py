@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backscroll_sidecar.domain import Message, MessageState
+from backscroll_sidecar.domain import Message, MessageState, Role
 from backscroll_sidecar.ports import AppendChange
 from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo, spoken
 from backscroll_sidecar.store.facts import Facts, Named, Place, Record
@@ -20,6 +20,7 @@ class Said:
         self._records = records
         self._said = {who: list(rows) for who, rows in facts.said.items()}
         self._answers = dict(facts.answers)
+        self._early = {what: list(rows) for what, rows in facts.early.items()}
 
     def first_answer(self, here: Place, message: Message) -> str:
         """The id of the whole reply another turn stored to the same message, if this is one; empty: there is none."""
@@ -29,6 +30,29 @@ class Said:
         first = self._answers.get((*here, reply.message_id, message.author.id), "")
         record = self._records.get((*here, first))
         return "" if record is not None and record.stored.state is not _LIVE else first
+
+    def echoed_early(self, here: Place, message: Message) -> Record | None:
+        """The platform's copy of this reply, where that came first: the same words to the same message."""
+        reply = message.reply
+        if reply is None or message.is_partial or not is_reply(message.id):
+            return None
+        words = spoken(message)
+        for row in self._early.get((*here, reply.message_id, message.author.id), ()):
+            now = self._records.get((*here, row.stored.message.id), row)
+            if words and now.stored.state is _LIVE and spoken(now.stored.message) == words:
+                return now
+        return None
+
+    def note_early(self, here: Place, record: Record) -> None:
+        """Somebody else told what a bot said."""
+        message = record.stored.message
+        if message.reply is not None and message.role is Role.ASSISTANT:
+            what = (*here, message.reply.message_id, message.author.id)
+            self._early.setdefault(what, []).append(record)
+
+    def note_answer(self, here: Place, question: str, author_id: str, answer_id: str) -> None:
+        """A message is the answer of a turn."""
+        self._answers[(*here, question, author_id)] = answer_id
 
     def echoed(self, here: Place, change: AppendChange, message: Message) -> Record | None:
         """The row this is a copy of: the oldest with these words that no copy came of."""

@@ -12,7 +12,7 @@ from backscroll import Author, Client, Message
 from backscroll.errors import Conflict, Gone, InvalidRequest, NotFound
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.fake import FakeModel
+from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
 
@@ -86,6 +86,54 @@ async def test_an_alias_told_after_people_answered_it() -> None:
         assert SAID in [one.content for one in built.raw.messages]
         exported = [row async for row in bot.client.export_messages("room")]
         assert [list(row.alias_ids) for row in exported] == [[], ["p1"], []]
+
+
+@pytest.mark.parametrize("database", ["memory", "file"])
+async def test_a_reply_that_the_platform_shows_in_pieces(database: str, tmp_path: Path) -> None:
+    """The bot tells the id of each piece before it appends the platform's events: they are one message."""
+    halves = ("We meet on Thursday.", "Bring the frogs.")
+    path = tmp_path / "history.db" if database == "file" else ":memory:"
+    async with talk(FakeModel([" ".join(halves), STOP]), path) as bot:
+        reply = await answered(bot)
+        for piece in ("p1", "p2"):
+            await bot.client.alias_message("room", reply, piece)
+        for piece, half in zip(("p1", "p2"), halves, strict=True):
+            echo = line(piece, CAT, half, 1, role="assistant", reply_to="q1")
+            (result,) = (await bot.client.append("room", echo)).results
+            assert (result.outcome, result.duplicate_of) == (pb.APPEND_OUTCOME_DUPLICATE, reply)
+        await bot.tell(line("q2", BEN, "why then?", 3, reply_to="p2"))
+        assert await shown(bot) == [IN_CONTEXT[0], " ".join(halves), IN_CONTEXT[2]]
+        _, stored, last = await bot.stored()
+        assert list(stored.alias_ids) == ["p1", "p2"]
+        assert last.message.reply.message_id == reply
+
+
+@pytest.mark.parametrize("database", ["memory", "file"])
+async def test_the_platforms_copy_comes_before_the_reply_is_stored(
+    database: str, tmp_path: Path
+) -> None:
+    """The bot posted while the model still spoke: one message under both ids, and asked twice answered once."""
+    path = tmp_path / "history.db" if database == "file" else ":memory:"
+    release = asyncio.Event()
+    async with talk(FakeModel([SAID, Wait(release), STOP]), path) as bot:
+        await bot.tell(line("q1", ANN, "which day do we meet?", -5))
+        asking = asyncio.create_task(bot.ask(turn(context=TRIGGER)))
+        echo = line("p1", CAT, "We meet on Thursday.", role="assistant", reply_to="q1")
+        assert (await bot.client.append("room", echo)).results[
+            0
+        ].outcome == pb.APPEND_OUTCOME_STORED
+        release.set()
+        reply = (await asking).end.reply_message_id
+        for _ in range(2):
+            await bot.client.alias_message("room", reply, "p1")
+        again = await bot.ask(turn(context=TRIGGER))  # the model has no second answer
+        assert again.errors == []
+        assert "Thursday" in again.text
+        await bot.tell(line("q2", BEN, "why then?", 3, reply_to=reply))
+        assert await shown(bot) == [IN_CONTEXT[0], "We meet on Thursday.", IN_CONTEXT[2]]
+        _, stored, last = await bot.stored()
+        assert (stored.message.id, list(stored.alias_ids)) == ("p1", [reply])
+        assert last.message.reply.message_id == "p1"
 
 
 async def test_edit_and_recall_by_alias() -> None:

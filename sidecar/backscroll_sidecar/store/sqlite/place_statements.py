@@ -42,7 +42,7 @@ FIND_ANSWERS = f"""{WANTED}
 SELECT tenant, channel, reply_to, author_id, id
 FROM wanted CROSS JOIN messages INDEXED BY messages_by_parent
     ON tenant = in_tenant AND channel = in_channel AND reply_to = in_name
-WHERE state = 0 AND role = 2 AND id GLOB '*[:]reply' ORDER BY seq
+WHERE state = 0 AND role = 2 ORDER BY seq
 """
 
 PUT_ALIAS = "INSERT INTO aliases (tenant, channel, alias_id, message_id) VALUES (?, ?, ?, ?)"
@@ -63,6 +63,6 @@ ERASE_ALIASES = "DELETE FROM aliases WHERE tenant = ? AND channel = ? AND messag
 
 ANSWER_TO = f"""
 SELECT {COLUMNS} FROM messages INDEXED BY messages_by_parent
-WHERE tenant = ? AND channel = ? AND reply_to = ? AND author_id = ? AND state = 0 AND role = 2 AND id GLOB '*[:]reply'
+WHERE tenant = ? AND channel = ? AND reply_to = ? AND author_id = ? AND state = 0 AND role = 2
 ORDER BY seq
 """

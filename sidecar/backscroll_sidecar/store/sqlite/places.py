@@ -82,8 +82,16 @@ def find_said(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> Non
             place_sql.FIND_ANSWERS, (wanted(needs.answered),)
         ):
             tenant, channel, question, author_id = answered
-            if is_reply(message_id):
+            named = (tenant, channel, message_id)
+            others = (
+                () if is_reply(message_id) else aliases_of(connection, [named]).get(message_id, ())
+            )
+            if any(map(is_reply, (message_id, *others))):
                 facts.answers.setdefault((tenant, channel, question, author_id), message_id)
+            elif not is_said(message_id):
+                _add_records(connection, [named], facts)
+                what = (tenant, channel, question, author_id)
+                facts.early.setdefault(what, []).append(facts.records[named])
 
 
 def _add_records(connection: sqlite3.Connection, ids: Iterable[Named], facts: Facts) -> None:
@@ -144,5 +152,6 @@ def answer_to(
     """The first whole reply of a turn to a message."""
     question = true_ids(connection, key, [message_id])[message_id]
     values = (key.tenant, key.channel, question, author_id)
-    rows = decode_rows(connection.execute(place_sql.ANSWER_TO, values), key.channel)
-    return next((row for row in rows if is_reply(row.message.id)), None)
+    rows = list(decode_rows(connection.execute(place_sql.ANSWER_TO, values), key.channel))
+    told = with_aliases(connection, key, rows)
+    return next((row for row in told if any(map(is_reply, (row.message.id, *row.alias_ids)))), None)
