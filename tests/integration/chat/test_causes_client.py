@@ -16,7 +16,8 @@ from tests.integration.chat.upstream import upstream
 pytestmark = pytest.mark.slow
 
 SAMPLE = [
-    "stop", "usage", "length", "content filter", "prompt filter, Azure", "no reason", "no reason, lenient",
+    "stop", "usage", "length", "content filter", "prompt filter, Azure", "no reason",
+    "no reason, no DONE", "no reason, no DONE, lenient",
     "429", "401", "500, a page", "200, JSON of something else", "timeout between deltas", "cut after 0 deltas",
     "cut after 3 deltas", "malformed line", "error event",
 ]  # fmt: skip
