@@ -20,6 +20,7 @@ ROLE_NAME = {
     Role.SYSTEM: "system",
     Role.TOOL: "tool",
 }
+_CALL_NAME = re.compile(r"[\w.:/-]{1,128}")
 _NOT_ALLOWED_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
 MAX_NAME_CHARS = 64
 HASH_BYTES = 6
@@ -79,6 +80,14 @@ def _safe_name(name: str) -> str:
     return _NOT_ALLOWED_IN_NAME.sub("_", name).strip("_")[:MAX_NAME_CHARS]
 
 
+def _call_name(name: str) -> str:
+    """The name of a tool that a model called, as it said it; what no tool can be called by is made safe.
+
+    Models make names up, and an API that refuses one refuses every later request of the turn.
+    """
+    return name if _CALL_NAME.fullmatch(name) else _safe_name(name) or "tool"
+
+
 def _hashed_name(user_id: str) -> str:
     digest = blake2b(user_id.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES)
     return f"u_{digest.hexdigest()}"
@@ -106,7 +115,10 @@ def _message(message: NeutralMessage, name: str) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": object_json(call.arguments_json)},
+                "function": {
+                    "name": _call_name(call.name),
+                    "arguments": object_json(call.arguments_json),
+                },
             }
             for call in message.tool_calls
         ]

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import httpcore2
@@ -24,6 +25,8 @@ READ_BYTES = 16 * 1024
 
 POOL_CONNECTIONS = 50
 """Connections of one pool: the library walks along them in some 80 µs."""
+MAX_ERROR_BYTES = 64 * 1024
+"""So much is read of an answer that is an error."""
 KEPT_S = 5.0
 """How long a connection waits for its next call, as in the library's default."""
 
@@ -143,9 +146,12 @@ class _Body(httpx2.AsyncByteStream):
         self._leave: Callable[[], None] | None = leave
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_ERROR_BYTES if self._response.status >= HTTPStatus.MULTIPLE_CHOICES else None
         with _errors_of(self._request):
             async for piece in self._stream:
                 yield piece
+                if left is not None and (left := left - len(piece)) <= 0:
+                    return  # what an error says stands at its beginning; some pages never end
 
     async def aclose(self) -> None:
         leave, self._leave = self._leave, None

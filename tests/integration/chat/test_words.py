@@ -14,7 +14,7 @@ from backscroll_sidecar.models.words import FINISH_TABLE, REFUSAL_TABLE, Ends, R
 from backscroll_sidecar.ports import FinishReason, ModelFault
 from tests.contract.models.sse_server import Reply, chunk, data, said, stopped, whole
 from tests.integration.chat.causes import FILTER_BYTES, SECRET
-from tests.integration.chat.talk import ROOM, Bot, Heard, talk_to, text_of, turn
+from tests.integration.chat.talk import ROOM, Bot, Heard, answers, talk_to, text_of, turn
 
 JSON = {"content-type": "application/json"}
 REASONS = {
@@ -87,6 +87,32 @@ async def test_a_model_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) 
         assert 10_000 < len(heard.text) < 300_000
         assert text_of((await bot.stored())[-1])[:9_000] == heard.text[:9_000]
         await asyncio.wait_for(upstream.exchanges[0].gone.wait(), 60)
+
+
+async def test_an_error_that_never_ends_is_an_error() -> None:
+    endless = Reply([b"<p>" + b"sorry " * 4_000, *[b"sorry " * 4_000, 0.001] * 500], 500)
+    async with talk_to([endless]) as (bot, upstream):
+        heard = await bot.ask(turn())
+        assert (heard.reason, heard.errors[0].reason) == ("UPSTREAM_ERROR", "server_error")
+        await asyncio.wait_for(upstream.exchanges[0].gone.wait(), 60)
+
+
+async def test_a_tool_that_is_called_by_no_name_does_not_end_the_turn() -> None:
+    """An API refuses such a name in every later request; the bot hears it as the model said it."""
+    called = {**CALL, "function": {"name": "bad name\n!", "arguments": "{}"}}
+    async with talk_to(
+        [Reply([data(chunk({"tool_calls": [called]})), stopped("tool_calls")]), Reply([said("ok"), stopped("stop")])]
+    ) as (bot, upstream):  # fmt: skip
+        heard = await bot.ask(turn(tools=True))
+        assert heard.reason == "TOOL_CALLS"
+        again = await bot.ask(answers(heard.end.turn_id, c="none"))
+        assert (again.text, again.reason) == ("ok", "COMPLETE")
+    names = [
+        call["function"]["name"]
+        for message in upstream.exchanges[-1].json["messages"]
+        for call in message.get("tool_calls", ())
+    ]
+    assert names == ["bad_name"]
 
 
 async def test_a_known_reason_wins_over_an_unknown_one() -> None:
