@@ -91,7 +91,7 @@ async def nothing_left(bot: Bot) -> AsyncIterator[None]:
     async with asyncio.timeout(10):
         while len(asyncio.all_tasks()) > before:  # noqa: ASYNC110 - nothing tells when a task is gone
             await asyncio.sleep(0.01)
-    assert not bot.app.chat._open_turns
+    assert not bot.app.chat._held
 
 
 @pytest.mark.proof
