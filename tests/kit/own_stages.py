@@ -116,6 +116,11 @@ class FatelessCompressor(_Sound):
         return Compressed([], len(lines), {line.place: "gone" for line in lines})
 
 
+class HalfCompressor(_Sound):
+    def broken(self, lines):
+        return Compressed([line.with_text("\ud800") for line in lines], len(lines))
+
+
 class SlowCompressor(_Sound):
     def broken(self, lines):
         time.sleep(3)
@@ -155,6 +160,22 @@ class OddSectionAssembler(_SoundAssembler):
     def broken(self, parts):
         one = (NeutralMessage(Role.USER, "hi"),)
         return Assembled(one, one, "", (Section("summary", "hi"),))
+
+
+def _one(message):
+    class Made(_SoundAssembler):
+        def broken(self, parts):
+            return Assembled((message,), (message,), "", ())
+
+    return Made
+
+
+HalfAssembler = _one(NeutralMessage(Role.USER, "half \ud800"))
+NumberAssembler = _one(NeutralMessage(Role.USER, 7))
+OddRoleAssembler = _one(NeutralMessage("wizard", "hi"))
+OddIdAssembler = _one(NeutralMessage(Role.USER, "hi", message_ids=(7,)))
+BareToolAssembler = _one(NeutralMessage(Role.TOOL, "42"))
+BlankAssembler = _one(NeutralMessage(Role.USER, " \u200b"))
 
 
 class TersePart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -22,7 +23,8 @@ from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import INLINE_US
 from backscroll_sidecar.context.selected import Lines
-from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage
+from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage, Role
+from backscroll_sidecar.scripts import shows_nothing
 
 log = structlog.get_logger(__name__)
 PARTS = frozenset(("preferences", "recent", "semantic"))
@@ -47,6 +49,8 @@ class CheckedCompressor:
         left = iter(lines.places)
         if not all(place in left for place in kept.places):
             raise TypeError("compress gave other lines than it got, or in another order")
+        for line in kept:
+            _check_text(line.said.text, "a line")
         for place, fate in made.dropped.items():
             if not isinstance(fate, Fate):
                 raise TypeError(f"compress gave {_kind(fate)} for the fate of line {place}")
@@ -69,11 +73,51 @@ class CheckedAssembler:
         _all_are(Section, made.sections, "sections")
         if unknown := {one.part for one in made.sections} - PARTS:
             raise TypeError(f"assemble gave a section {min(unknown)!r}, there are {sorted(PARTS)}")
-        if not made.payload_messages:
+        for one in (*made.messages, *made.payload_messages):
+            _check_message(one)
+        _check_text(made.text, "text")
+        for section in made.sections:
+            _check_text(section.text, "a section")
+        payload = _without_blank(made.payload_messages)
+        if not payload:
             raise TypeError("assemble gave no payload_messages, at least the question is wanted")
-        if not isinstance(made.text, str):
-            raise TypeError(f"assemble gave {_kind(made.text)} for text, a str is wanted")
-        return made
+        return replace(made, messages=_without_blank(made.messages), payload_messages=payload)
+
+
+def _check_message(message: NeutralMessage) -> None:
+    """Raises `TypeError` for what no payload can hold."""
+    if not isinstance(message.role, Role):
+        raise TypeError(f"assemble gave {_kind(message.role)} for a role, a Role is wanted")
+    if message.role is Role.TOOL and not message.tool_call_id:
+        raise TypeError(
+            "assemble gave a message of a tool without tool_call_id, which is no answer"
+        )
+    for text in (message.content, message.name, message.author_id, *message.message_ids):
+        _check_text(text, "a message")
+
+
+def _check_text(text: object, where: str) -> None:
+    """Raises `TypeError` for what is no text, or none that can be sent."""
+    if not isinstance(text, str):
+        raise TypeError(f"a stage gave {_kind(text)} in {where}, a str is wanted")
+    if "\0" in text or not _can_be_sent(text):
+        raise TypeError(
+            f"a stage gave a text in {where} that cannot be sent: U+0000 or half a character"
+        )
+
+
+def _can_be_sent(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _without_blank(messages: Sequence[NeutralMessage]) -> Sequence[NeutralMessage]:
+    """The messages but for those that vendors refuse: nothing in them can be seen, and no tool is called."""
+    blank = [one for one in messages if not one.tool_calls and shows_nothing(one.content)]
+    return [one for one in messages if one not in blank] if blank else messages
 
 
 def _all_are(kind: type, given: Iterable[object], name: str) -> None:

@@ -166,9 +166,23 @@ async def test_a_provider_that_breaks_costs_only_itself(provider, reason):
     [
         *[
             ("compressor", f"{one}Compressor")
-            for one in ("Raising", "List", "Twice", "Backwards", "Fateless")
+            for one in ("Raising", "List", "Twice", "Backwards", "Fateless", "Half")
         ],
-        *[("assembler", f"{one}Assembler") for one in ("Raising", "Empty", "Text", "OddSection")],
+        *[
+            ("assembler", f"{one}Assembler")
+            for one in (
+                "Raising",
+                "Empty",
+                "Text",
+                "OddSection",
+                "Half",
+                "Number",
+                "OddRole",
+                "OddId",
+                "BareTool",
+                "Blank",
+            )
+        ],
     ],
 )
 async def test_a_stage_that_breaks_costs_only_itself(stage, name, layout):
