@@ -64,6 +64,15 @@ class FailingProvider:
         raise OSError("connection refused")
 
 
+class ExitingProvider:
+    """Many libraries' entry points end the program."""
+
+    name = "exiting"
+
+    def gather(self, query):
+        raise SystemExit(2)
+
+
 class HangingProvider:
     """Waits for ever."""
 

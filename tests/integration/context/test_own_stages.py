@@ -145,7 +145,12 @@ async def test_without_an_embedder_the_last_messages_stand_in():
 @pytest.mark.injects_fault
 @pytest.mark.parametrize(
     ("provider", "reason"),
-    [("FailingProvider", "ERROR"), ("HangingProvider", "TIMEOUT"), ("NonsenseProvider", "ERROR")],
+    [
+        ("FailingProvider", "ERROR"),
+        ("HangingProvider", "TIMEOUT"),
+        ("NonsenseProvider", "ERROR"),
+        ("ExitingProvider", "ERROR"),
+    ],
 )
 async def test_a_provider_that_breaks_costs_only_itself(provider, reason):
     """The last messages stand in; it is named."""
