@@ -239,10 +239,7 @@ async def gather(
             degradations.append(Degradation("gather", "TIMEOUT", name))
         except SourceFailed as failed:
             degradations.append(Degradation("gather", failed.reason, name))
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a strategy may be anybody's code; it costs only itself (law 5)
+        except (Exception, SystemExit) as error:  # anybody's code; it costs only itself (law 5)
             log.warning("source failed", source=name, error=type(error).__name__, exc_info=True)
             degradations.append(Degradation("gather", "ERROR", name))
     united = _united(proposed, tuple(sources), tuple(preferences), tuple(degradations))
