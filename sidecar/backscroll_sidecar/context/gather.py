@@ -41,6 +41,8 @@ ANSWERED = (Chain.name,)
 """The source of what the question replies to where none that was asked proposed it."""
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
+LONG_RUN_ROWS = 2048
+"""So many candidates are a part of a longer run that is kept; fewer are put together each time."""
 
 
 @quick
@@ -317,18 +319,22 @@ def _eligible_between(query: StrategyQuery, first: int, last: int) -> NDArray[np
         return np.flatnonzero(query.eligible[first:last]).astype(np.int32) + np.int32(first)
     while last > first and last - 1 in excluded:  # most often the question itself
         last -= 1
+    missing = excluded[: bisect_left(excluded, last)]
+    before = bisect_left(missing, first)
+    if last - first >= LONG_RUN_ROWS and before < len(missing):
+        return _counted(last.bit_length(), missing)[first - before : last - len(missing)]
     rows = _counted(last.bit_length())
-    within = excluded[bisect_left(excluded, first) : bisect_left(excluded, last)]
-    if not within:
+    if before == len(missing):
         return rows[first:last]
+    within = missing[before:]
     runs = zip((first, *(row + 1 for row in within)), (*within, last), strict=True)
     return np.concatenate([rows[begin:end] for begin, end in runs])
 
 
-@lru_cache(maxsize=4)
-def _counted(bits: int) -> NDArray[np.int32]:
-    """0, 1, 2 … all numbers of so many bits: made once, read-only."""
-    out = np.arange(1 << bits, dtype=np.int32)
+@lru_cache(maxsize=16)
+def _counted(bits: int, missing: tuple[int, ...] = ()) -> NDArray[np.int32]:
+    """0, 1, 2 … all numbers of so many bits without those missing: made once, read-only."""
+    out = np.delete(np.arange(1 << bits, dtype=np.int32), missing)
     out.flags.writeable = False
     return out
 

@@ -87,6 +87,8 @@ def with_mentions(text: str, mentions: Iterable[Mention], people: People) -> str
 
     An id stands behind the name where the name alone does not tell who is meant: it is cut, or somebody else's, too.
     """
+    if not has_mention_token(text):
+        return text
     names: dict[str, str] = {}
     for one in mentions:
         index = people.index.get(one.user_id)
