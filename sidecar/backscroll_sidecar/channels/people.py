@@ -171,10 +171,18 @@ class People:
             folded = looked_up_by(name)
             if not folded:
                 return
-        user_id, known = self.ids[index], self._holders.get(folded, ())
-        if user_id not in known:
+        user_id, known = self.ids[index], self._holders.get(folded)
+        if known is None:
+            self._holders[folded] = (user_id,)
+        elif user_id not in known:
             self._holders[folded] = (*known, user_id)
         self.longest_name_chars = max(self.longest_name_chars, len(folded))
-        for part in (folded,) if is_word else {folded, *_NAME_PART.findall(folded)}:
-            if len(part) > 1:
-                self.by_name_part.note(part, index)
+        if is_word:
+            self._note_part(folded, index)
+            return
+        for part in {folded, *_NAME_PART.findall(folded)}:
+            self._note_part(part, index)
+
+    def _note_part(self, part: str, index: int) -> None:
+        if len(part) > 1:
+            self.by_name_part.note(part, index)
