@@ -121,8 +121,8 @@ class App:
             await self.embedding.start()
 
     async def _preload(self) -> None:
-        """Load the channels used last, then make them ready. Nothing depends on it, and a load that takes longer goes
-        on behind it.
+        """Load the channels used last and whose people have preferences, then make them ready. Nothing depends on it,
+        and a load that takes longer goes on behind it.
         """
         if not self.settings.preload_seconds:
             return
@@ -132,6 +132,8 @@ class App:
                 async with asyncio.timeout(self.settings.preload_seconds):
                     async with aclosing(self.channels.lately_kept()) as loaded:
                         views = [view async for view in loaded]
+                    for tenant in {view.key.tenant for view in views}:
+                        await self.preferences.prepare(tenant)
                     for view in views:
                         await self.ahead.make_ready(view)
         except BackscrollError as error:

@@ -80,8 +80,7 @@ class Preferences:
     async def read(self, key: ChannelKey, user_id: str) -> tuple[str, ...]:
         """The same from the store. Raises `StoreUnavailable`."""
         tenant = key.tenant
-        if tenant not in self._owners:
-            await self._read_owners(tenant)
+        await self.prepare(tenant)
         if user_id not in self._owners[tenant]:
             return ()
         changes = self._changes
@@ -92,7 +91,10 @@ class Preferences:
                 self._lines.popitem(last=False)
         return _holding(lines, key.channel)
 
-    async def _read_owners(self, tenant: str) -> None:
+    async def prepare(self, tenant: str) -> None:
+        """Read who has any, if that is not known yet. Raises `StoreUnavailable`."""
+        if tenant in self._owners:
+            return
         owners = self._being_read.setdefault(tenant, set())  # who comes meanwhile is told
         after = ""
         while page := await self._reader.record_owners(tenant, KIND, after, OWNERS_PAGE):
