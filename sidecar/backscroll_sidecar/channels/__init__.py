@@ -1,10 +1,19 @@
 """Hot channels: the columns, texts and wire fragments of channels in memory, loaded from the store and droppable."""
 
-from backscroll_sidecar.channels.batch import HIDDEN, shown_id
+from backscroll_sidecar.channels.batch import BLANK, HIDDEN, shown_id
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.lexicon import LexiconView
 from backscroll_sidecar.channels.packing import Packer
 from backscroll_sidecar.channels.registry import Channels
 from backscroll_sidecar.channels.view import ChannelView
 
-__all__ = ["HIDDEN", "ChannelView", "Channels", "HotChannel", "LexiconView", "Packer", "shown_id"]
+__all__ = [
+    "BLANK",
+    "HIDDEN",
+    "ChannelView",
+    "Channels",
+    "HotChannel",
+    "LexiconView",
+    "Packer",
+    "shown_id",
+]

@@ -27,7 +27,7 @@ from backscroll_scoring.links import (
 )  # fmt: skip
 from backscroll_scoring.window_sizes import window_sizes
 from backscroll_sidecar.analyze.reply_cues import NamesLately, flags_of, names_called
-from backscroll_sidecar.channels import HIDDEN, ChannelView
+from backscroll_sidecar.channels import BLANK, ChannelView
 from backscroll_sidecar.channels.memo import LinkState
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.domain import MessageState
@@ -106,8 +106,8 @@ def _extend(view: ChannelView, state: LinkState, end: int) -> None:
     done = max(done, state.links.first)
     if done < end:
         seen_from = search_from(done)
-        state_of = view.state[seen_from:end]  # links are kept for all, whoever may see the rows
-        live = ((state_of == MessageState.LIVE) | (state_of == HIDDEN)).astype(np.uint8)
+        state_of = view.state[seen_from:end]  # links are kept for all, whoever is shown the rows
+        live = ((state_of != MessageState.RECALLED) & (state_of != BLANK)).astype(np.uint8)
         extend_links(_arrays(view, state), live, seen_from, state.links, done, end, shipped())
         state.sizes = window_sizes(state.links, end)
     state.upto = end

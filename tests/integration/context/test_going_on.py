@@ -121,3 +121,26 @@ async def test_it_is_shown_with_what_went_on_with_it():
         said = " ".join(content for _, content in await contents(client, "and toads?"))
         assert said.index("once upon") < said.index("a frog that") < said.index("jumped.")
         assert not has_half(await contents(client, "and toads?", asked_at=NOON - 1_600))
+
+
+@pytest.mark.parametrize("first", ["continue", "what now?"])
+async def test_a_question_changes_no_later_one(first):
+    """Law 2: who asked before, and whether the broken reply was a line for that question, tells in no score."""
+    lines = [
+        Message(f"m{n}", (ANN, BEN)[n % 2], f"a frog, {n} of them, said Ben", NOON - 3_900 + n)
+        for n in range(30)
+    ]
+    told = []
+    for asked in ((first,), ()):
+        async with served() as (client, _):
+            await client.append("room", [STORY, HALF, *lines])
+            for question in asked:
+                await client.build_context(
+                    "room", question, asker="u1", self_ids=["bot"], reply="half", asked_at=NOON
+                )
+            built = await client.build_context(
+                "room", "which frog?", asker="u1", self_ids=["bot"], asked_at=NOON, explain=True
+            )
+        told.append([(one.message_id, one.score) for one in built.raw.explanation.candidates])
+    assert told[0]
+    assert told[0] == told[1]
