@@ -1,13 +1,38 @@
-"""Ids of the rows that a turn of StreamChat or Chat writes: made of its own, so that a retry stores nothing twice."""
+"""Ids of turns, and of the rows that a turn of StreamChat or Chat writes: made of its own, so that a retry stores
+nothing twice.
+
+A turn's id ends with a mark of what was asked. So the store keeps one answer to a question, and takes another one
+where the question was edited or other words were asked about the same message.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import secrets
+from collections.abc import Iterable
 
 QUESTION = ":question"
 REPLY = ":reply"
 _QUESTION = re.compile(r"[0-9a-f]{32}:question")
 _SAID = re.compile(r"[0-9a-f]{32}:(?:reply|calls:[0-9]+)")
+_RANDOM_BYTES, _MARK_BYTES = 10, 6
+
+
+def new_turn_id(asked: str) -> str:
+    """An id for a turn that answers this text: 32 hex digits."""
+    return secrets.token_hex(_RANDOM_BYTES) + mark_of(asked)
+
+
+def mark_of(asked: str) -> str:
+    """The mark of a text, white space aside: 12 hex digits."""
+    words = " ".join(asked.split())
+    return hashlib.blake2b(words.encode(), digest_size=_MARK_BYTES).hexdigest()
+
+
+def asked_mark(made_id: str) -> str:
+    """The mark of what was asked in a turn, from its id or one made of it."""
+    return made_id[2 * _RANDOM_BYTES : 2 * (_RANDOM_BYTES + _MARK_BYTES)]
 
 
 def question_id(turn_id: str) -> str:
@@ -48,6 +73,11 @@ def is_said(message_id: str) -> bool:
 def is_reply(message_id: str) -> bool:
     """Whether a turn stored this as its whole reply."""
     return is_said(message_id) and message_id.endswith(REPLY)
+
+
+def answer_marks(message_ids: Iterable[str]) -> list[str]:
+    """The marks of what a row with these ids is the whole reply to; none where no turn stored it."""
+    return [asked_mark(one) for one in message_ids if is_reply(one)]
 
 
 def turn_of(reply: str) -> str:

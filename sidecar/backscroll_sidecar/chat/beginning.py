@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from backscroll_sidecar.analyze import is_same_question
 from backscroll_sidecar.chat.turns import ChatRequest, Turn
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import Message, StoredMessage, TextPart
@@ -52,6 +53,16 @@ def asked_id(request: ChatRequest, context: BuildRequest) -> str:
     if not context.key.channel:
         return ""
     return context.trigger_message_id or request.question_message_id
+
+
+def asked_text(context: BuildRequest, trigger: StoredMessage | None) -> str:
+    """What is asked: the trigger's text, where the request has none or the same one without calls; else its own."""
+    text = context.question
+    if trigger is None:
+        return text
+    stored = trigger.message.text
+    names = [one.name for one in trigger.message.mentions]
+    return stored if not text.strip() or is_same_question(stored, text, names) else text
 
 
 def question_to_store(request: ChatRequest, context: BuildRequest, turn_id: str) -> Message | None:

@@ -41,7 +41,7 @@ from backscroll_sidecar.errors import (
 )
 from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader, TurnChange, TurnMark
 from backscroll_sidecar.texts import NEUTRAL, Wordings
-from backscroll_sidecar.turn_ids import partial_id, reply_id
+from backscroll_sidecar.turn_ids import asked_mark, mark_of, partial_id, reply_id
 
 log = structlog.get_logger(__name__)
 
@@ -130,7 +130,9 @@ class ChatHistory:
         message_id = reply_id(turn.id)
         found = (await self._reader.get_messages(turn.key, [message_id])).get(message_id)
         if found is None or found.state is not MessageState.LIVE:
-            found = await self._reader.answer_to(turn.key, turn.question_message_id, turn.self_id)
+            found = await self._reader.answer_to(
+                turn.key, turn.question_message_id, turn.self_id, asked_mark(turn.id)
+            )
         return None if found is None else (found.message.id, found.message.text)
 
     async def results_of(
@@ -170,11 +172,11 @@ class ChatHistory:
             return None
 
     async def find_answer(
-        self, key: ChannelKey, message_id: str, self_id: str
+        self, key: ChannelKey, message_id: str, self_id: str, asked: str
     ) -> StoredMessage | None:
-        """The whole reply that a turn stored to a message in a bot's name; None where none is to be had."""
+        """The whole reply that a turn stored to these words about a message, in a bot's name; None: there is none."""
         try:
-            return await self._reader.answer_to(key, message_id, self_id)
+            return await self._reader.answer_to(key, message_id, self_id, mark_of(asked))
         except Exception as error:  # noqa: BLE001 - the model is asked again; the store keeps one answer
             log.warning("an earlier answer cannot be read", error=type(error).__name__)
             return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 from backscroll_sidecar.chat.answering import Answering
 from backscroll_sidecar.chat.beginning import (
     asked_id,
+    asked_text,
     checked_context,
     question_to_store,
     self_id_of,
@@ -36,7 +36,7 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, EventSink
 from backscroll_sidecar.texts import NEUTRAL, Texts, Wordings
-from backscroll_sidecar.turn_ids import is_reply, turn_of
+from backscroll_sidecar.turn_ids import is_reply, new_turn_id, turn_of
 
 MOST_RESERVE_S = 0.25
 """A long answer may use its caller's time: no more than this is kept for saying DEADLINE and storing what came."""
@@ -113,8 +113,9 @@ class ChatService:
         """
         ends = self._ends(request)
         began_ms = self._clock.now_ms()
-        turn_id = uuid.uuid4().hex
-        context = await self._with_trigger(request, checked_context(request), turn_id)
+        context = checked_context(request)
+        turn_id = new_turn_id(context.question)
+        context = await self._with_trigger(request, context, turn_id)
         release = await self._hold_question(request, context, ends)
         try:
             since = self._history.losses_seen  # before anything of the channel is read
@@ -131,6 +132,8 @@ class ChatService:
             built = await self._build(request, context, (*saving, finding))
             yield ContextBuilt(built)
             trigger, first = await finding
+            if trigger is not None:  # so nothing is stored under the turn's id yet
+                turn_id = new_turn_id(asked_text(context, trigger))
             if first is not None and await self._is_asked_again(saving):
                 release()
                 for event in await self._said_first(request.tenant, first):
@@ -187,14 +190,16 @@ class ChatService:
     async def _find(
         self, request: ChatRequest, context: BuildRequest
     ) -> tuple[StoredMessage | None, StoredMessage | None]:
-        """What is stored as the question, and what this bot answered to it; None where there is nothing."""
+        """What is stored as the question, and what this bot answered to what is asked; None where there is nothing."""
         asked = asked_id(request, context)
         if not asked:
             return None, None
         trigger = None
         if context.trigger_message_id:
             trigger = await self._history.find_question(context.key, asked)
-        first = await self._history.find_answer(context.key, asked, self_id_of(context))
+        first = await self._history.find_answer(
+            context.key, asked, self_id_of(context), asked_text(context, trigger)
+        )
         return trigger, first
 
     async def _is_asked_again(self, saving: Sequence[asyncio.Task[Any]]) -> bool:

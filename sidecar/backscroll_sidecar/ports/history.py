@@ -108,9 +108,12 @@ class HistoryReader(Protocol):
         """All rows connected to this one by reply edges as sent (not inferred), by `seq`; empty when unknown."""
 
     async def answer_to(
-        self, key: ChannelKey, message_id: str, author_id: str
+        self, key: ChannelKey, message_id: str, author_id: str, mark: str
     ) -> StoredMessage | None:
-        """The live whole reply that a turn stored to this message in this author's name; None: there is none."""
+        """The live whole reply that a turn stored to this message in this author's name; None: there is none.
+
+        `mark`: of what was asked about the message (`turn_ids.mark_of`).
+        """
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo | None:
         """Newest id and time, counts; None for a channel never heard of."""

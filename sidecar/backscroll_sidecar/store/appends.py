@@ -191,10 +191,10 @@ class Appends:
     def _came_first(self, here: Place, message: Message, out: _Appended) -> AppendResult | None:
         """A reply whose copy of the platform's is stored already: the reply's id becomes another one of the copy."""
         record = self._said.echoed_early(here, message)
-        if record is None or message.reply is None:
+        if record is None:
             return None
         first = record.stored.message.id
-        self._said.note_answer(here, message.reply.message_id, message.author.id, first)
+        self._said.note_answer(here, message, first)
         out.moved += self._places.alias(here, message.id, first)
         out.aliases.append((message.id, first))
         seq = record.stored.seq

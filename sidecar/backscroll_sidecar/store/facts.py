@@ -131,7 +131,8 @@ class Facts:
     `followers` are the stored rows that name an id without a row as their parent, and those that answer these, by
     parent: all that may have to move when it comes. Where the id may become an alias it is all of them. Each of them is
     among `records`, as are the messages of `aliases`. `answers`: the live whole reply of a turn by (tenant, channel,
-    answered message, author). `said`: what turns said of late and no alias is known of, in order of arrival.
+    answered message, author, mark of what was asked). `said`: what turns said of late and no alias is known of, in
+    order of arrival.
     """
 
     last_seqs: dict[Place, int] = field(default_factory=dict)
@@ -148,7 +149,7 @@ class Facts:
     """The ids of the records in it, each with the time it expires."""
     followers: dict[Named, list[str]] = field(default_factory=dict)
     aliases: dict[Named, str] = field(default_factory=dict)
-    answers: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    answers: dict[tuple[str, str, str, str, str], str] = field(default_factory=dict)
     said: dict[Named, list[Record]] = field(default_factory=dict)
     early: dict[tuple[str, str, str, str], list[Record]] = field(default_factory=dict)
     """What may be the platform's copy of a reply that is not stored yet, by the same."""

@@ -43,7 +43,7 @@ from backscroll_sidecar.store.facts import (
     runs,
 )
 from backscroll_sidecar.store.memory_reads import Channel, KeptRecord, MemoryReader, Tombstone
-from backscroll_sidecar.turn_ids import is_reply, is_said
+from backscroll_sidecar.turn_ids import answer_marks, is_said
 
 
 class MemoryStore(MemoryReader):
@@ -145,15 +145,15 @@ class MemoryStore(MemoryReader):
             ]
         for tenant, channel_id, question in needs.answered:
             channel = self._at((tenant, channel_id))
-            made = {one for alias, one in channel.aliases.items() if is_reply(alias)}
-            for row in channel.live():
+            for row in channel.told(channel.live()):
                 message = row.message
                 if message.reply is None or message.reply.message_id != question:
                     continue
                 what = (tenant, channel_id, question, message.author.id)
-                if is_reply(message.id) or message.id in made:
-                    facts.answers.setdefault(what, message.id)
-                elif message.role is Role.ASSISTANT and not is_said(message.id):
+                marks = answer_marks((message.id, *row.alias_ids))
+                for mark in marks:
+                    facts.answers.setdefault((*what, mark), message.id)
+                if not marks and message.role is Role.ASSISTANT and not is_said(message.id):
                     facts.early.setdefault(what, []).append(channel.records[message.id])
 
     def _holder(self, named: Named) -> Holder | None:

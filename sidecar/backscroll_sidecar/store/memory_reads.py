@@ -33,7 +33,7 @@ from backscroll_sidecar.ports import (
     UnembeddedPage,
 )
 from backscroll_sidecar.store.facts import Drawer, Person, Place, Record, is_embeddable
-from backscroll_sidecar.turn_ids import is_reply
+from backscroll_sidecar.turn_ids import answer_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +183,13 @@ class MemoryReader:
         return channel.told(rows[: max(limit, 0)])
 
     async def answer_to(
-        self, key: ChannelKey, message_id: str, author_id: str
+        self, key: ChannelKey, message_id: str, author_id: str, mark: str
     ) -> StoredMessage | None:
         channel = self._open(key)
         question = channel.aliases.get(message_id, message_id)
-        made = {one for alias, one in channel.aliases.items() if is_reply(alias)}
-        answers = (row for row in channel.live() if _answers(row, question, author_id, made))
-        return next(iter(channel.told(list(answers)[:1])), None)
+        answers = channel.told(row for row in channel.live() if _answers(row, question, author_id))
+        marked = (one for one in answers if mark in answer_marks((one.message.id, *one.alias_ids)))
+        return next(marked, None)
 
     async def channel_infos(
         self, tenant: str, after: str, limit: int, name_contains: str = ""
@@ -354,14 +354,13 @@ class MemoryReader:
         )
 
 
-def _answers(stored: StoredMessage, question: str, author_id: str, made: set[str]) -> bool:
+def _answers(stored: StoredMessage, question: str, author_id: str) -> bool:
     message = stored.message
     return (
         message.reply is not None
         and message.reply.message_id == question
         and message.author.id == author_id
         and message.role is Role.ASSISTANT
-        and (is_reply(message.id) or message.id in made)
     )
 
 

@@ -8,7 +8,7 @@ from backscroll_sidecar.domain import Message, MessageState, Role
 from backscroll_sidecar.ports import AppendChange
 from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo, spoken
 from backscroll_sidecar.store.facts import Facts, Named, Place, Record
-from backscroll_sidecar.turn_ids import is_reply, is_said
+from backscroll_sidecar.turn_ids import asked_mark, is_reply, is_said
 
 _LIVE = MessageState.LIVE
 
@@ -23,11 +23,12 @@ class Said:
         self._early = {what: list(rows) for what, rows in facts.early.items()}
 
     def first_answer(self, here: Place, message: Message) -> str:
-        """The id of the whole reply another turn stored to the same message, if this is one; empty: there is none."""
+        """The id of the whole reply another turn stored to the same question, if this is one; empty: there is none."""
         reply = message.reply
         if reply is None or not is_reply(message.id):
             return ""
-        first = self._answers.get((*here, reply.message_id, message.author.id), "")
+        answered = (*here, reply.message_id, message.author.id, asked_mark(message.id))
+        first = self._answers.get(answered, "")
         record = self._records.get((*here, first))
         return "" if record is not None and record.stored.state is not _LIVE else first
 
@@ -50,9 +51,11 @@ class Said:
             what = (*here, message.reply.message_id, message.author.id)
             self._early.setdefault(what, []).append(record)
 
-    def note_answer(self, here: Place, question: str, author_id: str, answer_id: str) -> None:
-        """A message is the answer of a turn."""
-        self._answers[(*here, question, author_id)] = answer_id
+    def note_answer(self, here: Place, message: Message, answer_id: str) -> None:
+        """The whole reply of a turn is stored as this row."""
+        if message.reply is not None:
+            what = (*here, message.reply.message_id, message.author.id, asked_mark(message.id))
+            self._answers[what] = answer_id
 
     def echoed(self, here: Place, change: AppendChange, message: Message) -> Record | None:
         """The row this is a copy of: the oldest with these words that no copy came of."""
@@ -80,5 +83,5 @@ class Said:
         if not is_said(message.id):
             return
         self._said.setdefault((*here, message.author.id), []).append(record)
-        if message.reply is not None and is_reply(message.id):
-            self._answers[(*here, message.reply.message_id, message.author.id)] = message.id
+        if is_reply(message.id):
+            self.note_answer(here, message, message.id)

@@ -176,7 +176,7 @@ async def everything(store: Any, keys: Sequence[ChannelKey], probe_ids: Sequence
             [stored async for stored in store.export(key)],
         ]
         seen += [await store.reply_tree(key, id_, 3) for id_ in probe_ids]
-        seen += [await store.answer_to(key, id_, "u-bob") for id_ in probe_ids]
+        seen += [await store.answer_to(key, id_, "u-bob", "a" * 12) for id_ in probe_ids]
         for at in range(5):
             found = await store.records(key, "pin", NOON_MS + at)
             seen.append([replace(one, number=0) for one in found])

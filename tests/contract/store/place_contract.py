@@ -35,7 +35,8 @@ from tests.contract.store.builders import (
 )
 
 BOT = Author("bot", "", AuthorKind.BOT)
-REPLY_1, REPLY_2 = (f"{digit * 32}:reply" for digit in "ab")
+MARK, OTHER_MARK = "0" * 12, "1" * 12
+REPLY_1, REPLY_2 = (f"{digit * 20}{MARK}:reply" for digit in "ab")
 MINUTE_MS = 60_000
 
 
@@ -316,13 +317,31 @@ class PlaceContract:
             (result,) = applied.append_results
             assert (result.outcome, result.duplicate_of) == (AppendOutcome.CONFLICT, REPLY_1)
         await store.apply([alias("q", "p")])
-        found = await store.answer_to(ROOM, "p", "bot")
+        found = await store.answer_to(ROOM, "p", "bot", MARK)
         assert found is not None
         assert found.message.id == REPLY_1
-        assert await store.answer_to(ROOM, "r", "bot") is None
-        assert await store.answer_to(ROOM, "q", "bot2") is None
-        other = replace(said(f"{'c' * 32}:reply", "three"), author=Author("bot2"))
+        assert await store.answer_to(ROOM, "r", "bot", MARK) is None
+        assert await store.answer_to(ROOM, "q", "bot2", MARK) is None
+        other = replace(said(f"{'c' * 20}{MARK}:reply", "three"), author=Author("bot2"))
         (applied,) = await store.apply([by_turn(other)])
         assert applied.append_results[0].outcome is AppendOutcome.STORED
         _, applied = await store.apply([recall(REPLY_1), by_turn(said(REPLY_2, "two"))])
         assert applied.append_results[0].outcome is AppendOutcome.STORED
+
+    async def test_other_words_about_a_message_are_another_question(
+        self, store: HistoryStore
+    ) -> None:
+        """Each has its answer, also where the platform's copy of one came first."""
+        await put(store, message("q"))
+        others = [f"{digit * 20}{OTHER_MARK}:reply" for digit in "de"]
+        copy = message("p", "three", author=BOT, role=Role.ASSISTANT, reply=Reply("q"))
+        await store.apply([by_turn(said(REPLY_1, "one")), told(copy)])
+        changes = [by_turn(said(id_, "three")) for id_ in others]
+        first, second = await store.apply(changes)
+        assert first.append_results[0].duplicate_of == "p"
+        for applied in (second, *await store.apply(changes[1:])):
+            (result,) = applied.append_results
+            assert (result.outcome, result.duplicate_of) == (AppendOutcome.CONFLICT, "p")
+        found = [await store.answer_to(ROOM, "q", "bot", mark) for mark in (MARK, OTHER_MARK)]
+        assert [one and one.message.id for one in found] == [REPLY_1, "p"]
+        assert await store.answer_to(ROOM, "q", "bot", "2" * 12) is None

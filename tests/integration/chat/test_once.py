@@ -117,6 +117,48 @@ async def test_another_question_under_the_id_is_not_answered_with_the_old_answer
     assert [one.reason for one in other.errors] == ["CONFLICT"]
 
 
+@pytest.mark.row("S2-19")
+async def test_an_edited_question_is_answered_anew() -> None:
+    """And that answer is the one told again; the first one stays in the history."""
+    model = FakeModel(["Thursday", STOP], ["week 14", STOP], ["Monday", STOP])
+    async with talk(model) as bot:
+        await bot.tell(LINE)
+        heard = [await bot.ask(BY_TRIGGER)]
+        await bot.client.edit_message("room", "m1", "which week?")
+        heard += [await bot.ask(BY_TRIGGER) for _ in range(2)]
+        await bot.client.edit_message("room", "m1", "which  day?\n")
+        heard.append(await bot.ask(BY_TRIGGER))
+        assert await replies(bot) == ["Thursday", "week 14"]
+        assert not any(one.errors for one in heard)
+    assert [one.text for one in heard] == ["Thursday", "week 14", "week 14", "Thursday"]
+
+
+@pytest.mark.row("S2-19")
+async def test_other_words_about_a_message_are_answered_anew() -> None:
+    """Two things asked about one message have an answer each; the message's own words without its call are the same."""
+    model = FakeModel(["Thursday", STOP], ["week 14", STOP], ["周四", STOP])
+    asked = [
+        "which day?",
+        "@Cat which day?",
+        "which week?",
+        "which day?",
+        "which week?",
+        "哪天？",
+        "哪天？",
+    ]
+    async with talk(model) as bot:
+        await bot.tell(LINE)
+        heard = [
+            await bot.ask(turn(context={"question": one, "trigger_message_id": "m1"}))
+            for one in asked
+        ]
+        assert await replies(bot) == ["Thursday", "week 14", "周四"]
+        assert not any(one.errors for one in heard)
+    assert [one.text for one in heard] == [
+        "Thursday", "Thursday", "week 14", "Thursday", "week 14", "周四", "周四",
+    ]  # fmt: skip
+
+
 async def test_a_caller_who_leaves_while_waiting_holds_nothing_up() -> None:
     """Nor does one whose time is up: it is told so."""
     gate = asyncio.Event()

@@ -71,7 +71,8 @@ class ContextServiceServicer(object):
         stores stands in the thread and session of the request, else of the trigger, and is never earlier than what it answers.
         A question asked again by its trigger_message_id or question_message_id in the name of the same bot (the first of
         self_ids) is answered once: a second call waits while another one answers it, and after a whole answer gives that one,
-        its ids and its end again, without the model. Recall the answer to have another. After an error or a partial answer,
+        its ids and its end again, without the model. Recall the answer to have another; an edited trigger and other words in
+        `question` about the same trigger are another question. After an error or a partial answer,
         and while the first turn waits for results of tools, a second call is a turn of its own; whichever ends first is stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -12,7 +12,7 @@ from backscroll_sidecar.store.sqlite import place_statements as place_sql
 from backscroll_sidecar.store.sqlite import statements as sql
 from backscroll_sidecar.store.sqlite.codec import decode_rows
 from backscroll_sidecar.store.sqlite.encoding import Row, decode_revision, wanted
-from backscroll_sidecar.turn_ids import is_reply, is_said
+from backscroll_sidecar.turn_ids import answer_marks, is_reply, is_said
 
 SLACK_MS = 60_000
 """More than a run has rows: so much later than its newest one may a row of it come to stand behind others."""
@@ -86,9 +86,11 @@ def find_said(connection: sqlite3.Connection, needs: Needs, facts: Facts) -> Non
             others = (
                 () if is_reply(message_id) else aliases_of(connection, [named]).get(message_id, ())
             )
-            if any(map(is_reply, (message_id, *others))):
-                facts.answers.setdefault((tenant, channel, question, author_id), message_id)
-            elif not is_said(message_id):
+            marks = answer_marks((message_id, *others))
+            for mark in marks:
+                asked = (tenant, channel, question, author_id, mark)
+                facts.answers.setdefault(asked, message_id)
+            if not marks and not is_said(message_id):
                 _add_records(connection, [named], facts)
                 what = (tenant, channel, question, author_id)
                 facts.early.setdefault(what, []).append(facts.records[named])
@@ -147,11 +149,13 @@ def load_aliases(connection: sqlite3.Connection, key: ChannelKey) -> tuple[tuple
 
 
 def answer_to(
-    connection: sqlite3.Connection, key: ChannelKey, message_id: str, author_id: str
+    connection: sqlite3.Connection, key: ChannelKey, message_id: str, author_id: str, mark: str
 ) -> StoredMessage | None:
-    """The first whole reply of a turn to a message."""
+    """The first whole reply of a turn to what was asked about a message."""
     question = true_ids(connection, key, [message_id])[message_id]
     values = (key.tenant, key.channel, question, author_id)
     rows = list(decode_rows(connection.execute(place_sql.ANSWER_TO, values), key.channel))
     told = with_aliases(connection, key, rows)
-    return next((row for row in told if any(map(is_reply, (row.message.id, *row.alias_ids)))), None)
+    return next(
+        (row for row in told if mark in answer_marks((row.message.id, *row.alias_ids))), None
+    )

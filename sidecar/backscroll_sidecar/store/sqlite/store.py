@@ -172,9 +172,11 @@ class SqliteStore:
         return await self._reader.run(lambda c: reads.reply_tree(c, key, message_id, limit))
 
     async def answer_to(
-        self, key: ChannelKey, message_id: str, author_id: str
+        self, key: ChannelKey, message_id: str, author_id: str, mark: str
     ) -> StoredMessage | None:
-        return await self._reader.run(lambda c: places.answer_to(c, key, message_id, author_id))
+        return await self._reader.run(
+            lambda c: places.answer_to(c, key, message_id, author_id, mark)
+        )
 
     async def channel_infos(
         self, tenant: str, after: str, limit: int, name_contains: str = ""
