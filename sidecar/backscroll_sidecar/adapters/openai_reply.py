@@ -109,6 +109,11 @@ def answer_text(said: Mapping[str, Any]) -> str:
     return text_of(said.get("content")) or text_of(said.get("refusal"))
 
 
+def thoughts_apart(said: Mapping[str, Any]) -> str:
+    """What the model thinks, where its server sets it apart."""
+    return text_of(said.get("reasoning_content")) or text_of(said.get("reasoning"))
+
+
 def is_refused(said: Mapping[str, Any]) -> bool:
     """Whether the model says that it will not answer, where others have their answer."""
     return not text_of(said.get("content")) and bool(text_of(said.get("refusal")))

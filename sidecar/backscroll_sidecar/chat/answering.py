@@ -111,16 +111,12 @@ class Answering:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout_at(end_s):
                 events = await stack.enter_async_context(self._model.stream(_request(turn)))
-            finish, said_chars = FinishReason.NONE, 0
+            finish = FinishReason.NONE
             while True:
                 match await _next(events, end_s):
                     case TextDelta(text):
                         reply.texts.append(text)
                         yield Delta(text)
-                        said_chars += len(text)
-                        if said_chars > MOST_SAID_CHARS:
-                            finish = FinishReason.LENGTH
-                            break
                     case TextTakenBack():
                         reply.texts.clear()
                         yield TakenBack()
@@ -146,8 +142,6 @@ class Answering:
         yield ending_of(finish, texts, missing_is_complete=self._missing_is_complete)
 
 
-MOST_SAID_CHARS = 1 << 20
-"""Of an answer: a model that goes on is left, as at its own limit. No bot shows as much."""
 _ALSO_BEHIND_CALLS = {FinishReason.STOP, FinishReason.UNKNOWN, FinishReason.NONE}
 
 

@@ -17,6 +17,7 @@ from backscroll_sidecar.adapters.openai_reply import (
     calls_of,
     choice_of,
     is_refused,
+    thoughts_apart,
     usage_of,
 )
 from backscroll_sidecar.analyze.sanitise import REPLACEMENT, clean_text
@@ -72,6 +73,8 @@ class AnswerReader:
         self.is_whole = False
         """Whether the server has shown that the answer ended, by ``[DONE]`` or a whole body."""
         self._declines = False
+        self.said_chars = 0
+        """How much the model has said, thoughts included."""
         self.finished = False
         """Whether the model has said why it stopped: then nothing of the answer but its usage can still fail."""
 
@@ -120,6 +123,7 @@ class AnswerReader:
         text = self._text.feed(
             content if isinstance(content, str) and content else self._other_text(said)
         )
+        self.said_chars += len(text or thoughts_apart(said))
         thoughts = self._thoughts
         if thoughts is None:
             return text
@@ -159,10 +163,14 @@ class AnswerReader:
         """What is let go because the server sets thoughts apart; and what was taken back is taken note of."""
         self.has_taken_back = self.has_taken_back or thoughts.has_taken_back
         thoughts.has_taken_back = False
-        if thoughts.is_holding and (said.get("reasoning_content") or said.get("reasoning")):
+        if thoughts.is_holding and thoughts_apart(said):
             self.thinks_apart = True
             return thoughts.let_go()
         return ""
+
+    def cut_off(self) -> None:
+        """The answer is too long: what came so far is all that is taken of it."""
+        self._stop("length")
 
     def filter(self) -> None:
         """The vendor's filter ended the answer by an error instead of a finish reason."""

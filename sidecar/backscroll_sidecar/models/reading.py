@@ -14,6 +14,8 @@ from backscroll_sidecar.ports import ModelError, ModelEvent, TextDelta, TextTake
 
 T = TypeVar("T")
 
+MAX_SAID_CHARS = 1 << 20
+"""Of an answer and its thoughts: a model that goes on is left, as at its own limit. No bot shows as much."""
 AFTER_FINISH_S = 2.0
 """How long usage and the end of the stream are waited for once the model has said why it stopped."""
 
@@ -63,6 +65,9 @@ async def read_events(
             if said.text:
                 yield TextDelta(said.text)
             failure = said.failure
+            if reader.said_chars > MAX_SAID_CHARS:
+                reader.cut_off()
+                break
             is_over = is_over or reader.finished or said.is_done
             if is_over and patience is None:
                 patience = _soon(deadline)
