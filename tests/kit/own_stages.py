@@ -10,6 +10,7 @@ from backscroll_sidecar.pipeline import (
     Assembled,
     Category,
     Compressed,
+    Layout,
     Messages,
     NeutralMessage,
     Role,
@@ -73,6 +74,46 @@ class ExitingProvider:
         raise SystemExit(2)
 
 
+class LaterExitingProvider:
+    """The same behind something that it waits for."""
+
+    name = "laterexiting"
+
+    async def gather(self, query):
+        await asyncio.sleep(0)
+        raise SystemExit(2)
+
+
+class CancelledProvider:
+    """Waits for something that was called off."""
+
+    name = "cancelled"
+
+    async def gather(self, query):
+        gone = asyncio.get_running_loop().create_future()
+        gone.cancel()
+        await gone
+
+
+class OddCategoryProvider:
+    """Says what nobody knows."""
+
+    name = "oddcategory"
+
+    def gather(self, query):
+        return Messages("recent", range(query.end))
+
+
+class SleepingProvider:
+    """Holds everybody up."""
+
+    name = "sleeping"
+
+    def gather(self, query):
+        time.sleep(0.1)
+        return Messages(Category.RECENT, range(query.end))
+
+
 class HangingProvider:
     """Waits for ever."""
 
@@ -103,6 +144,11 @@ class _Sound:
 class RaisingCompressor(_Sound):
     def broken(self, lines):
         raise ValueError("no")
+
+
+class ExitingCompressor(_Sound):
+    def broken(self, lines):
+        raise SystemExit(2)
 
 
 class ListCompressor(_Sound):
@@ -136,6 +182,16 @@ class SlowCompressor(_Sound):
         return Compressed(lines, len(lines))
 
 
+class Rewriting:
+    """Writes every line anew: what is in `TEXTS` under its message's id, else what it was."""
+
+    TEXTS: ClassVar[dict[str, str]] = {}
+
+    def compress(self, lines, limits):
+        made = [one.with_text(self.TEXTS.get(one.said.message_id, one.said.text)) for one in lines]
+        return Compressed(made, len(lines))
+
+
 class GreedyCompressor(_Sound):
     """Keeps to no limit: the budget holds all the same."""
 
@@ -153,6 +209,17 @@ class _SoundAssembler:
 class RaisingAssembler(_SoundAssembler):
     def broken(self, parts):
         raise ValueError("no")
+
+
+class ExitingAssembler(_SoundAssembler):
+    def broken(self, parts):
+        raise SystemExit(2)
+
+
+class SlowAssembler(_SoundAssembler):
+    def broken(self, parts):
+        time.sleep(3)
+        return StandardAssembler().assemble(parts, Layout.TURNS, include_system=False)
 
 
 class EmptyAssembler(_SoundAssembler):

@@ -15,6 +15,7 @@ from backscroll_sidecar.context.compress import (
     newest_of,
     whole_blocks,
 )
+from backscroll_sidecar.context.deadline import OWN_FAULTS
 from backscroll_sidecar.context.layouts import (
     NO_LINES,
     QUESTION_APART,
@@ -177,7 +178,7 @@ class _Stages:
         shown = parts if is_all else parts.showing(lines, preferences)
         try:
             made = self.assembler.assemble(shown, frame.layout, include_system=frame.include_system)
-        except Exception as error:
+        except OWN_FAULTS as error:
             raise StageFailed("assemble") from error
         if lines.has_references or not lines.has_turns:
             self.tokens.know(made.sections, lines)
@@ -195,7 +196,7 @@ class _Stages:
             return self.compressor.compress(
                 lines, Limits(most.max_messages, most.max_chars_per_message, room)
             )
-        except Exception as error:
+        except OWN_FAULTS as error:
             raise StageFailed("compress") from error
 
 

@@ -16,6 +16,16 @@ MOST_RESERVE_SHARE = 0.5
 
 T = TypeVar("T")
 
+OWN_FAULTS = (Exception, SystemExit, asyncio.CancelledError)
+"""What anybody's code may raise: an entry point that ends the program, a task of its own that was cancelled."""
+
+
+def is_call_ending(error: BaseException) -> bool:
+    """Whether it is the call itself that was cancelled, and not something that a part of it waited for."""
+    task = asyncio.current_task()
+    is_cancelled = isinstance(error, asyncio.CancelledError)
+    return is_cancelled and task is not None and task.cancelling() > 0
+
 
 def reserve_s(time_left_s: float) -> float:
     """What of the caller's time is kept for handing the answer over.

@@ -17,8 +17,9 @@ from backscroll_scoring import (
     top_order,
 )
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.gather import Gathered, Proposed
+from backscroll_sidecar.context.gather import Gathered
 from backscroll_sidecar.context.profiles import Fusion, Profile
+from backscroll_sidecar.context.proposals import Proposed
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import Ranked
 from backscroll_sidecar.domain import MessageState

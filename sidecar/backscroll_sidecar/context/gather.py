@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from time import monotonic
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import look_at_rows, older_marks, with_marked
-from backscroll_sidecar.context.deadline import Deadline
+from backscroll_scoring import older_marks, with_marked
+from backscroll_sidecar.context.deadline import OWN_FAULTS, Deadline, is_call_ending
+from backscroll_sidecar.context.proposals import Proposed, proposed_by
 from backscroll_sidecar.context.rounds import (
     NO_ROUNDS,
     OrphanCalls,
@@ -20,7 +21,7 @@ from backscroll_sidecar.context.rounds import (
     find_rounds,
     missing_members,
 )
-from backscroll_sidecar.domain import Category, Degradation
+from backscroll_sidecar.domain import Degradation
 from backscroll_sidecar.strategies import (
     NOTHING,
     Chain,
@@ -36,40 +37,12 @@ from backscroll_sidecar.values import quick
 log = structlog.get_logger(__name__)
 
 RESULTS = (Messages, Preferences, Empty)
-_SEMANTIC = Category.SEMANTIC
 ANSWERED = (Chain.name,)
 """The source of what the question replies to where none that was asked proposed it."""
 SOURCE_SHARE = 0.5
 """Of the time left, what one source that waits may take: the next ones and the ranking need some, too."""
-LONG_RUN_ROWS = 2048
-"""So many candidates are a part of a longer run that is kept; fewer are put together each time."""
-
-
-@quick
-@dataclass(frozen=True, slots=True, eq=False)
-class Proposed:
-    """The messages one source proposed, as far as they may be candidates.
-
-    Attributes
-    ----------
-    bit : int
-        The source's place among those asked.
-    rows : int32[k]
-        Rows of the view, as the source gave them.
-    scores : float64[k] or None
-        How good each is in the source's own unit, finite; None: the newest is the best.
-    reference : bool
-        What nobody else proposes is shown as a reference.
-    ascending : bool
-        Whether the rows ascend without repeats.
-    """
-
-    bit: int
-    source: str
-    rows: NDArray[np.int32]
-    scores: NDArray[np.float64] | None
-    reference: bool
-    ascending: bool
+MOST_HELD_S = 0.05
+"""A source that takes longer before it waits is told of in the log: nobody else is served meanwhile."""
 
 
 @quick
@@ -225,29 +198,48 @@ async def gather(
             degradations.append(Degradation("gather", "NOT_CONFIGURED", name))
             continue
         try:
-            result = strategies[name].gather(query)
+            result = _ask(name, strategies[name], query)
             if result is NOTHING:  # most sources, of most questions
                 continue
             if not isinstance(result, RESULTS) and isinstance(result, Awaitable):
                 result = await deadline.bound(result, SOURCE_SHARE)
             if isinstance(result, Messages):
-                proposed.append(_proposed(bit, name, result, query, name in references))
+                proposed.append(proposed_by(bit, name, result, query, name in references))
                 exhaustive &= result.exhaustive
             elif isinstance(result, Preferences):
                 preferences.extend(filter(None, map(str.strip, result.lines)))
             elif not isinstance(result, Empty):
                 raise TypeError(f"{type(result).__name__} is no result of a strategy")
-        except TimeoutError:
-            degradations.append(Degradation("gather", "TIMEOUT", name))
-        except SourceFailed as failed:
-            degradations.append(Degradation("gather", failed.reason, name))
-        except (Exception, SystemExit) as error:  # anybody's code; it costs only itself (law 5)
-            log.warning("source failed", source=name, error=type(error).__name__, exc_info=True)
-            degradations.append(Degradation("gather", "ERROR", name))
+        except OWN_FAULTS as error:
+            degradations.append(_fault_of(name, error))
     united = _united(proposed, tuple(sources), tuple(preferences), tuple(degradations))
     if not exhaustive:
         united = replace(united, exhaustive=False)
     return united
+
+
+def _ask(name: str, source: Strategy, query: StrategyQuery) -> object:
+    """What a source says, or what must be awaited for that."""
+    began_s = monotonic()
+    result = source.gather(query)
+    held_s = monotonic() - began_s
+    if held_s > MOST_HELD_S:
+        log.warning("a source held up all calls", source=name, held_ms=int(held_s * 1e3))
+    return result
+
+
+def _fault_of(name: str, error: BaseException) -> Degradation:
+    """What became of a source: anybody's code costs only itself (law 5). Raises `error` where the call itself ends."""
+    if is_call_ending(error):
+        raise error
+    reason = "ERROR"
+    if isinstance(error, TimeoutError):
+        reason = "TIMEOUT"
+    elif isinstance(error, SourceFailed):
+        reason = error.reason
+    else:
+        log.warning("source failed", source=name, error=type(error).__name__, exc_info=error)
+    return Degradation("gather", reason, name)
 
 
 def with_answered(gathered: Gathered, query: StrategyQuery, row: int) -> Gathered:
@@ -280,63 +272,6 @@ def with_rounds(gathered: Gathered, query: StrategyQuery, policy: OrphanCalls) -
             rounds=Rounds(dict(zip(tools, tools, strict=True)), frozenset(tools)),
             degradations=(*gathered.degradations, lost),
         )
-
-
-def _proposed(
-    bit: int, source: str, result: Messages, query: StrategyQuery, reference: bool
-) -> Proposed:
-    """What a source proposed, what may not be a candidate left out. Raises `SourceFailed` for scores that are none."""
-    reference = reference or result.category is _SEMANTIC
-    given = result.rows
-    if (
-        isinstance(given, range)
-        and given.step == 1
-        and result.scores is None
-        and not result.message_ids
-    ):
-        rows = _eligible_between(query, given.start, given.stop)
-        return Proposed(bit, source, rows, None, reference, ascending=True)
-    rows = np.asarray(result.rows, np.int32)
-    if result.message_ids:
-        named = [query.view.row_of(message_id) for message_id in result.message_ids]
-        rows = np.concatenate([rows, np.array(named, np.int32)])
-    scores = None if result.scores is None else np.asarray(result.scores, np.float64)
-    if scores is not None and not (scores.shape == rows.shape and np.isfinite(scores).all()):
-        raise SourceFailed("BAD_SCORES")
-    allowed, ascending = look_at_rows(np.ascontiguousarray(rows), query.eligible)
-    if not allowed:
-        places = np.flatnonzero((rows >= 0) & (rows < query.end))
-        places = places[query.eligible[rows[places]]]
-        rows, scores = rows[places], None if scores is None else scores[places]
-    return Proposed(bit, source, rows, scores, reference, ascending)
-
-
-def _eligible_between(query: StrategyQuery, first: int, last: int) -> NDArray[np.int32]:
-    """Of the rows from `first` to before `last` those that may be candidates: read-only where they are a run."""
-    first, last = max(first, 0), max(first, 0, min(last, query.end))
-    excluded = query.excluded
-    if excluded is None:
-        return np.flatnonzero(query.eligible[first:last]).astype(np.int32) + np.int32(first)
-    while last > first and last - 1 in excluded:  # most often the question itself
-        last -= 1
-    missing = excluded[: bisect_left(excluded, last)]
-    before = bisect_left(missing, first)
-    if last - first >= LONG_RUN_ROWS and before < len(missing):
-        return _counted(last.bit_length(), missing)[first - before : last - len(missing)]
-    rows = _counted(last.bit_length())
-    if before == len(missing):
-        return rows[first:last]
-    within = missing[before:]
-    runs = zip((first, *(row + 1 for row in within)), (*within, last), strict=True)
-    return np.concatenate([rows[begin:end] for begin, end in runs])
-
-
-@lru_cache(maxsize=16)
-def _counted(bits: int, missing: tuple[int, ...] = ()) -> NDArray[np.int32]:
-    """0, 1, 2 … all numbers of so many bits without those missing: made once, read-only."""
-    out = np.delete(np.arange(1 << bits, dtype=np.int32), missing)
-    out.flags.writeable = False
-    return out
 
 
 def _united(

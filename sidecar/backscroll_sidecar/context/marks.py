@@ -76,6 +76,17 @@ def escape(text: str, *, keep_control: bool = False) -> str:
     return text
 
 
+def escape_new(text: str, *, keep_control: bool = False) -> str:
+    """The same for a text that was made of escaped ones: what has a backslash already stays as it is."""
+    for pattern in patterns(text, keep_control=keep_control):
+        text = pattern.sub(_escaped_once, text)
+    return text
+
+
+def _escaped_once(match: re.Match[str]) -> str:
+    return match[0] if match["slashes"] else f"{match['head']}\\{match['colon']}"
+
+
 def shown_parts(parts: Iterable[Part], *, keep_control: bool = False) -> str:
     """A message of several parts, or of one that is no text: what is no text as a mark, nothing in it escapes."""
     shown = (_shown_part(part, keep_control) for part in parts)

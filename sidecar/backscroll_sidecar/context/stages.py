@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
 
 from backscroll_sidecar.context.budget import Fitted, Frame, StageFailed, fit, fit_us
-from backscroll_sidecar.context.compress import Compressed, Compressor, Limits, SimpleCompressor
+from backscroll_sidecar.context.compress import (
+    CUT_MARK,
+    Compressed,
+    Compressor,
+    Limits,
+    SimpleCompressor,
+)
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.layouts import (
     Assembled,
@@ -19,10 +25,11 @@ from backscroll_sidecar.context.layouts import (
     Section,
     StandardAssembler,
 )
+from backscroll_sidecar.context.marks import escape_new
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import INLINE_US
-from backscroll_sidecar.context.selected import Lines
+from backscroll_sidecar.context.selected import Line, Lines
 from backscroll_sidecar.domain import Degradation, Fate, Layout, NeutralMessage, Role
 from backscroll_sidecar.scripts import shows_nothing
 
@@ -51,6 +58,8 @@ class CheckedCompressor:
             raise TypeError("compress gave other lines than it got, or in another order")
         for line in kept:
             _check_text(line.said.text, "a line")
+        given = dict(zip(lines.places, lines.shown.written, strict=True))
+        kept = Lines.of([_without_marks(line, given[line.place].said.text) for line in kept])
         for place, fate in made.dropped.items():
             if not isinstance(fate, Fate):
                 raise TypeError(f"compress gave {_kind(fate)} for the fate of line {place}")
@@ -82,6 +91,15 @@ class CheckedAssembler:
         if not payload:
             raise TypeError("assemble gave no payload_messages, at least the question is wanted")
         return replace(made, messages=_without_blank(made.messages), payload_messages=payload)
+
+
+def _without_marks(line: Line, given: str) -> Line:
+    """The line as it was cut; what else it came to say may not look like a mark of the server's either."""
+    text = line.said.text
+    if text == given or (text[-1:] == CUT_MARK and given.startswith(text[:-1])):
+        return line
+    safe = escape_new(text, keep_control=line.written.pen.keep_control)
+    return line if safe == text else line.with_text(safe)
 
 
 def _check_message(message: NeutralMessage) -> None:
@@ -168,12 +186,29 @@ async def _fitted_by_own(
     profile: Profile, fit_with: partial[Fitted], deadline: Deadline
 ) -> tuple[Fitted | None, list[Degradation]]:
     """In a thread, whatever anybody's code costs; None where it broke."""
-    compressor, assembler = profile.compressor or _PLAIN[0], profile.assembler or _PLAIN[1]
+    both = _Both(profile.compressor or _PLAIN[0], profile.assembler or _PLAIN[1])
     try:
-        work = asyncio.to_thread(fit_with, compressor, assembler)
+        work = asyncio.to_thread(fit_with, both, both)
         return await deadline.bound(work), []
     except StageFailed as failed:
         log.warning("fitting failed", stage=failed.stage, exc_info=True)
         return None, [Degradation(failed.stage, "ERROR")]
     except TimeoutError:
-        return None, [Degradation("compress", "TIMEOUT")]
+        return None, [Degradation(both.asked, "TIMEOUT")]
+
+
+@dataclass(slots=True)
+class _Both:
+    """Both stages, and which of them was asked last: of one that takes too long nothing else tells."""
+
+    compressor: Compressor
+    assembler: Assembler
+    asked: str = "compress"
+
+    def compress(self, lines: Lines, limits: Limits) -> Compressed:
+        self.asked = "compress"
+        return self.compressor.compress(lines, limits)
+
+    def assemble(self, parts: Parts, layout: Layout, *, include_system: bool) -> Assembled:
+        self.asked = "assemble"
+        return self.assembler.assemble(parts, layout, include_system=include_system)

@@ -122,7 +122,10 @@ class _Run(Appends):
         alias = (*here, alias_id)
         restorable = self._facts.erased.get(alias, True)  # it may have gone with its channel
         if alias in self._records or alias in self._places.aliases or not restorable:
-            taken = Conflict("alias_id is the id of another message", field="alias_id")
+            taken = Conflict(
+                "alias_id is the id of another message: if it is a copy of this one, recall it",
+                field="alias_id",
+            )
             return Applied(error=taken)
         if alias in self._facts.erased:
             self.plan.restored[alias] = None
