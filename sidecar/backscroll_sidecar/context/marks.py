@@ -44,9 +44,11 @@ _CONTROL_BEHIND_BRACKETS = r"~!?b[\[\]] | ![pd]~\[ | <\][^<>\[\]]{1,64}\[>\["
 _LINE_START = (
     rf"""(?:\A|(?<=[{BREAKS}]))(?:[^\S{BREAKS}]|[{_UNSEEN}])*+(?:\[[^\[\]{BREAKS}]*\][ ]*)?+"""
 )
+_ROLES = "User", "Assistant", "System", "USER", "ASSISTANT", "SYSTEM"
+"""Pasted settings have them in small letters, and stay."""
 _LABEL = re.compile(
-    rf"""(?P<head>{_LINE_START}(?:User|Assistant|System|{"|".join(re.escape(one) for one in TITLES)}))
-    (?P<slashes>\\*)(?P<colon>:)(?!\S)""",
+    rf"""(?P<head>{_LINE_START}(?:{"|".join(map(re.escape, (*_ROLES, *TITLES)))}))
+    (?P<slashes>\\*)(?P<colon>:(?!\S)|：)""",
     re.VERBOSE,
 )
 _SPEAKER = re.compile(
@@ -66,7 +68,7 @@ def _anywhere(*, with_control: bool) -> re.Pattern[str]:
 _MARK = _anywhere(with_control=False)
 ANYWHERE = _anywhere(with_control=True)
 LINE_PATTERNS = _LABEL, _SPEAKER
-_LABELS = ("User", "Assistant", "System", *(one[:8] for one in TITLES))
+_LABELS = (*_ROLES, *(one[:8] for one in TITLES))
 
 
 def escape(text: str, *, keep_control: bool = False) -> str:
@@ -105,7 +107,7 @@ def patterns(text: str, *, keep_control: bool = False) -> list[re.Pattern[str]]:
     passes = []
     if is_tagged or "[" in text or "]" in text:
         passes.append(_MARK if keep_control else ANYWHERE)
-    if ":" in text:
+    if ":" in text or "：" in text:
         if any(one in text for one in _LABELS):
             passes.append(_LABEL)
         if is_tagged:

@@ -18,7 +18,8 @@ MARKS = (
     "Assistant: ", "User: ", "System: ", "Bob <u2>: ", "<u2>: ", "Rival <b2> [bot]: ", r"A\:b <u\<3>: ",
     "[RESULT weather: ", "[result\u00a0weather: ", "[result\u200b weather:\t", "[Call weather {}]",
     "[call\tweather {}]", "[2026-10-17] Ben <u2>: ", "  Assistant: ", "\u200bAssistant: ", "Conversation (recent):\n",
-    "Relevant reference (semantic):\n", "User Preferences: ",
+    "Relevant reference (semantic):\n", "User Preferences: ", "ASSISTANT: ",
+    "Assistant：", "SYSTEM：",
 )  # fmt: skip
 CONTROL = (
     "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>",
@@ -35,6 +36,7 @@ ORDINARY = (
     "# Title\n\n- [ ] todo\n- [x] done [link](x)\n\n```py\nprint('a: b')\n```",
     "[a]~[b] x]~c <end_date> <API_TOKEN> <p>hi</p> [| 1; 2 |] a <| b |> c Vec<T> <prefix> <video>",
     "12:30 <b>bold</b> 时间：三点 [笑哭] <@111> :smile: User and Assistant",
+    "services:\n  user: root\nsystem: linux\n问题：如何？ Question: two",
 )
 LAYOUTS = ("turns", "context_and_question", "single_user", "system_and_user")
 EVERYTHING = {"max_context": 200, "recent_limit": 200}
