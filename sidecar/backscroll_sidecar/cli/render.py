@@ -61,7 +61,9 @@ def spoken(message: message_pb2.Message) -> Spoken:
 
 
 def age(then_ms: int, now_ms: int) -> str:
-    """How long ago, in at most four characters, or with a plus for the future."""
+    """How long ago, in at most four characters, or with a plus for the future; nothing where no time was sent."""
+    if then_ms <= 0:
+        return ""
     seconds = (now_ms - then_ms) / 1000
     sign = "+" if seconds < 0 else ""
     seconds = abs(seconds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Literal
 
 from backscroll_scoring import ScoreParameters
@@ -215,8 +216,10 @@ def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
     if name not in profiles:
         known = ", ".join(sorted(profiles))
         given = "".join(c for c in name if " " <= c <= "~")[:SHOWN_CHARS]
+        near = get_close_matches(name.strip().casefold(), profiles, n=1)
+        advice = f'; did you mean "{near[0]}"?' if near else ""
         raise InvalidRequest(
-            f'profile "{given}" is none of: {known}',
+            f'profile "{given}" is none of: {known}{advice}',
             field="profile",
             reason=Reason.UNKNOWN_PROFILE,
             metadata={"known": known, "given": given},

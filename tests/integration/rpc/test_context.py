@@ -88,6 +88,17 @@ async def test_an_unknown_profile_lists_the_known_ones(served: Served, name: str
 
 
 @pytest.mark.parametrize(
+    ("given", "near"),
+    [("ballanced", "balanced"), ("Balanced", "balanced"), (" ROOM ", "room"), ("平衡", "")],
+)
+async def test_a_near_profile_is_suggested(
+    served: Served, name: str, given: str, near: str
+) -> None:
+    found = await refused(build(served, channel=name, question="x", profile=given))
+    assert found.text.endswith(f'did you mean "{near}"?') == bool(near)
+
+
+@pytest.mark.parametrize(
     ("given", "shown"),
     [("x" * 100, "x" * 40), ("均衡 a\nb\x1b[31m\u202e", " ab[31m"), ("猫", ""), ('a"b', 'a"b')],
 )

@@ -151,3 +151,7 @@ def test_as_json_a_payload_is_the_json_it_is():
 )
 def test_age(seconds, wanted):
     assert age(NOW - round(seconds * 1000), NOW) == wanted
+
+
+def test_a_message_without_a_time_has_no_age():
+    assert age(0, NOW) == ""
