@@ -46,7 +46,8 @@ def read_own(
     try:
         with opened([str(path)]) as sources:
             found = survey(sources, options)
-            lines = [_line(one) for one in messages(found, options)]
+            said = (one for one in messages(found, options) if isinstance(one, message_pb2.Message))
+            lines = [_line(one) for one in said]
     except (OSError, NotUnderstood, Unreadable) as error:
         raise DataError(path, 0, "", f"cannot be read: {error}") from None
     chats = _by_group(line for line in lines if line.content.strip())

@@ -21,6 +21,7 @@ import grpc
 
 from backscroll import _calls
 from backscroll._calls import (
+    AnyImport,
     AnyMessage,
     Call,
     Conversation,
@@ -156,8 +157,8 @@ class AsyncClient:
 
     async def import_messages(
         self,
-        messages: Iterable[AnyMessage | Iterable[AnyMessage]]
-        | AsyncIterable[AnyMessage | Iterable[AnyMessage]],
+        messages: Iterable[AnyImport | Iterable[AnyMessage]]
+        | AsyncIterable[AnyImport | Iterable[AnyMessage]],
         *,
         channel: str = "",
         restore_erased: bool = False,
@@ -314,8 +315,8 @@ async def _taken(write: Awaitable[None]) -> bool:
 
 async def _requests(
     importer: Importer,
-    messages: Iterable[AnyMessage | Iterable[AnyMessage]]
-    | AsyncIterable[AnyMessage | Iterable[AnyMessage]],
+    messages: Iterable[AnyImport | Iterable[AnyMessage]]
+    | AsyncIterable[AnyImport | Iterable[AnyMessage]],
 ) -> AsyncIterator[history_pb2.ImportMessagesRequest]:
     if isinstance(messages, AsyncIterable):
         async for given in messages:

@@ -12,6 +12,7 @@ import grpc
 
 from backscroll import _calls
 from backscroll._calls import (
+    AnyImport,
     AnyMessage,
     Call,
     Conversation,
@@ -143,7 +144,7 @@ class Client:
 
     def import_messages(
         self,
-        messages: Iterable[AnyMessage | Iterable[AnyMessage]],
+        messages: Iterable[AnyImport | Iterable[AnyMessage]],
         *,
         channel: str = "",
         restore_erased: bool = False,
@@ -157,7 +158,8 @@ class Client:
         Parameters
         ----------
         messages
-            Messages or batches of them; read on the caller's thread, bit by bit.
+            Messages or batches of them; read on the caller's thread, bit by bit. An `ImportMessagesRequest` is sent as
+            it is, in its place: it can tell of members, too.
         channel
             Where messages without a channel of their own belong.
         restore_erased

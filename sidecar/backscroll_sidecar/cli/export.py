@@ -7,16 +7,19 @@ import gzip
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, cast
+from typing import IO, Annotated, Any, cast
 
 import typer
 from google.protobuf import json_format
+from google.protobuf.message import Message
 
 from backscroll import Client
-from backscroll.v1 import message_pb2
+from backscroll.v1 import history_pb2, message_pb2
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.channels import naming_near_channels
 from backscroll_sidecar.cli.connect import connected
@@ -24,6 +27,7 @@ from backscroll_sidecar.cli.console import err, json_text, print_json, progress,
 
 EPILOG = "Example: backscroll export my-group --output my-group.jsonl.gz"
 TOLD_EVERY = 500
+A_MOMENT_MS = 1_000
 
 
 def export(
@@ -45,17 +49,18 @@ def export(
 ) -> None:
     """Write a channel as JSON Lines, one message a line in order of arrival, as `backscroll import` reads it.
 
-    Everything a message holds is kept: ids, authors, times, replies, threads, sessions, mentions, media, tool calls,
-    vectors that came with it. An edited message is written as it stands; recalled ones are left out and counted.
+    Everything a message holds is kept: ids and other ids, authors, times, replies, threads, sessions, mentions, media,
+    tool calls, vectors that came with it. An edited message is written as it stands; of a recalled one its place, which
+    is taken back. Members and pins have lines of their own.
     With --json a summary follows: on standard output, or on standard error where the messages are there.
     """
     with connected(server, token, tls_ca) as client:
         with naming_near_channels(client, channel):
-            total = client.get_channel(channel).message_count
-        with progress("exporting", total, quiet=as_json or output is None) as told:
+            stands = client.get_channel(channel)
+        with progress("exporting", stands.message_count, quiet=as_json or output is None) as told:
             try:
                 with _written(output) as file:
-                    written, recalled = _write(client, channel, file, told)
+                    done = _write(client, stands, file, told)
             except OSError as error:
                 if output is None:
                     raise
@@ -63,42 +68,85 @@ def export(
     summary = {
         "channel": channel,
         "file": str(output) if output else "-",
-        "written": written,
-        "recalled_left_out": recalled,
+        "written": done.messages,
+        "recalled": done.recalled,
+        "members": done.members,
+        "pinned": done.pinned,
     }
     if as_json and output is not None:
         print_json(summary)
     elif as_json:
         print(json_text(summary), file=sys.stderr, flush=True)
     else:
-        left = f", {recalled} recalled left out" if recalled else ""
-        err().print(f"{written} written{left}", markup=False)
+        counts = ((done.recalled, "recalled"), (done.members, "members"), (done.pinned, "pinned"))
+        more = "".join(f", {count} {words}" for count, words in counts if count)
+        err().print(f"{done.messages} written{more}", markup=False)
 
 
 def line(message: message_pb2.Message) -> bytes:
     """One message as a line. A message without content says so, which an import wants to know."""
-    record = {"parts": [], **json_format.MessageToDict(message, preserving_proto_field_name=True)}
+    return _line({"parts": [], **_record(message)})
+
+
+def _record(message: Message) -> dict[str, Any]:
+    return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+
+def _line(record: dict[str, Any]) -> bytes:
     return json_text(record).encode() + b"\n"
 
 
+@dataclass(slots=True)
+class _Counts:
+    """How much was written of what; `messages` are those that were not recalled."""
+
+    messages: int = 0
+    recalled: int = 0
+    members: int = 0
+    pinned: int = 0
+
+
 def _write(
-    client: Client, channel: str, file: IO[bytes], told: Callable[[int], object]
-) -> tuple[int, int]:
-    """Write everything; how many were written, and how many were left out."""
-    written = recalled = 0
+    client: Client,
+    stands: history_pb2.GetChannelResponse,
+    file: IO[bytes],
+    told: Callable[[int], object],
+) -> _Counts:
+    """Write everything; people before the first message in which the server found them, so that an import does."""
+    done = _Counts()
+    channel, as_of = stands.channel, {}
+    if 0 < stands.newest_sent_at_ms <= time.time_ns() // 1_000_000:
+        # Behind every message, of which some rank a little behind their time.
+        as_of = {"members_at_ms": str(stands.newest_sent_at_ms + A_MOMENT_MS)}
+    members = {one.user_id: one for one in client.list_members(channel)}
+
+    def write_member(member: history_pb2.Member) -> None:
+        file.write(_line({"channel": channel, "members": [_record(member)], **as_of}))
+        done.members += 1
+
     for stored in client.export_messages(channel, timeout_s=float("inf")):
-        if stored.recalled:
-            recalled += 1
-            continue
         message = stored.message
+        marked = {one.user_id for one in message.mentions}
+        for user_id in stored.mentioned_user_ids:
+            if user_id not in marked and (member := members.pop(user_id, None)) is not None:
+                write_member(member)
         message.partial = message.partial or stored.partial
         if stored.rank_time_ms != message.sent_at_ms:
             message.rank_time_ms = stored.rank_time_ms
+        message.alias_ids.extend(stored.alias_ids)
+        message.recalled = stored.recalled
         file.write(line(message))
-        written += 1
-        if written % TOLD_EVERY == 0:
-            told(written)
-    return written, recalled
+        done.recalled += stored.recalled
+        done.messages += not stored.recalled
+        if done.messages % TOLD_EVERY == 0:
+            told(done.messages)
+    for member in members.values():
+        write_member(member)
+    pinned = [one.message.id for one in client.list_pinned_messages(channel)]
+    if pinned:
+        file.write(_line({"channel": channel, "pinned_message_ids": pinned}))
+        done.pinned = len(pinned)
+    return done
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from backscroll import Client
+from backscroll.errors import Conflict, Gone, NotFound
 from backscroll.v1 import history_pb2
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.connect import connected
@@ -181,7 +182,21 @@ def send(
     from backscroll_sidecar.importers.reading import messages
 
     with progress("importing", found.message_count, quiet=quiet) as told:
-        return client.import_messages(messages(found, chosen), restore_erased=True, progress=told)
+        answer = client.import_messages(messages(found, chosen), restore_erased=True, progress=told)
+    for channel, message_ids in found.pinned.items():
+        _pin(client, channel, message_ids, chosen)
+    return answer
+
+
+def _pin(client: Client, channel: str, message_ids: list[str], chosen: Options) -> None:
+    """Pin what is pinned in the file; what cannot be is told."""
+    for message_id in message_ids:
+        try:
+            client.pin_message(channel, message_id)
+        except (NotFound, Gone):
+            chosen.note(f"{message_id} is pinned in the file and not there")
+        except Conflict:
+            chosen.note(f"{channel} has as many pinned messages as may be: {message_id} is not")
 
 
 def summary(
@@ -200,6 +215,8 @@ def summary(
         },
         "formats": {source.name: form.name for source, form in found.files},
         "channels": dict(found.channels),
+        "members": found.member_count,
+        "pinned": sum(map(len, found.pinned.values())),
         "problems": [
             {
                 "message_id": one.message_id,
@@ -229,6 +246,8 @@ def outcome(result: history_pb2.AppendResult) -> str:
 
 def reason(result: history_pb2.AppendResult) -> str:
     """Why a message was not stored, in words."""
+    if result.field == "alias_ids":
+        return "another id of it is that of another message; it is stored without"
     if result.outcome == history_pb2.APPEND_OUTCOME_CONFLICT:
         return "the id is taken by a message with another text, author or time"
     name: str = history_pb2.AppendRefusal.Name(result.refusal)
@@ -315,6 +334,8 @@ def _print_summary(
         (answer.refused_count, "refused"),
         (answer.warning_count, f"stored with a warning: {warnings(answer)}"),
         (len(found.recalled), "taken back later in the file"),
+        (found.member_count, "members told"),
+        (sum(map(len, found.pinned.values())), "pinned"),
         (found.bad_count, f"{'line' if found.bad_count == 1 else 'lines'} passed over"),
     ):
         if count:

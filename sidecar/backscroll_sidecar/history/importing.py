@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterable, Awaitable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
     AppendResult,
     ChannelKey,
+    Member,
     Message,
     WarningCode,
 )
-from backscroll_sidecar.errors import Overloaded
+from backscroll_sidecar.errors import Conflict, Gone, InvalidRequest, NotFound, Overloaded
 
 CHUNK_ITEMS = 250
 MAX_PROBLEMS = 100
 OVERLOAD_TRIES = 20
 OVERLOAD_PAUSE_S = 0.25
+T = TypeVar("T")
+_STORED, _DUPLICATE = AppendOutcome.STORED, AppendOutcome.DUPLICATE
 
 
-class Append(Protocol):
-    """`HistoryService.append`."""
+class History(Protocol):
+    """What of `HistoryService` an import needs."""
 
-    def __call__(
+    def append(
         self,
         key: ChannelKey,
         messages: Sequence[Message],
@@ -36,16 +40,42 @@ class Append(Protocol):
         rank_times_ms: Sequence[int],
     ) -> Awaitable[list[AppendResult]]: ...
 
+    def alias(self, key: ChannelKey, message_id: str, alias_id: str) -> Awaitable[None]: ...
+
+    def recall(self, key: ChannelKey, message_id: str) -> Awaitable[None]: ...
+
+    def add_members(
+        self, key: ChannelKey, members: Sequence[Member], at_ms: int | None
+    ) -> Awaitable[object]: ...
+
+
+class Marks(NamedTuple):
+    """What an export tells of a message beside its content."""
+
+    alias_ids: Sequence[str] = ()
+    is_recalled: bool = False
+
+
+class People(NamedTuple):
+    """Whom an export tells of, and as of when; None: now."""
+
+    channel: str
+    members: Sequence[Member]
+    at_ms: int | None = None
+
 
 class ImportBatch(NamedTuple):
     """One batch, and whether it may bring back what went when its whole channel was erased.
 
     `rank_times_ms` holds, for each message or for none, where it stood in the server it comes from; 0: not known.
+    `marks` are those of some messages, by their place in the batch; `people` are known before the messages.
     """
 
     messages: Sequence[Message]
     restores_erased: bool = False
     rank_times_ms: Sequence[int] = ()
+    marks: Mapping[int, Marks] = {}
+    people: People | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +103,18 @@ class ImportReport:
             self.outcomes[result.outcome] += 1
             self.warnings.update(result.warnings)
             self.warned_count += bool(result.warnings)
-            bad = result.outcome in {AppendOutcome.REFUSED, AppendOutcome.CONFLICT}
-            if bad and len(self.problems) < MAX_PROBLEMS:
-                self.problems.append(Problem(self.message_count, channel, result))
+            if result.outcome in {AppendOutcome.REFUSED, AppendOutcome.CONFLICT}:
+                self.complain(channel, result)
             self.message_count += 1
+
+    def complain(self, channel: str, result: AppendResult, place: int = 0) -> None:
+        """Keep what is wrong with a message, `place` behind those that are counted, while there is room."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(self.message_count + place, channel, result))
 
 
 async def import_batches(
-    tenant: str, batches: AsyncIterable[ImportBatch], append: Append
+    tenant: str, batches: AsyncIterable[ImportBatch], history: History
 ) -> ImportReport:
     """Append every batch before the next one is read.
 
@@ -89,14 +123,76 @@ async def import_batches(
     """
     report = ImportReport()
     async for batch in batches:
+        await _import_people(tenant, batch.people, history)
         start = 0
         for channel, chunk in chunks_by_channel(batch.messages):
             key = ChannelKey(tenant, channel)
             times_ms = batch.rank_times_ms[start : start + len(chunk)]
+            append = partial(
+                history.append,
+                key,
+                chunk,
+                restores_erased=batch.restores_erased,
+                rank_times_ms=times_ms,
+            )
+            results = await _patient(append)
+            given = {
+                i: batch.marks[start + i] for i in range(len(chunk)) if start + i in batch.marks
+            }
+            if given:
+                results = await _marked(history, key, results, given, report)
             start += len(chunk)
-            part = ImportBatch(chunk, batch.restores_erased, times_ms)
-            report.add(channel, await _patient(append, key, part))
+            report.add(channel, results)
     return report
+
+
+async def _import_people(tenant: str, people: People | None, history: History) -> None:
+    if people is not None:
+        key = ChannelKey(tenant, people.channel)
+        await _patient(partial(history.add_members, key, people.members, people.at_ms))
+
+
+async def _marked(
+    history: History,
+    key: ChannelKey,
+    results: Sequence[AppendResult],
+    marks: Mapping[int, Marks],
+    report: ImportReport,
+) -> list[AppendResult]:
+    """Give messages their other ids and take them back, where they are those of the export; what became of all."""
+    out = list(results)
+    aliases: list[Callable[[], Awaitable[None]]] = []
+    recalls: list[Callable[[], Awaitable[None]]] = []
+    for i, (alias_ids, is_recalled) in marks.items():
+        result = results[i]
+        if is_recalled and result.outcome is AppendOutcome.GONE and result.seq:
+            out[i] = replace(result, outcome=AppendOutcome.DUPLICATE)  # recalled here as well
+        if result.outcome not in {AppendOutcome.STORED, AppendOutcome.DUPLICATE}:
+            continue
+        message_id = result.message_id
+        for alias_id in alias_ids:
+            problem = AppendResult(
+                message_id, AppendOutcome.CONFLICT, field="alias_ids", seq=result.seq
+            )
+            complain = partial(report.complain, key.channel, problem, i)
+            ask = partial(history.alias, key, message_id, alias_id)
+            aliases.append(partial(_asked, ask, complain))
+        if is_recalled and WarningCode.METADATA_DIFFERS not in result.warnings:
+            recalls.append(partial(_asked, partial(history.recall, key, message_id)))
+    for asked in (aliases, recalls):
+        for first in range(0, len(asked), CHUNK_ITEMS):  # together they are one group of the writer
+            await asyncio.gather(*(ask() for ask in asked[first : first + CHUNK_ITEMS]))
+    return out
+
+
+async def _asked(
+    ask: Callable[[], Awaitable[None]], complain: Callable[[], None] = lambda: None
+) -> None:
+    """Change a message; where this one cannot be changed so, say it."""
+    try:
+        await _patient(ask)
+    except (Conflict, Gone, NotFound, InvalidRequest):
+        complain()
 
 
 def chunks_by_channel(batch: Sequence[Message]) -> Iterator[tuple[str, list[Message]]]:
@@ -107,13 +203,10 @@ def chunks_by_channel(batch: Sequence[Message]) -> Iterator[tuple[str, list[Mess
             yield channel, messages[start : start + CHUNK_ITEMS]
 
 
-async def _patient(append: Append, key: ChannelKey, chunk: ImportBatch) -> list[AppendResult]:
-    messages, restores_erased, rank_times_ms = chunk
+async def _patient(ask: Callable[[], Awaitable[T]]) -> T:
     for _ in range(OVERLOAD_TRIES - 1):
         try:
-            return await append(
-                key, messages, restores_erased=restores_erased, rank_times_ms=rank_times_ms
-            )
+            return await ask()
         except Overloaded:
             await asyncio.sleep(OVERLOAD_PAUSE_S)
-    return await append(key, messages, restores_erased=restores_erased, rank_times_ms=rank_times_ms)
+    return await ask()

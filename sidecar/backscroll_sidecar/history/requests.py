@@ -105,6 +105,7 @@ def check_member(member: Member, field: str) -> Member:
         name=clean_text(member.name)[0],
         role=clean_text(member.role)[0],
         aliases=tuple(clean_text(alias)[0] for alias in member.aliases if alias),
+        former_names=tuple(clean_text(name)[0] for name in member.former_names if name),
     )
     if len(cleaned.role.encode()) > MAX_ROLE_BYTES:
         raise InvalidRequest(
@@ -112,6 +113,11 @@ def check_member(member: Member, field: str) -> Member:
             field=f"{field}.role",
             reason=Reason.TOO_LARGE,
         )
-    for name in filter(None, (cleaned.name, *cleaned.aliases)):
-        check_id(name, f"{field}.name" if name == cleaned.name else f"{field}.aliases")
+    for words, where in (
+        ((cleaned.name,), "name"),
+        (cleaned.aliases, "aliases"),
+        (cleaned.former_names, "former_names"),
+    ):
+        for name in filter(None, words):
+            check_id(name, f"{field}.{where}")
     return cleaned

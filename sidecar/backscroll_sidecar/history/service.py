@@ -267,6 +267,25 @@ class HistoryService(HistoryReads):
         self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None
     ) -> tuple[Member, ...]:
         """Insert or update people; returns them as they now stand. An old name stays findable (P-27)."""
+        return await self._tell_members(key, members, self._clock.now_ms(), deadline_s=deadline_s)
+
+    async def add_members(
+        self, key: ChannelKey, members: Sequence[Member], at_ms: int | None = None
+    ) -> tuple[Member, ...]:
+        """Take people from an export, as they were at `at_ms`: what is known of them stays. None: now."""
+        now_ms = self._clock.now_ms()
+        at_ms = now_ms if at_ms is None else min(at_ms, now_ms)
+        return await self._tell_members(key, members, at_ms, only_adds=True)
+
+    async def _tell_members(
+        self,
+        key: ChannelKey,
+        members: Sequence[Member],
+        at_ms: int,
+        *,
+        only_adds: bool = False,
+        deadline_s: float | None = None,
+    ) -> tuple[Member, ...]:
         check_key(key)
         check_item_count(len(members), "members")
         if not members:
@@ -276,7 +295,7 @@ class HistoryService(HistoryReads):
         for i, one in enumerate(members):
             await slices.spend(MEMBER_US + ALIAS_US * len(one.aliases))
             checked.append(check_member(one, f"members[{i}]"))
-        change = MembersChange(key, tuple(checked), self._clock.now_ms())
+        change = MembersChange(key, tuple(checked), at_ms, only_adds)
         return (await self._writer.submit(change, deadline_s)).members
 
     async def erase(
@@ -309,4 +328,4 @@ class HistoryService(HistoryReads):
 
     async def import_stream(self, tenant: str, batches: AsyncIterable[ImportBatch]) -> ImportReport:
         """Append any number of batches of any channels, each before the next is read; counts and first problems."""
-        return await import_batches(tenant, batches, self.append)
+        return await import_batches(tenant, batches, self)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
-from backscroll.v1 import message_pb2
+from backscroll.v1 import history_pb2, message_pb2
 from backscroll_sidecar.importers.times import BadTime, Times
 
 if TYPE_CHECKING:
@@ -70,7 +70,27 @@ class Recalled:
     message_id: str
 
 
-Item: TypeAlias = Read | Skipped | Bad | Recalled
+@dataclass(frozen=True, slots=True)
+class Members:
+    """People of a channel as of a time, 0: now; known before the messages that stand behind them."""
+
+    place: Place
+    channel: str
+    members: tuple[history_pb2.Member, ...]
+    at_ms: int = 0
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """Messages that are pinned, the first one first."""
+
+    place: Place
+    channel: str
+    message_ids: tuple[str, ...]
+
+
+Item: TypeAlias = Read | Skipped | Bad | Recalled | Members | Pinned
 
 
 @dataclass(slots=True)

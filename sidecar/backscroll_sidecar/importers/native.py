@@ -30,11 +30,12 @@ from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
     Item,
+    Members,
     Options,
+    Pinned,
     Place,
     Read,
     Record,
-    Skipped,
     each,
 )
 from backscroll_sidecar.importers.json_records import of_document, of_lines
@@ -78,6 +79,9 @@ MEDIA = {
 """What a part of a content list is, by the words of several vendors for its type."""
 ID_FIELDS = frozenset({"id", "channel", "user_id", "message_id", "thread_id", "dedupe_key"})
 PROTO_FIELDS = frozenset(message_pb2.Message.DESCRIPTOR.fields_by_name)
+OF_EXPORTS = frozenset({"rank_time_ms", "alias_ids", "recalled"})
+"""What a stored message tells and a message takes when it is imported."""
+MAX_FORMER_NAMES = 1_000
 STORED_FIELDS = frozenset(history_pb2.StoredMessage.DESCRIPTOR.fields_by_name)
 
 
@@ -108,14 +112,15 @@ class Native:
             for one in inner:
                 yield from self._unpacked(place, one, options)
         elif _is_stored(record):
-            if record.get("recalled"):
-                yield Skipped(place, "recalled")
-                return
             stored = {"parts": [], **record["message"]}
             stored["partial"] = record.get("partial") or stored.get("partial", False)
-            if "rank_time_ms" in record:
-                stored["rank_time_ms"] = record["rank_time_ms"]
+            stored |= {key: record[key] for key in OF_EXPORTS & record.keys()}
             yield self._item(place, stored, options, record.keys() - STORED_FIELDS)
+        elif _tells_members(record):
+            yield _members(place, record)
+        elif isinstance(record.get("pinned_message_ids"), list):
+            ids = tuple(str(one) for one in record["pinned_message_ids"] if is_word(one))
+            yield Pinned(place, word(record, "channel"), ids)
         else:
             yield self._item(place, record, options)
 
@@ -134,7 +139,9 @@ def _is_known(record: Record) -> bool:
     inner = record.get("messages")
     if isinstance(inner, list) and inner:
         return all(map(_is_stored, inner))
-    return _is_stored(record) or bool(record.keys() & (COMMON | PROTO_FIELDS))
+    if _is_stored(record) or _tells_members(record) or "pinned_message_ids" in record:
+        return True
+    return bool(record.keys() & (COMMON | PROTO_FIELDS))
 
 
 def _is_stored(record: object) -> bool:
@@ -145,6 +152,32 @@ def _is_stored(record: object) -> bool:
         and "author" in record["message"]
         and (record.keys() <= STORED_FIELDS or "sequence" in record)
     )
+
+
+def _tells_members(record: Record) -> bool:
+    """Whether it holds people of a channel, as `export` writes them or ``ListMembers`` answers."""
+    members = record.get("members")
+    return isinstance(members, list) and all(
+        isinstance(one, dict) and bool(one.keys() & {"user_id", "userId"}) for one in members
+    )
+
+
+def _members(place: Place, record: Record) -> Members:
+    unread: set[str] = set(record.keys() - {"channel", "members", "members_at_ms"})
+    kind = history_pb2.Member.DESCRIPTOR
+    members = []
+    for given in known(_with_text_ids(record["members"]), kind, unread):
+        member = history_pb2.Member()
+        try:
+            json_format.ParseDict(given, member)
+        except (json_format.ParseError, ValueError, TypeError) as error:
+            raise BadRecord(f"members: {protobuf_words(error)}") from None
+        del member.former_names[MAX_FORMER_NAMES:]
+        members.append(member)
+    at_ms = word(record, "members_at_ms") or "0"
+    if not at_ms.isdecimal():
+        raise BadRecord("members_at_ms is no number of milliseconds")
+    return Members(place, word(record, "channel"), tuple(members), int(at_ms), tuple(unread))
 
 
 def to_message(record: Record, options: Options) -> message_pb2.Message:

@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from backscroll.v1 import message_pb2
+from backscroll.v1 import history_pb2, message_pb2
+from backscroll_sidecar.domain import MAX_PINNED
 from backscroll_sidecar.importers.items import (
     Bad,
     Format,
+    Members,
     NotUnderstood,
     Options,
+    Pinned,
     Place,
     Read,
     Recalled,
@@ -50,6 +53,8 @@ class Survey:
     channels: Counter[str] = field(default_factory=Counter)
     people: dict[str, dict[str, str | None]] = field(default_factory=dict)
     recalled: set[tuple[str, str]] = field(default_factory=set)
+    member_count: int = 0
+    pinned: dict[str, list[str]] = field(default_factory=dict)
     unresolved_mentions: Counter[str] = field(default_factory=Counter)
 
     def learn(self, channel: str, user_id: str, name: str) -> None:
@@ -99,13 +104,24 @@ def survey(sources: list[Source], options: Options, format_name: str = "") -> Su
                     found.recalled.add((_channel(item.channel, options), item.message_id))
                 case Read():
                     _take(found, source, form, item, options)
+                case Members() | Pinned():
+                    _take_more(found, source, item, options)
     return found
 
 
-def messages(found: Survey, options: Options) -> Iterator[message_pb2.Message]:
-    """Read everything again: the messages, names turned into ids; what is bad or was taken back is passed over."""
+def messages(
+    found: Survey, options: Options
+) -> Iterator[message_pb2.Message | history_pb2.ImportMessagesRequest]:
+    """Read everything again: the messages, names turned into ids, and people, in a request for each.
+
+    What is bad or was taken back is passed over.
+    """
     for source, form in found.files:
         for item in form.read(source, options):
+            if isinstance(item, Members) and (channel := _channel(item.channel, options)):
+                yield history_pb2.ImportMessagesRequest(
+                    channel=channel, members=item.members, members_at_ms=item.at_ms or None
+                )
             if not isinstance(item, Read):
                 continue
             message = item.message
@@ -131,6 +147,18 @@ def _take(found: Survey, source: Source, form: Format, item: Read, options: Opti
     found.channels[channel] += 1
     found.unread.update(item.unread)
     found.learn(channel, message.author.id, message.author.name)
+
+
+def _take_more(found: Survey, source: Source, item: Members | Pinned, options: Options) -> None:
+    channel = _channel(item.channel, options)
+    if not channel:
+        found.complain(source.name, Bad(item.place, NO_CHANNEL))
+    elif isinstance(item, Pinned):
+        pinned = found.pinned.setdefault(channel, [])
+        pinned += [one for one in item.message_ids if one not in pinned][:MAX_PINNED]
+    else:
+        found.member_count += len(item.members)
+        found.unread.update(item.unread)
 
 
 def _channel(named: str, options: Options) -> str:

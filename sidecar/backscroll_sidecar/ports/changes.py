@@ -81,11 +81,15 @@ class AliasChange:
 
 @dataclass(frozen=True, slots=True)
 class MembersChange:
-    """Insert or update people of a channel. A changed name moves the old one to `former_names`."""
+    """Insert or update people of a channel. A changed name moves the old one to `former_names`.
+
+    With `only_adds` what is known of a person stays, and what `members` tell comes on top: they come from an export.
+    """
 
     key: ChannelKey
     members: tuple[Member, ...]
     at_ms: int
+    only_adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

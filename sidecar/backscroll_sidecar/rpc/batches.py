@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll.v1 import message_pb2
@@ -15,14 +16,14 @@ from backscroll_sidecar.domain import (
     RefusalCode,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.history.importing import ImportBatch, ImportReport
+from backscroll_sidecar.history.importing import ImportBatch, ImportReport, Marks, People
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.rpc.checks import required_id
+from backscroll_sidecar.rpc.checks import check_time, required_id
 from backscroll_sidecar.rpc.enums import OUTCOME_NUMBERS
 from backscroll_sidecar.rpc.lenient import Batch
 from backscroll_sidecar.rpc.limits import MAX_IMPORT_PROBLEMS
-from backscroll_sidecar.rpc.translate_history import result_fields
+from backscroll_sidecar.rpc.translate_history import members_from_proto, result_fields
 from backscroll_sidecar.rpc.translate_messages import message_from_proto
 from backscroll_sidecar.rpc.wire import LENGTH, VARINT, lengthed, tag, varint
 
@@ -87,17 +88,22 @@ class ImportSource:
         async for batch in self._batches:
             passed: list[Message] = []
             times_ms: list[int] = []
+            marks: dict[int, Marks] = {}
             for sent, item in zip(batch.items[:], await _translate(batch), strict=True):
                 result = item if isinstance(item, AppendResult) else _check_channel(item)
                 if result is None:
                     assert isinstance(item, Message)
                     assert isinstance(sent, message_pb2.Message)
+                    if sent.recalled or sent.alias_ids:
+                        marks[len(passed)] = Marks(tuple(sent.alias_ids), sent.recalled)
+                    if sent.recalled:
+                        item = replace(item, parts=(), mentions=(), embeddings=())  # noqa: PLW2901
                     passed.append(item)
                     times_ms.append(sent.rank_time_ms)
                 else:
                     self._refuse(result, self._passed + len(passed))
             self._passed += len(passed)
-            yield ImportBatch(passed, batch.restores_erased, times_ms)
+            yield ImportBatch(passed, batch.restores_erased, times_ms, marks, await _people(batch))
 
     def problems(self, report: ImportReport) -> list[AppendResult]:
         """The first problems of both, in the order sent."""
@@ -113,8 +119,20 @@ class ImportSource:
             self._refused.append((position, result))
 
 
+async def _people(batch: Batch) -> People | None:
+    """Whom an import tells of."""
+    if not batch.members:
+        return None
+    required_id(batch.channel, "channel")
+    members = await members_from_proto(batch.members, with_former_names=True)
+    at_ms = batch.members_at_ms
+    if at_ms is not None:
+        check_time(at_ms, "members_at_ms")
+    return People(batch.channel, members, at_ms)
+
+
 async def _translate(batch: Batch) -> list[Message | AppendResult]:
-    channel, sent, _ = batch
+    channel, sent = batch.channel, batch.items
     if len(sent) == 1:
         return [_translated(sent[0], channel)]
     slices = LoopSlices()

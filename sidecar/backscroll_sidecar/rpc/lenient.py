@@ -31,6 +31,8 @@ class Batch(NamedTuple):
     channel: str
     items: Sequence[message_pb2.Message | AppendResult]
     restores_erased: bool = False
+    members: Sequence[history_pb2.Member] = ()
+    members_at_ms: int | None = None
 
 
 def parse(kind: type[M], raw: bytes) -> M:
@@ -62,7 +64,9 @@ def parse_batch(kind: BatchRequest, raw: bytes) -> Batch:
     except DecodeError:
         return _parse_items(kind, raw)
     _check_items(len(request.messages))
-    return Batch(request.channel, request.messages, _restores(request))
+    if isinstance(request, history_pb2.AppendMessagesRequest):
+        return Batch(request.channel, request.messages)
+    return Batch(request.channel, request.messages, request.restore_erased, *_members(request))
 
 
 def _parse_items(kind: BatchRequest, raw: bytes) -> Batch:
@@ -74,12 +78,20 @@ def _parse_items(kind: BatchRequest, raw: bytes) -> Batch:
         raise _malformed("channel")
     items: Sequence[Message] = shadow.messages  # type: ignore[attr-defined]
     _check_items(len(items))
-    return Batch(channel.decode(), [_parse_item(item) for item in items], _restores(shadow))
+    parsed = [_parse_item(item) for item in items]
+    if kind is history_pb2.AppendMessagesRequest:
+        return Batch(channel.decode(), parsed)
+    shadow.ClearField("messages")
+    rest = parse(history_pb2.ImportMessagesRequest, shadow.SerializeToString())
+    return Batch(channel.decode(), parsed, rest.restore_erased, *_members(rest))
 
 
-def _restores(request: Message) -> bool:
-    """Whether an import may bring back what was erased; an append never does."""
-    return bool(getattr(request, "restore_erased", False))
+def _members(
+    request: history_pb2.ImportMessagesRequest,
+) -> tuple[Sequence[history_pb2.Member], int | None]:
+    """The people an import tells of, and when they were so."""
+    at_ms = request.members_at_ms if request.HasField("members_at_ms") else None
+    return request.members, at_ms
 
 
 def _parse_item(shadow: Message) -> message_pb2.Message | AppendResult:

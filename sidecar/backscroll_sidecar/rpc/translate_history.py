@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from backscroll.v1 import admin_pb2
@@ -45,6 +46,7 @@ from backscroll_sidecar.rpc.limits import (
     DEFAULT_PAGE_ITEMS,
     MAX_ALIASES,
     MAX_BATCH_ITEMS,
+    MAX_FORMER_NAMES,
     MAX_NAME_BYTES,
     MAX_PAGE_ITEMS,
 )
@@ -113,15 +115,25 @@ def list_query(request: pb.ListMessagesRequest, limit: int, position: int | None
     )
 
 
-async def members_from_proto(members: Sequence[pb.Member]) -> list[Member]:
-    """Translate people; `former_names` are the server's to tell and are ignored."""
+async def members_from_proto(
+    members: Sequence[pb.Member], *, with_former_names: bool = False
+) -> list[Member]:
+    """Translate people; `former_names` are the server's to tell: only an import of an export takes them."""
     if len(members) > MAX_BATCH_ITEMS:
         raise batch_too_large("members", MAX_BATCH_ITEMS, "items")
     slices = LoopSlices()
     found = []
     for i, member in enumerate(members):
         await slices.spend(MEMBER_US + ALIAS_US * (len(member.aliases) + len(member.stays)))
-        found.append(_member(member, f"members[{i}]"))
+        one = _member(member, f"members[{i}]")
+        if with_former_names:
+            check_count(len(member.former_names), f"members[{i}].former_names", MAX_FORMER_NAMES)
+            former = [
+                check_text(name, f"members[{i}].former_names[{j}]", MAX_NAME_BYTES)
+                for j, name in enumerate(member.former_names)
+            ]
+            one = replace(one, former_names=tuple(former))
+        found.append(one)
     return found
 
 
@@ -194,7 +206,9 @@ def result_fields(result: AppendResult) -> dict[str, Any]:
     if result.warnings:
         fields["warnings"] = [WARNING_NUMBERS[warning] for warning in result.warnings]
     if result.refusal is not None:
-        fields |= {"refusal": REFUSAL_NUMBERS[result.refusal], "field": result.field}
+        fields["refusal"] = REFUSAL_NUMBERS[result.refusal]
+    if result.field:
+        fields["field"] = result.field
     if result.duplicate_of:
         fields["duplicate_of"] = result.duplicate_of
     return fields

@@ -42,7 +42,7 @@ from backscroll_sidecar.store.facts import (
     drawer_of,
     messages_named,
 )
-from backscroll_sidecar.store.people import upserted
+from backscroll_sidecar.store.people import added, upserted
 from backscroll_sidecar.store.revisions import emptied, is_known_edit
 
 EDITED = "message.edited"
@@ -251,9 +251,10 @@ class _Run(Appends):
         here = change.key
         self.plan.last_seqs[here] = self._last_seqs.setdefault(here, 0)
         changed: dict[str, Member] = {}
+        tell = added if change.only_adds else upserted
         for given in change.members:
             person = self._people.get((*here, given.user_id))
-            member = self._put(here, person, upserted(person, given, change.at_ms))
+            member = self._put(here, person, tell(person, given, change.at_ms))
             if member is not None:
                 changed[member.user_id] = member
         return Applied(members=tuple(changed.values()))

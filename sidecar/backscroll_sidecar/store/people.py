@@ -63,6 +63,37 @@ def upserted(person: Person | None, given: Member, at_ms: int) -> Person:
     return person if is_same else after
 
 
+def added(person: Person | None, given: Member, at_ms: int) -> Person:
+    """The person after an export told of them as of `at_ms`: what is known stays, a name seen later, too."""
+    if person is None:
+        return upserted(None, given, at_ms)
+    known = person.member
+    names = (given.name, *given.former_names)
+    if not {*known.former_names} <= {*names}:
+        names = (*known.former_names, *names)
+    after = upserted(
+        person,
+        replace(
+            given,
+            aliases=tuple(dict.fromkeys((*known.aliases, *given.aliases))),
+            kind=given.kind if at_ms >= person.named_at_ms else known.kind,
+            role=known.role or given.role,
+            earlier_stays=(known if known.stays else given).earlier_stays,
+            joined_at_ms=(known if known.stays else given).joined_at_ms,
+            left_at_ms=(known if known.stays else given).left_at_ms,
+            has_all_stays=True,
+            former_names=(),
+        ),
+        at_ms,
+    )
+    member = after.member
+    names = (*names, *member.former_names)
+    listed = tuple(dict.fromkeys(name for name in names if name not in ("", member.name)))
+    if listed == member.former_names:
+        return after
+    return Person(replace(member, former_names=listed), after.named_at_ms)
+
+
 def _staying(member: Member, known: tuple[Stay, ...], given: Member) -> Member:
     """The member with the stays known before and those that were given."""
     told = given.joined_at_ms, given.left_at_ms

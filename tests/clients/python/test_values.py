@@ -97,6 +97,7 @@ def test_no_text_or_id_of_a_message_breaks_on_a_surrogate():
         for field in message_pb2.DESCRIPTOR.message_types_by_name[kind].fields
         if field.type == field.TYPE_STRING
     }
+    every.remove("backscroll.v1.Message.alias_ids")  # of exports alone
     assert every <= found.keys()
     assert all(text.endswith("\ufffd") for text in found.values())
 

@@ -155,7 +155,9 @@ def changes(draw: Draw) -> Change:
         case "alias":
             return AliasChange(key, draw(ids), draw(ids))
         case "members":
-            return MembersChange(key, tuple(draw(st.lists(members, max_size=2))), draw(times))
+            return MembersChange(
+                key, tuple(draw(st.lists(members, max_size=2))), draw(times), draw(st.booleans())
+            )
         case "erase":
             user = draw(st.sampled_from(["", *USERS]))
             erased = () if user else tuple(draw(st.lists(ids, max_size=2)))

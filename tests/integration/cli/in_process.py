@@ -48,6 +48,10 @@ class Commands:
         return json.loads(done.stdout)
 
     def messages(self, channel: str) -> list[dict]:
+        """The messages of a channel that were not recalled, as `export` writes them."""
+        return [one for one in self.lines(channel) if "author" in one and "recalled" not in one]
+
+    def lines(self, channel: str) -> list[dict]:
         """Everything in a channel, as `export` writes it."""
         done = self.run("export", channel)
         assert done.returncode == 0, done.stderr

@@ -61,19 +61,20 @@ def test_what_is_exported_can_be_imported_and_exported_again(commands, filled, t
     """The same channel of another server, and another channel of this one: equal, all of it."""
     file, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"
     done = commands.json("export", filled, "--output", str(file))
-    assert (done["written"], done["recalled_left_out"]) == (10, 1)
+    assert (done["written"], done["recalled"]) == (10, 1)
     with shell.serving() as other:
         elsewhere = Commands(other.address)
         moved = elsewhere.json("import", str(file))
-        assert (moved["stored"], moved["bad_lines"], moved["unknown_fields"]) == (10, [], {})
-        assert elsewhere.json("import", str(file))["duplicate"] == 10
+        assert (moved["stored"], moved["bad_lines"], moved["unknown_fields"]) == (11, [], {})
+        assert elsewhere.json("import", str(file))["duplicate"] == 11
         elsewhere.json("export", filled, "--output", str(again))
     assert gzip.decompress(again.read_bytes()) == file.read_bytes()
     commands.json("import", str(again), "--channel", f"{filled}-copy")
-    copied = commands.messages(f"{filled}-copy")
-    assert [{**one, "channel": filled} for one in copied] == commands.messages(filled)
+    copied = commands.lines(f"{filled}-copy")
+    assert [{**one, "channel": filled} for one in copied] == commands.lines(filled)
     assert (
-        next(one["parts"] for one in copied if one["id"] == "3")[0]["text"]["text"] == "look here"
+        next(one["parts"] for one in copied if one.get("id") == "3")[0]["text"]["text"]
+        == "look here"
     )
 
 
@@ -128,8 +129,8 @@ def test_what_the_rpcs_print_can_be_imported(commands, filled, rpc):
         json.dumps({"channel": filled, "limit": 100} if "List" in rpc else {"channel": filled}),
     ).stdout
     done = commands.json("import", "-", "--channel", f"{filled}-{rpc}", stdin=printed)
-    assert (done["stored"], done["bad_lines"]) == (10, [])
-    assert done["skipped"] == ({"recalled": 1} if rpc == "ExportMessages" else {})
+    assert (done["stored"], done["bad_lines"]) == (10 + ("Export" in rpc), [])
+    assert done["skipped"] == {}
     copied = commands.messages(f"{filled}-{rpc}")
     assert [{**one, "channel": filled} for one in copied] == commands.messages(filled)
 
@@ -162,7 +163,7 @@ def test_an_export_that_fails_leaves_what_was_there(commands, tmp_path):
 
 def test_a_summary_beside_the_messages_is_on_standard_error(commands, filled):
     done = commands.run("export", filled, "--json")
-    assert len(done.stdout.splitlines()) == 10
+    assert len(done.stdout.splitlines()) == 11 + 3  # and the members
     assert json.loads(done.stderr)["written"] == 10
 
 
@@ -179,13 +180,140 @@ def test_what_a_newer_version_adds_costs_no_message(commands, filled, rpc):
         for stored in one.get("messages", [one]):
             message = stored.get("message", stored)
             stored["newer"] = 1
+            if "author" not in message:
+                continue
             message["newest"] = {"a": [1]}
             message["author"]["colour"] = "red"
             for part in message.get("parts", []):
                 part["weight"] = 2
         newer.append(json.dumps(one))
     done = commands.json("import", "-", "--channel", f"{filled}-newer{rpc}", stdin="\n".join(newer))
-    assert (done["stored"], done["bad_lines"]) == (10, [])
+    assert (done["stored"], done["bad_lines"]) == (11, [])
     assert {"newer", "newest", "author.colour", "parts.weight"} == done["unknown_fields"].keys()
     copied = commands.messages(f"{filled}-newer{rpc}")
     assert [{**one, "channel": filled} for one in copied] == commands.messages(filled)
+
+
+TOLD = {
+    "members": [
+        {"user_id": "u1", "name": "Annie", "aliases": ["Boss", "老大"], "role": "owner", "stays": [
+            {"joined_at_ms": "5", "left_at_ms": "9"}, {"joined_at_ms": str(AT - 5_000)}]},
+        {"user_id": "u3", "name": "Zoe", "kind": "AUTHOR_KIND_HUMAN"},
+    ]
+}  # fmt: skip
+ASKED = {
+    "question": "what did Boss say about the boat?",
+    "self_ids": ["bot"],
+    "asked_at_ms": str(AT + 60_000),
+}
+
+
+@pytest.fixture
+def lived(commands, client, request) -> str:
+    """A room with aliases, pins, members who were told, renamed and only named, and an answered recall."""
+    name = f"lived-{request.node.name}"
+    commands.json("call", "UpsertMembers", json.dumps({"channel": name, **TOLD}))
+    client.append(name, [
+        Message("1", Author("u2", "Ben"), "@Boss where is the boat?", AT),
+        Message("2", Author("u1", "Ann"), "the boat is in the harbour", AT + 1, reply_to="1"),
+        Message("3", Author("u2", "Ben"), "@Uma you come along?", AT + 2),
+        Message("4", Author("u4", "Uma"), "the red boat", AT + 3),
+        Message("5", CAT, "Boats leave at nine.", AT + 4, role="assistant", reply_to="4"),
+        Message("6", Author("u2", "Benno"), "never mind the boat", AT + 5, reply_to="5"),
+        Message("7", Author("u4", "Uma"), "what was that?", AT + 6, reply_to="6"),
+    ])  # fmt: skip
+    client.alias_message(name, "5", "p5")
+    client.alias_message(name, "6", "p6")
+    client.alias_message(name, "5", "q5")
+    client.append(
+        name, Message("8", Author("u1", "Anna"), "at nine, really?", AT + 7, reply_to="p5")
+    )
+    client.recall_message(name, "6")
+    client.pin_message(name, "4")
+    client.pin_message(name, "2")
+    return name
+
+
+def state(commands, channel) -> dict:
+    """What the server says of a channel: rows, pins, members, and the context of a question in it."""
+    page = json.dumps({"channel": channel, "limit": 100, "include_recalled": True})
+    rows = commands.json("call", "ListMessages", page)["messages"]
+    for one in rows:
+        if one.get("recalled"):
+            del one["message_type"]  # told of a text that is gone
+    built = [
+        commands.json(
+            "call", "BuildContext", json.dumps({"channel": channel, "profile": one, **ASKED})
+        )
+        for one in ("balanced", "memory", "classic")
+    ]
+    return {
+        "rows": rows,
+        "pins": [
+            one["message"]["id"]
+            for one in commands.json(
+                "call", "ListPinnedMessages", json.dumps({"channel": channel})
+            )["messages"]
+        ],
+        "members": commands.json("call", "ListMembers", json.dumps({"channel": channel})),
+        "contexts": [[one["rung"], one["messages"], one.get("items")] for one in built],
+    }
+
+
+@pytest.mark.row("S4-06")
+@pytest.mark.parametrize("file_name", ["a.jsonl", "a.jsonl.gz"])
+def test_aliases_pins_members_and_recalls_come_along(commands, lived, tmp_path, shell, file_name):
+    """Into an empty store: all of it, the same contexts; twice is once."""
+    file = tmp_path / file_name
+    done = commands.json("export", lived, "--output", str(file))
+    assert [done[key] for key in ("written", "recalled", "members", "pinned")] == [7, 1, 5, 2]
+    here = state(commands, lived)
+    with shell.serving() as other:
+        elsewhere = Commands(other.address)
+        for again in range(2):
+            moved = elsewhere.json("import", str(file), "--strict")
+            assert (moved["duplicate" if again else "stored"], moved["gone"]) == (8, 0)
+            assert (moved["members"], moved["pinned"], moved["notes"]) == (5, 2, [])
+            there = state(elsewhere, lived)
+            for part, said in here.items():
+                assert there[part] == said, part
+
+
+@pytest.mark.row("S4-06")
+def test_an_old_export_takes_nothing_away(commands, client, lived, tmp_path):
+    """What came since stays: a new name, new aliases, a message with a text that the file holds as recalled."""
+    file = tmp_path / "old.jsonl"
+    commands.run("export", lived, "--output", str(file))
+    lines = [json.loads(one) for one in file.read_text().splitlines()]
+    for one in lines:
+        if one.get("id") == "2":
+            one["recalled"] = True
+        if one.get("id") == "1":
+            one["alias_ids"] = ["p5"]
+    client.append(
+        lived, Message("9", Author("u1", "Andy"), "a new name", time.time_ns() // 1_000_000)
+    )
+    new = {"user_id": "u4", "name": "Uma", "aliases": ["U"], "role": "guest"}
+    commands.json("call", "UpsertMembers", json.dumps({"channel": lived, "members": [new]}))
+    before = state(commands, lived)
+    done = commands.json("import", "-", stdin="\n".join(map(json.dumps, lines)))
+    assert state(commands, lived) == before
+    assert (done["conflict"], done["gone"]) == (1, 0)
+    assert {(one["message_id"], one["field"]) for one in done["problems"]} == {
+        ("1", "alias_ids"),
+        ("2", ""),
+    }
+
+
+def test_bad_lines_about_members_and_pins_are_named(commands):
+    lines = [
+        {"channel": "odd", "members": [{"user_id": "u1", "joined_at_ms": "soon"}]},
+        {"channel": "odd", "members": [{"user_id": "u1"}], "members_at_ms": "now"},
+        {"members": [{"user_id": "u1"}]},
+        {"channel": "odd", "pinned_message_ids": ["nothing"]},
+        {"channel": "odd", "id": "1", "user_id": "u1", "text": "hi", "sent_at_ms": AT},
+    ]
+    done = commands.json("import", "-", stdin="\n".join(map(json.dumps, lines)))
+    assert [one["line"] for one in done["bad_lines"]] == [1, 2, 3]
+    assert (done["stored"], done["members"]) == (1, 0)
+    assert done["notes"] == ["nothing is pinned in the file and not there"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
+import grpc
 import pytest
 
 from backscroll.v1 import history_pb2 as hpb
@@ -130,6 +132,52 @@ async def test_an_empty_import_is_no_error(served: Served) -> None:
 
     report = await served.history.ImportMessages(requests())
     assert report == hpb.ImportMessagesResponse()
+
+
+async def test_an_import_takes_members_other_ids_and_recalls(served: Served, name: str) -> None:
+    """Beside an item that is no UTF-8, too; a recalled text is never stored; impossible members are a typed error."""
+    kind = hpb.ImportMessagesRequest
+    member = hpb.Member(user_id="u9", name="Zoe", former_names=["Zo"], aliases=["Z"])
+    request = kind(channel=name, members=[member], members_at_ms=5, messages=[
+        text("kept", "a", alias_ids=["a2", "a3"]), text("secret", "b", recalled=True),
+    ]).SerializeToString()  # fmt: skip
+    bad = lengthed(
+        tag(kind, "messages", LENGTH), lengthed(tag(pb.Message, "id", LENGTH), b"bad\xff")
+    )
+    call = served.channel.stream_unary("/backscroll.v1.HistoryService/ImportMessages")
+    for batch in (request + bad, request):
+
+        async def requests(batch: bytes = batch) -> AsyncIterator[bytes]:
+            yield batch
+
+        report = hpb.ImportMessagesResponse.FromString(await call(requests()))
+        assert report.stored_count + report.duplicate_count == 2
+    run = await anext(aiter(served.history.ExportMessages(hpb.ExportMessagesRequest(channel=name))))
+    assert [(one.message.id, list(one.alias_ids), one.recalled) for one in run.messages] == [
+        ("a", ["a2", "a3"], False),
+        ("b", [], True),
+    ]
+    assert not run.messages[1].message.parts
+    members = await served.history.ListMembers(hpb.ListMembersRequest(channel=name))
+    (zoe,) = [one for one in members.members if one.user_id == "u9"]
+    assert (zoe.name, list(zoe.former_names), list(zoe.aliases)) == ("Zoe", ["Zo"], ["Z"])
+    for wrong, field in (
+        ({"channel": name, "members": [hpb.Member()]}, "members[0].user_id"),
+        ({"members": [hpb.Member(user_id="u1")]}, "channel"),
+        ({"channel": name, "members": [member], "members_at_ms": -1}, "members_at_ms"),
+        (
+            {"channel": name, "members": [hpb.Member(user_id="u", former_names=["n" * 513])]},
+            "members[0].former_names[0]",
+        ),
+    ):
+
+        async def one(wrong: dict[str, Any] = wrong) -> AsyncIterator[hpb.ImportMessagesRequest]:
+            yield kind(**wrong)
+
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await served.history.ImportMessages(one())
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert field in (refused.value.details() or "")
 
 
 class OneAtATime:

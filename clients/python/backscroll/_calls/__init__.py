@@ -8,7 +8,7 @@ of the bot's own functions between them.
 """
 
 from backscroll._calls.admin import list_events
-from backscroll._calls.batches import AnyMessage, Importer
+from backscroll._calls.batches import AnyImport, AnyMessage, Importer
 from backscroll._calls.chat import chat, stream_chat
 from backscroll._calls.context import build_context
 from backscroll._calls.plan import (
@@ -48,6 +48,7 @@ from backscroll._calls.writing import (
 
 __all__ = [
     "BULK_TIMEOUT_S",
+    "AnyImport",
     "AnyMessage",
     "Call",
     "Conversation",

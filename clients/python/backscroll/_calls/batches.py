@@ -14,6 +14,7 @@ BATCH_BYTES = 3_500 * 1024  # the server refuses 4 MiB; the rest is for what sur
 _ITEM_FRAME_BYTES = 5  # tag and length of a message inside its request
 
 AnyMessage: TypeAlias = Message | message_pb2.Message
+AnyImport: TypeAlias = AnyMessage | history_pb2.ImportMessagesRequest
 
 
 def batches(messages: Iterable[message_pb2.Message]) -> Iterator[list[message_pb2.Message]]:
@@ -67,15 +68,20 @@ class Importer:
         self.sent_count = 0
 
     def requests(
-        self, messages: Iterable[AnyMessage | Iterable[AnyMessage]]
+        self, messages: Iterable[AnyImport | Iterable[AnyMessage]]
     ) -> Iterator[history_pb2.ImportMessagesRequest]:
         for given in messages:
             yield from self.add(given)
         yield from self.rest()
 
     def add(
-        self, given: AnyMessage | Iterable[AnyMessage]
+        self, given: AnyImport | Iterable[AnyMessage]
     ) -> Iterator[history_pb2.ImportMessagesRequest]:
+        if isinstance(given, history_pb2.ImportMessagesRequest):
+            yield from self.rest()  # in the order given
+            self.sent_count += len(given.messages)
+            yield given
+            return
         for message in each_message(given):
             for batch in self._batcher.add(message):
                 yield from self._request(batch)

@@ -119,14 +119,18 @@ class AppendMessagesResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[AppendResult, _Mapping]]] = ...) -> None: ...
 
 class ImportMessagesRequest(_message.Message):
-    __slots__ = ("channel", "messages", "restore_erased")
+    __slots__ = ("channel", "messages", "restore_erased", "members", "members_at_ms")
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     RESTORE_ERASED_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_AT_MS_FIELD_NUMBER: _ClassVar[int]
     channel: str
     messages: _containers.RepeatedCompositeFieldContainer[_message_pb2.Message]
     restore_erased: bool
-    def __init__(self, channel: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[_message_pb2.Message, _Mapping]]] = ..., restore_erased: bool = ...) -> None: ...
+    members: _containers.RepeatedCompositeFieldContainer[Member]
+    members_at_ms: int
+    def __init__(self, channel: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[_message_pb2.Message, _Mapping]]] = ..., restore_erased: bool = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., members_at_ms: _Optional[int] = ...) -> None: ...
 
 class ImportMessagesResponse(_message.Message):
     __slots__ = ("stored_count", "duplicate_count", "conflict_count", "gone_count", "refused_count", "warning_count", "problems", "warning_count_by_kind")
