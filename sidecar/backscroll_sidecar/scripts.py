@@ -33,7 +33,9 @@ _KANA = frozenset(
 
 def shows_nothing(text: str) -> bool:
     """Whether nothing of a text can be seen: it is empty, or all of it is white space and invisible characters."""
-    return not "!" <= text[:1] <= "~" and _NOTHING.fullmatch(text) is not None  # mostly so
+    if not text or "!" <= text[0] <= "~":  # mostly so
+        return not text
+    return _NOTHING.fullmatch(text) is not None
 
 
 def grams(text: str) -> tuple[str, ...]:

@@ -173,7 +173,7 @@ def _select_reaching(
         (lambda: unseen(gathered.rows)[1], _VISIBILITY, _VISIBILITY),
         (lambda: unseen(gathered.rows)[0], _RECALLED, _RECALLED),
     ]
-    out = _either(*unseen(gathered.rows[places]))
+    out = None if view.all_live else _either(*unseen(gathered.rows[places]))
     seen, scores = (places, scores) if out is None else (places[~out], scores[~out])
     best_first = scores.argsort(kind="stable")[::-1]  # of equal scores the later first
     order: Places = seen[best_first].astype(np.intp)

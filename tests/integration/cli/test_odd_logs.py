@@ -28,6 +28,14 @@ def imported(commands, path, channel):
     ]  # fmt: skip
 
 
+NOTICES = (
+    "7/13/25, 2:05 PM - Ann: “tea: now”\n"
+    "7/13/25, 2:06 PM - Ann changed the group name from “tea” to “tea: the sequel”\n"
+    "7/13/25, 2:06 PM - 小红将群名称改为「茶: 二」\n"
+    "7/13/25, 2:07 PM - Ann “Tea” Lee: hi\n"
+)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "format_name", "wanted"),
     [
@@ -42,6 +50,7 @@ def imported(commands, path, channel):
           "\u200f13\u200f/7\u200f/2025، 2:05 ص - أحمد: صباح\n"),
          "whatsapp", [("أحمد", "صباح", -12 * 3_600_000), ("أحمد", "مرحبا", 0)]),
         ("arabic digits", "\u200f١٣\u200f/٧\u200f/٢٠٢٥، ٢:٠٥ م - أحمد: مرحبا\n", "whatsapp", [("أحمد", "مرحبا", 0)]),
+        ("colon in a notice", NOTICES, "whatsapp", [("Ann", "“tea: now”", 0), ("Ann “Tea” Lee", "hi", 120_000)]),
         ("old ends", "7/13/25, 2:05 PM - Ann: a\r7/13/25, 2:06 PM - Bob: b\r", "whatsapp",
          [("Ann", "a", 0), ("Bob", "b", 60_000)]),
     ],
