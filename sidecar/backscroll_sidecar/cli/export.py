@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
 
@@ -51,7 +51,7 @@ def export(
 
     Everything a message holds is kept: ids and other ids, authors, times, replies, threads, sessions, mentions, media,
     tool calls, vectors that came with it. An edited message is written as it stands; of a recalled one its place, which
-    is taken back. Members and pins have lines of their own.
+    is marked as taken back. Pins have lines of their own, and members of whom the messages do not tell all.
     With --json a summary follows: on standard output, or on standard error where the messages are there.
     """
     with connected(server, token, tls_ca) as client:
@@ -106,6 +106,30 @@ class _Counts:
     pinned: int = 0
 
 
+@dataclass(slots=True)
+class _Writer:
+    """What somebody's messages tell of them, which an import learns from these."""
+
+    name: str = ""
+    kind: int = 0
+    at_ms: int = 0
+    names: set[str] = field(default_factory=set)
+
+    def see(self, author: message_pb2.Author, at_ms: int) -> None:
+        if at_ms >= self.at_ms:
+            self.at_ms, self.name, self.kind = at_ms, author.name or self.name, author.kind
+        self.names |= {author.name} - {""}
+
+    def tells(self, member: history_pb2.Member) -> bool:
+        """Whether nothing more is known of the member."""
+        told_more = member.aliases or member.role or member.stays
+        return (
+            not told_more
+            and (member.name, member.kind) == (self.name, self.kind)
+            and {member.name, *member.former_names} - {""} == self.names
+        )
+
+
 def _write(
     client: Client,
     stands: history_pb2.GetChannelResponse,
@@ -124,12 +148,16 @@ def _write(
         file.write(_line({"channel": channel, "members": [_record(member)], **as_of}))
         done.members += 1
 
+    writers: dict[str, _Writer] = {}
     for stored in client.export_messages(channel, timeout_s=float("inf")):
         message = stored.message
         marked = {one.user_id for one in message.mentions}
         for user_id in stored.mentioned_user_ids:
-            if user_id not in marked and (member := members.pop(user_id, None)) is not None:
-                write_member(member)
+            if user_id in marked or user_id not in members:
+                continue
+            if user_id not in writers or not writers[user_id].tells(members[user_id]):
+                write_member(members.pop(user_id))
+        writers.setdefault(message.author.id, _Writer()).see(message.author, stored.rank_time_ms)
         message.partial = message.partial or stored.partial
         if stored.rank_time_ms != message.sent_at_ms:
             message.rank_time_ms = stored.rank_time_ms
@@ -140,8 +168,9 @@ def _write(
         done.messages += not stored.recalled
         if done.messages % TOLD_EVERY == 0:
             told(done.messages)
-    for member in members.values():
-        write_member(member)
+    for user_id, member in members.items():
+        if user_id not in writers or not writers[user_id].tells(member):
+            write_member(member)
     pinned = [one.message.id for one in client.list_pinned_messages(channel)]
     if pinned:
         file.write(_line({"channel": channel, "pinned_message_ids": pinned}))
