@@ -120,7 +120,7 @@ def import_(
         str,
         typer.Option(
             metavar="NAME",
-            help="Encoding of texts without a byte order mark, such as big5 or cp1251. Unset: UTF-8, else GB18030.",
+            help="Encoding of texts without a byte order mark, such as big5 or cp1251. Unset: by their bytes.",
         ),
     ] = "",
     links: Annotated[

@@ -10,6 +10,8 @@ from backscroll_sidecar.importers.items import Bad, Place
 from backscroll_sidecar.importers.sources import Source
 
 MAX_ENTRY_CHARS = 1_000_000
+MAX_BLANK_LINES = 1_000
+"""Of blank lines inside a message no more are kept in a row."""
 _INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067"))
 _SPACES = dict.fromkeys(map(ord, "\u00a0\u202f\u2007\u2009"), " ")
 
@@ -86,7 +88,7 @@ def _lines(source: Source, keeps_blank: bool) -> Iterator[tuple[Place, str] | Ba
             continue
         place, raw = line
         if keeps_blank and last:
-            for number in range(last + 1, place.number):
+            for number in range(max(last + 1, place.number - MAX_BLANK_LINES), place.number):
                 yield Place(number), ""
         last = place.number
         yield place, decoded(raw)

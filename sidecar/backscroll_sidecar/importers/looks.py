@@ -11,10 +11,11 @@ from typing import Any
 
 import ijson
 
+from backscroll_sidecar.importers.encodings import is_of
 from backscroll_sidecar.importers.items import BadRecord, Record
 from backscroll_sidecar.importers.json_bytes import JSON_ERRORS, SafeBytes, TooDeep
 from backscroll_sidecar.importers.json_records import header, parsed
-from backscroll_sidecar.importers.sources import SQLITE_MAGIC, Source, is_of
+from backscroll_sidecar.importers.sources import SQLITE_MAGIC, Source
 
 HEAD_RECORDS = 20
 HEAD_LINES = 1_000

@@ -90,9 +90,9 @@ def survey(sources: list[Source], options: Options, format_name: str = "") -> Su
     for given in sources:
         found.files += files_of(given, format_name, options)
     for source, form in found.files:
-        if source.has_guessed_encoding and form.name != "history-table":
+        if source.guessed_encoding and form.name != "history-table":
             options.note(
-                f"{source.name} is not in UTF-8: read as Chinese of Windows, GB18030 (--encoding)"
+                f"{source.name} is not in UTF-8: read as {source.guessed_encoding} (--encoding)"
             )
         for item in form.read(source, options):
             match item:

@@ -17,6 +17,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, cast
 
+from backscroll_sidecar.importers.encodings import GUESSES, encoding_of
 from backscroll_sidecar.importers.items import Bad, NotUnderstood, Place, Unreadable
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -30,8 +31,7 @@ _BOMS = {
 }  # fmt: skip
 """The longer before those that begin like them."""
 STANDARD_INPUT = "standard input"
-GUESS = "gb18030"
-"""Of texts that are not UTF-8: what QQ and WeChat write on Windows."""
+_BLANK_BLOCK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,11 @@ class Source:
     """Of its text, where the user said it."""
 
     @property
-    def has_guessed_encoding(self) -> bool:
-        """Whether nothing in the file or from the user says what it is."""
-        is_file = not (self.members or self.path.is_dir())
-        return is_file and not self.told_encoding and self.encoding == GUESS
+    def guessed_encoding(self) -> str:
+        """What it is taken for where nothing in the file or from the user says it, in words; else empty."""
+        if self.members or self.told_encoding or self.path.is_dir():
+            return ""
+        return GUESSES.get(self.encoding, "")
 
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
@@ -87,7 +88,7 @@ class Source:
 
     @cached_property
     def encoding(self) -> str:
-        """Of its bytes: by the mark in front, else as told, else UTF-8 if that fits, else Chinese Windows'."""
+        """Of its bytes: by the mark in front, else as told, else by how its bytes look."""
         head = self._packed_head
         for mark, name in _BOMS.items():
             if head.startswith(mark):
@@ -96,12 +97,7 @@ class Source:
             return "utf-8"
         if self.told_encoding:
             return self.told_encoding
-        if unmarked := _unmarked_utf_16(head):
-            return unmarked
-        if is_of(head, "utf-8"):
-            return "utf-8"
-        is_text = b"\0" not in head and not head.startswith(b"{")
-        return GUESS if is_text and is_of(head, GUESS) else "utf-8"
+        return encoding_of(head)
 
     @cached_property
     def _packed_head(self) -> bytes:
@@ -127,6 +123,23 @@ class Source:
                         raw = file.readline(MAX_LINE_BYTES)
                 elif raw.strip():
                     yield Place(number), raw.rstrip(b"\r\n")
+                else:
+                    number += _pass_blank(file)
+
+
+def _pass_blank(file: IO[bytes]) -> int:
+    """Go on to the next line that is not blank, block by block; how many lines were passed."""
+    count = 0
+    buffered = cast("io.BufferedReader", file)
+    while ahead := buffered.peek(_BLANK_BLOCK_BYTES):
+        text = ahead.lstrip()
+        blank = ahead.rfind(b"\n", 0, len(ahead) - len(text)) + 1
+        if not blank:
+            break
+        count += file.read(blank).count(b"\n")
+        if text:
+            break
+    return count
 
 
 @contextmanager
@@ -234,22 +247,3 @@ class _Recoded(io.RawIOBase):
         count = min(len(buffer), len(self._rest))
         buffer[:count], self._rest = self._rest[:count], self._rest[count:]
         return count
-
-
-def _unmarked_utf_16(head: bytes) -> str:
-    """UTF-16 without a byte order mark: spaces and line ends have a zero byte on one side. Empty for all else."""
-    low, high = head[::2].count(0), head[1::2].count(0)
-    encoding = "utf-16-le" if high > low else "utf-16-be"
-    if max(low, high) <= 4 * min(low, high) or not is_of(head, encoding):
-        return ""
-    text = head.decode(encoding, "replace")
-    return encoding if "\n" in text and "\0" not in text else ""
-
-
-def is_of(head: bytes, encoding: str) -> bool:
-    """Whether bytes that may end inside a character are of this encoding."""
-    try:
-        codecs.getincrementaldecoder(encoding)().decode(head)
-    except UnicodeDecodeError:
-        return False
-    return True

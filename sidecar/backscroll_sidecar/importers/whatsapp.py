@@ -18,6 +18,7 @@ from backscroll_sidecar.importers.whatsapp_words import (
     ATTACHED_BEHIND,
     DELETED,
     EDITED,
+    is_notice,
     omitted,
 )
 
@@ -108,7 +109,7 @@ class Chat:
                 f"no such day or time: {match[0][: match.start('text')].strip()}"
             ) from None
         name, colon, _ = match["text"].partition(":")
-        if not colon or len(name) > 120 or _is_quoting(name):
+        if not colon or len(name) > 120 or _is_quoting(name) or is_notice(name):
             yield Skipped(entry.place, "notice of the app")
             return
         first = behind(entry.line, match.start("text") + len(name) + 1).removeprefix(" ")

@@ -64,3 +64,38 @@ def omitted(line: str) -> str:
         return ""
     short = len(what.split()) <= 2 or "•" in what
     return (kinds or ["media"])[0] if is_marked or short else ""
+
+
+_NOTICE = re.compile(
+    # Calls and messages are encrypted; what follows may hold a colon, such as an address to learn more.
+    r"(?:\w{1,3} )?(?:messages|calls|chats?|nachrichten|mensajes|mensagens|messaggi|berichten|сообщения|mesajlar)\b.*?"
+    r"(?:end-to-end (?:encrypt|versleuteld|verschlüsselt|crittograf)|ende-zu-ende-verschlüssel|de extremo a extremo"
+    r"|de bout en bout|de ponta a ponta|ponto a ponto|crittografat[ie] end-to-end|crittografia end-to-end"
+    r"|сквозн\w+ шифрован|uçtan uca şifre)"
+    r"|.*(?:端到端加密|端對端加密|エンドツーエンド|종단\s?간 암호화|مشفرة تمام|التشفير التام بين الطرفين)"
+    # Somebody changed what the group is called or what is said of it, or made it.
+    r"|.+ (?:changed|updated|deleted) (?:the|this) (?:group(?:'s|’s)? )?(?:subject|name|description|icon|settings)\b"
+    r"|.+ (?:created|added you to) (?:the |this )?(?:group|community)\b"
+    r"|.+ (?:hat|hast) (?:den (?:Betreff|Namen|Gruppennamen)|die (?:Gruppe|Gruppenbeschreibung|Beschreibung))\b"
+    r"|.+ (?:cambió|cambiaste|modificó) (?:el asunto|el nombre|la descripción|el ícono)\b"
+    r"|.+ (?:creó|creaste) el grupo\b"
+    r"|.+ (?:a|avez) (?:changé|modifié) (?:l['’]objet|le sujet|le nom|la description)\b"
+    r"|.+ (?:a|avez) créé le groupe\b"
+    r"|.+ (?:mudou|alterou|mudaste|alteraste) (?:o nome|o assunto|a descrição)\b|.+ criou (?:o |este )?grupo\b"
+    r"|.+ (?:ha|hai) (?:cambiato|modificato) (?:l['’]oggetto|il nome|la descrizione)\b|.+ (?:ha|hai) creato il gruppo\b"
+    r"|.+ (?:heeft|hebt) (?:het onderwerp|de naam|de groepsnaam|de (?:groeps)?beschrijving|de groep)\b"
+    r"|.+ (?:изменил|изменила|изменил\(а\)|изменили) (?:тему|название|описание)\b"
+    r"|.+ (?:создал|создала|создал\(а\)) группу\b"
+    r"|.+ (?:grubun|grup|bu grubun) (?:konusunu|adını|ismini|açıklamasını)\b"
+    r"|.+(?:更改|更改了|修改了|变更了|變更了|将|將|已将|已將)(?:此|本|该|該)?(?:群组|群組|群)?(?:的)?(?:主题|主題|名称|名稱|描述|说明|說明|简介|簡介)"
+    r"|.+(?:创建了|建立了)(?:此|本|该|該)?(?:群组|群組)"
+    r"|.+(?:グループ名|グループの件名|グループの説明|件名)を"
+    r"|.+(?:그룹 이름|그룹 설명|그룹 제목|제목)을 "
+    r"|.+(?:غيّر|غيّرت|غير|قام بتغيير) (?:الموضوع|اسم المجموعة|وصف المجموعة)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_notice(before_colon: str) -> bool:
+    """Whether what stands before a colon is no name, but the beginning of something that WhatsApp itself says."""
+    return _NOTICE.match(before_colon) is not None

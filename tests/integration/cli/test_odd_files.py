@@ -160,6 +160,32 @@ def test_texts_in_other_encodings_are_the_same(commands, tmp_path, file, encodin
     assert (again["stored"], again["duplicate"]) == (0, done["stored"])
 
 
+@pytest.mark.row("P-32")
+@pytest.mark.parametrize(
+    ("encoding", "words", "said"),
+    [
+        ("cp1252", "Western of Windows, Latin-1", "Grüße aus München, schöner Tag für uns"),
+        ("latin-1", "Western of Windows, Latin-1", "c'est créé à Noël, ça va où?"),
+        ("latin-1", "Western of Windows, Latin-1", "¿Dónde está el niño? ¡Mañana!"),
+        ("cp1252", "Western of Windows, Latin-1", "the café “Mitte” – 5 €"),
+        ("shift_jis", "Japanese of Windows, Shift-JIS", "こんにちは、元気ですか"),
+        ("cp932", "Japanese of Windows, Shift-JIS", "カメラを買った ①"),
+        ("gb18030", "Chinese of Windows, GB18030", "你好，我们明天见"),
+        ("gbk", "Chinese of Windows, GB18030", "請問這個問題怎麼辦? 說 話 語 謝謝"),
+        ("gb18030", "Chinese of Windows, GB18030", "說"),
+        ("gb18030", "Chinese of Windows, GB18030", "の is Japanese: 这个字是日文"),
+    ],
+)
+def test_an_encoding_is_known_by_its_bytes(commands, tmp_path, encoding, words, said):
+    file = tmp_path / "chat.txt"
+    file.write_bytes(f"13/07/2025, 14:05 - Ann: {said}\n".encode(encoding))
+    channel = f"bytes-{encoding}-{said}"
+    done = commands.json("import", str(file), "--channel", channel, "--time-zone", "UTC")
+    assert f"{file} is not in UTF-8: read as {words} (--encoding)" in done["notes"]
+    (kept,) = commands.messages(channel)
+    assert kept["parts"] == [{"text": {"text": said}}]
+
+
 def test_an_unknown_encoding_is_refused(commands, tmp_path):
     for name in ("klingon", "hex"):
         done = commands.run("import", str(tmp_path), "--encoding", name)

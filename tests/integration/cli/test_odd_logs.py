@@ -36,6 +36,65 @@ NOTICES = (
 )
 
 
+COLON_NOTICES = [
+    "Messages and calls are end-to-end encrypted: only people in this chat can read, listen to, or share them.",
+    "Messages and calls are end-to-end encrypted. No one outside of this chat can read them. Learn more: https://x",
+    "Ann changed the subject to: tea", "Ann changed the group description to: tea: every day",
+    "Ann changed this group's settings: only admins can send", 'Ann changed the subject from "a: b" to "c"',
+    "Ann created group: tea", "Nachrichten und Anrufe sind Ende-zu-Ende-verschlüsselt: niemand liest mit.",
+    "Ann hat den Betreff geändert in: Tee", "Ann hat die Gruppenbeschreibung geändert: Tee",
+    "Los mensajes y las llamadas están cifrados de extremo a extremo: nadie los lee.",
+    "Ana cambió el asunto a: té", "Ana creó el grupo: té",
+    "Les messages et les appels sont chiffrés de bout en bout : personne ne lit.",
+    "Ann a changé l’objet en : thé", "As mensagens e as chamadas são protegidas com criptografia de ponta a ponta: ok",
+    "Ana mudou o nome para: chá", "I messaggi e le chiamate sono crittografati end-to-end: nessuno legge.",
+    "Ann ha cambiato l'oggetto in: tè", "Berichten en oproepen worden end-to-end versleuteld: niemand leest mee.",
+    "Ann heeft het onderwerp gewijzigd in: thee", "Сообщения и звонки защищены сквозным шифрованием: никто не прочтет.",
+    "Анна изменила тему на: чай", "Mesajlar ve aramalar uçtan uca şifrelidir: kimse okuyamaz.",
+    "Ann grup konusunu değiştirdi: çay", "消息和通话已进行端到端加密: 只有此对话中的人可以读取。",
+    "小红更改了群组名称: 茶", "小紅已將群組名稱改為: 茶", "訊息和通話皆已端對端加密: 只有對話中的人可以讀取。",
+    "メッセージと通話はエンドツーエンドで暗号化されています: 誰も読めません", "花子がグループ名を変更しました: 茶",
+    "메시지와 통화는 종단간 암호화됩니다: 아무도 못 읽습니다", "민지님이 그룹 이름을 변경했습니다: 차",
+    "الرسائل والمكالمات مشفرة تمامًا بين الطرفين: لا أحد", "أحمد غيّر اسم المجموعة إلى: شاي",
+]  # fmt: skip
+NO_NOTICES = [
+    "Ann: Messages and calls are end-to-end encrypted: is that so?", "Ann: Bob changed the subject to: tea",
+    "Group Tea: hi", "The Subject: hi", "Messages: hi", "Ann (changed): hi", "Gruppe Betreff: hi", "小红 群主: hi",
+    "茶群名称: hi", "Название: hi", "제목 없음: hi", "花子 件名: hi", "Encrypted Bob: hi", "Chat Noir: hi",
+    "Calls R Us: hi", "민지 제목 없음: hi", "Los Mensajes: hi",
+]  # fmt: skip
+
+
+def test_notices_with_a_colon_are_no_messages(commands, tmp_path):
+    """In every language that is read; names and texts that only remind of them stay."""
+    lines = [f"13/07/2025, 14:05 - {one}\n" for one in (*COLON_NOTICES, *NO_NOTICES)]
+    (tmp_path / "_chat.txt").write_text("".join(lines), "utf-8")
+    done, found = imported(commands, tmp_path / "_chat.txt", "colons")
+    assert {(who, said) for who, said, _ in found} == {
+        tuple(one.split(": ", 1)) for one in NO_NOTICES
+    }
+    assert done["skipped"] == {"notice of the app": len(COLON_NOTICES)}
+
+
+def test_blank_lines_without_number_are_passed_over(commands, tmp_path):
+    """Places are counted on; of those inside a message some stay."""
+    path = tmp_path / "blank.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b'{"id": "1", "user_id": "u", "text": "hi", "time": 1752415500}\n')
+        for _ in range(20):
+            file.write(b"\n" * 999_999 + b" \r\n")
+        file.write(b'no record\n{"id": "2", "user_id": "u", "text": "yo", "time": 1752415501}')
+    done, found = imported(commands, path, "blank")
+    assert [one[1] for one in found] == ["hi", "yo"]
+    assert [one["line"] for one in done["bad_lines"]] == [20_000_002]
+    path = tmp_path / "_chat.txt.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"13/07/2025, 14:05 - Ann: hi" + b"\n" * 20_000_000 + b"you\n")
+    done, ((_, said, _),) = imported(commands, path, "blank chat")
+    assert said.split() == ["hi", "you"]
+    assert len(said) < 2_000
+
+
 @pytest.mark.parametrize(
     ("name", "text", "format_name", "wanted"),
     [
