@@ -217,9 +217,9 @@ def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
         known = ", ".join(sorted(profiles))
         given = "".join(c for c in name if " " <= c <= "~")[:SHOWN_CHARS]
         near = get_close_matches(name.strip().casefold(), profiles, n=1)
-        advice = f'; did you mean "{near[0]}"?' if near else ""
         raise InvalidRequest(
-            f'profile "{given}" is none of: {known}{advice}',
+            f'profile "{given}" is none of: {known}'
+            + (f'; did you mean "{near[0]}"?' if near else ""),
             field="profile",
             reason=Reason.UNKNOWN_PROFILE,
             metadata={"known": known, "given": given},
