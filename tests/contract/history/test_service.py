@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from backscroll_sidecar.domain import (
@@ -220,10 +222,12 @@ class TestImport:
             yield ImportBatch([message("a")])
             yield ImportBatch([message("b")])
 
-        await importing.import_batches("default", batches(), append)
+        await importing.import_batches("default", batches(), SimpleNamespace(append=append))
         assert tries == 6
         with pytest.raises(Overloaded):
-            await importing.import_batches("default", batches(), _always_full)
+            await importing.import_batches(
+                "default", batches(), SimpleNamespace(append=_always_full)
+            )
 
     async def test_broken_off_and_sent_again(self, service, history):
         async def batches(stop: int | None = None):
