@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 from backscroll_sidecar.analyze.same_question import said_besides_calls
@@ -35,6 +36,17 @@ _CHINESE = re.compile(
     "|[没沒](?:有)?[说說讲講写寫]完|剩下的?(?:呢)?)"
     "[吧啊呀呢嘛吗嗎哦了啦一下謝谢，,。！!？?…\\s]*"
 )
+_OTHERS = re.compile(
+    "contin(?:u(?:ez|es|e|a|ar|ă|á)|ú[ae])|cont|contd|vas-y|la suite|poursuis|poursuivez|sigue|siga"
+    "|prossiga|segue|prosegui|sigue así|vai avanti|(?:mach )?weiter|fahr fort|weiterschreiben|ga (?:door|verder)|verder|kontynuuj|dalej"
+    "|fortsätt|fortsett|devam(?: et)?|lanjut(?:kan)?|tiếp(?: tục)?(?: đi)?|продолж(?:ай|айте|и|ите)|дальше"
+    "|давай дальше|продовжуй|далі"
+    "|(?:続|つづ)け(?:て|てください|て下さい|てくれ)|続き(?:を)?(?:お願いします|は)?"
+    "|계속(?:해|해줘|해 줘|해주세요|해 주세요|하세요)?|이어서(?: 써줘)?"
+    "|أكمل|اكمل|تابع|استمر|واصل|كمّل|كمل|ادامه(?: بده| بدهید| دهید)?|המשך|תמשיך|जारी रखो|जारी रखें|आगे बताओ|आगे"
+    "|(?:เล่า|ทำ|เขียน|พูด)?ต่อ(?:เลย|ไป|สิ)?(?:ครับ|ค่ะ|คะ|นะ)?"
+)
+"""One word or two, as it is said most, in languages that are neither."""
 
 
 def asks_to_go_on(text: str, names: Iterable[str] = ()) -> bool:
@@ -47,5 +59,20 @@ def asks_to_go_on(text: str, names: Iterable[str] = ()) -> bool:
     """
     if len(text) > MOST_CHARS:
         return False
-    said = said_besides_calls(text.strip(), names).lower().replace("\u2019", "'")
-    return bool(said) and (_ENGLISH.fullmatch(said) or _CHINESE.fullmatch(said)) is not None
+    said = _bare(said_besides_calls(text.strip(), names).lower().replace("\u2019", "'"))
+    asks = (_ENGLISH, _CHINESE, _OTHERS)
+    return bool(said) and any(one.fullmatch(said) is not None for one in asks)
+
+
+def _bare(text: str) -> str:
+    """The text without signs, marks and emoji at its ends."""
+    first, last = 0, len(text)
+    while first < last and _is_sign(text[first]):
+        first += 1
+    while first < last and _is_sign(text[last - 1]):
+        last -= 1
+    return text[first:last]
+
+
+def _is_sign(char: str) -> bool:
+    return unicodedata.category(char)[0] in "SPZC" or char == "\ufe0f"

@@ -116,25 +116,24 @@ def _gone_on_with(
 
 
 def _following(request: BuildRequest, view: ChannelView, row: int, end: int) -> int:
-    """The bot's reply to who asked to go on with a reply that broke off; -1 none."""
+    """The bot's reply to who answered a reply that broke off, or asked to go on with it; -1 none."""
     parents, last = view.explicit_columns.parent, min(end, row + 1 + LOOKED_BACK)
     behind = slice(row + 1, last)
     replies = (view.role[behind] == Role.ASSISTANT) & (parents[behind] > row)
     for reply in (np.flatnonzero(replies) + row + 1).tolist():
         asked = parents.item(reply)
-        if (
-            view.state.item(reply) in (_LIVE, _PARTIAL)
-            and asks_to_go_on(view.texts[asked], names_called(view, asked))
-            and row
-            in (
-                parents.item(asked),
-                _broken_off(
-                    request, view, asked, (), view.author_id(asked), view.thread.item(asked)
-                ),
-            )
+        if view.state.item(reply) in (_LIVE, _PARTIAL) and (
+            parents.item(asked) == row or _went_on(request, view, asked) == row
         ):
             return int(reply)
     return NO_ROW
+
+
+def _went_on(request: BuildRequest, view: ChannelView, asked: int) -> int:
+    """The reply that broke off and that a line asks to go on with, in words; -1 none."""
+    if not asks_to_go_on(view.texts[asked], names_called(view, asked)):
+        return NO_ROW
+    return _broken_off(request, view, asked, (), view.author_id(asked), view.thread.item(asked))
 
 
 def _is_own(request: BuildRequest, view: ChannelView, row: int) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from backscroll_sidecar.models.chunks import AnswerReader
 from backscroll_sidecar.models.faults import Filtered
-from backscroll_sidecar.models.sse import DONE, event_data, loaded
+from backscroll_sidecar.models.sse import DONE, event_data, is_heartbeat, loaded
 from backscroll_sidecar.ports import ModelError, ModelEvent, TextDelta, TextTakenBack
 
 T = TypeVar("T")
@@ -89,6 +89,8 @@ def _said(events: list[bytes], reader: AnswerReader) -> _Said:
     for data in events:
         if data == DONE:
             is_done = reader.is_whole = True
+            continue
+        if is_heartbeat(data):
             continue
         try:
             text = reader.take(loaded(data))

@@ -127,6 +127,10 @@ class _Events:
         return events
 
 
+_NOTHING = (b"null", b"[]")
+MAX_HEARTBEAT_BYTES = 32
+
+
 def _checked(size: int) -> int:
     if size > MAX_EVENT_BYTES:
         raise failed(ModelFault.BAD_RESPONSE, FAULTS["answer_too_large"][0])
@@ -144,6 +148,16 @@ def loaded(data: bytes) -> object:
         return json.loads(data)
     except (ValueError, RecursionError):
         raise failed(ModelFault.BAD_RESPONSE) from None
+
+
+def is_heartbeat(data: bytes) -> bool:
+    """Whether an event says nothing: ``null``, ``[]``, or a word that is no JSON, such as ``ping``.
+
+    A stream that ends behind such a word has no ending, which is told.
+    """
+    if data.startswith((b"{", b"[{", _MARK)):
+        return False
+    return data in _NOTHING or (len(data) <= MAX_HEARTBEAT_BYTES and not _is_json(data))
 
 
 def _is_json(data: bytes) -> bool:

@@ -56,6 +56,13 @@ WAYS = {
     "a byte order mark": [b"\xef\xbb\xbf", said("hi"), stopped()],
     "half of a byte order mark": [b"\xef\xbb", b"\xbf" + said("hi"), stopped()],
     "an empty heartbeat": [b"data: \n\n", said("hi"), b"data:\n\n", stopped(), b"data: \n\n"],
+    "words for a heartbeat": [
+        *(f"data: {word}\n\n".encode() for word in ("ping", "keep-alive", "null", "[]", "心跳")),
+        said("hi"),
+        b"data: ping\n\n",
+        stopped(),
+        b"data: pong\n\n",
+    ],
     "a heartbeat without choices": [data({"type": "ping"}), said("hi"), stopped()],
     "no space behind the colon": [said("hi").replace(b"data: ", b"data:"), stopped()],
     "blanks around DONE": [said("hi"), stopped(), b"data:  [DONE] \n\n"],

@@ -144,3 +144,31 @@ async def test_a_question_changes_no_later_one(first):
         told.append([(one.message_id, one.score) for one in built.raw.explanation.candidates])
     assert told[0]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "ادامه بده", "أكمل", "ต่อเลย", "продолжай", "Weiter!", "sigue", "continúa", "continuez", "続けて", "계속해줘",
+        "继续🙏", "keep going 🙏", "继续吧～", "cont.", "👉 continue ❤️",
+    ],
+)  # fmt: skip
+async def test_who_asks_in_another_language_is_understood(question):
+    """Signs and emoji at its ends aside."""
+    async with served() as (client, _):
+        await client.append("room", [STORY, HALF])
+        assert has_half(await contents(client, question))
+        assert not has_half(await contents(client, f"{question} {question} 42"))
+
+
+async def test_a_half_that_was_answered_stays_with_the_rest():
+    """Whatever the person said who answered it, once the bot went on."""
+    async with served() as (client, _):
+        await client.append("room", [
+            STORY, HALF, Message("r", ANN, "what did he do?", NOON - 3_000, reply_to="half"),
+        ])  # fmt: skip
+        assert not has_half(await contents(client, "who?"))
+        await client.append("room", [
+            Message("rest", BOT, "he jumped", NOON - 2_000, role="assistant", reply_to="r"),
+        ])  # fmt: skip
+        assert has_half(await contents(client, "who?"))
