@@ -38,7 +38,8 @@ _CHINESE = re.compile(
 )
 _OTHERS = re.compile(
     "contin(?:u(?:ez|es|e|a|ar|ă|á)|ú[ae])|cont|contd|vas-y|la suite|poursuis|poursuivez|sigue|siga"
-    "|prossiga|segue|prosegui|sigue así|vai avanti|(?:mach )?weiter|fahr fort|weiterschreiben|ga (?:door|verder)|verder|kontynuuj|dalej"
+    "|prossiga|segue|prosegui|sigue así|vai avanti|(?:mach )?weiter|fahr fort|weiterschreiben"
+    "|ga (?:door|verder)|verder|kontynuuj|dalej"
     "|fortsätt|fortsett|devam(?: et)?|lanjut(?:kan)?|tiếp(?: tục)?(?: đi)?|продолж(?:ай|айте|и|ите)|дальше"
     "|давай дальше|продовжуй|далі"
     "|(?:続|つづ)け(?:て|てください|て下さい|てくれ)|続き(?:を)?(?:お願いします|は)?"
