@@ -46,7 +46,9 @@ def continued_row(
     passed_over = {trigger, moment.own_row}
     if moment.later:  # of the rows behind the trigger no others were said before
         passed_over.update(set(range(trigger, moment.end)).difference(moment.later))
-    return _broken_off(request, view, moment.end, passed_over, asker, thread)
+    row = _broken_off(request, view, moment.end, passed_over, asker, thread)
+    copy = _copy_of(view, row, moment.end) if row >= 0 else NO_ROW
+    return row if copy < 0 else copy
 
 
 def _broken_off(
@@ -99,7 +101,8 @@ def with_partials(
         shown = [row for row in rows if _is_own(request, view, row)]
     else:
         shown = _gone_on_with(request, view, rows[-LOOKED_BACK:], continued, end)
-    shown = [row for row in shown if not shows_nothing(view.texts[row])]
+    copied = {row for row in shown[-LOOKED_BACK:] if _copy_of(view, row, end) >= 0}
+    shown = [row for row in shown if row not in copied and not shows_nothing(view.texts[row])]
     return view.counting(shown) if shown else view
 
 
@@ -127,6 +130,19 @@ def _following(request: BuildRequest, view: ChannelView, row: int, end: int) -> 
         ):
             return int(reply)
     return NO_ROW
+
+
+def _copy_of(view: ChannelView, row: int, end: int) -> int:
+    """The platform's copy of a reply that broke off, stored as a whole reply near it and before `end`; -1 none."""
+    if view.state.item(row) != _PARTIAL:
+        return NO_ROW
+    first, last = max(0, row - LOOKED_BACK), min(end, row + LOOKED_BACK)
+    near = slice(first, last)
+    author = view.columns.author.item(row)
+    live = (view.state[near] == _LIVE) & (view.role[near] == Role.ASSISTANT)
+    rows = np.flatnonzero(live & (view.columns.author[near] == author)) + first
+    words = view.texts[row].strip()
+    return next((one for one in rows.tolist() if view.texts[one].strip() == words), NO_ROW)
 
 
 def _went_on(request: BuildRequest, view: ChannelView, asked: int) -> int:

@@ -172,3 +172,17 @@ async def test_a_half_that_was_answered_stays_with_the_rest():
             Message("rest", BOT, "he jumped", NOON - 2_000, role="assistant", reply_to="r"),
         ])  # fmt: skip
         assert has_half(await contents(client, "who?"))
+
+
+@pytest.mark.parametrize("policy", ["when_asked", "always"])
+@pytest.mark.parametrize("off_ms", [-3_000, -500, 0, 500])
+async def test_a_half_that_the_platform_tells_again_is_shown_once(policy, off_ms):
+    """Whichever clock was ahead."""
+    text = HALF.to_proto().parts[0].text.text
+    copy = Message("p", BOT, text, NOON - 4_000 + off_ms, role="assistant", reply_to="q")
+    async with served(partial_replies=policy) as (client, _):
+        await client.append("room", [STORY, HALF])
+        await client.append("room", [copy])
+        for question in ("continue", "what now?"):
+            found = await contents(client, question)
+            assert sum("once upon" in content for _, content in found) == 1
