@@ -127,7 +127,6 @@ class _Events:
         return events
 
 
-_NOTHING = (b"null", b"[]")
 MAX_HEARTBEAT_BYTES = 32
 
 
@@ -151,13 +150,12 @@ def loaded(data: bytes) -> object:
 
 
 def is_heartbeat(data: bytes) -> bool:
-    """Whether an event says nothing: ``null``, ``[]``, or a word that is no JSON, such as ``ping``.
+    """Whether an event says nothing: a word that is no JSON, such as ``ping``.
 
     A stream that ends behind such a word has no ending, which is told.
     """
-    if data.startswith((b"{", b"[{", _MARK)):
-        return False
-    return data in _NOTHING or (len(data) <= MAX_HEARTBEAT_BYTES and not _is_json(data))
+    is_word = len(data) <= MAX_HEARTBEAT_BYTES and not data.startswith((b"{", b"[", _MARK))
+    return is_word and not _is_json(data)
 
 
 def _is_json(data: bytes) -> bool:
