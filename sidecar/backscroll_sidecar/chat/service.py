@@ -131,9 +131,9 @@ class ChatService:
             finding = asyncio.create_task(self._find(request, context))
             built = await self._build(request, context, (*saving, finding))
             yield ContextBuilt(built)
-            trigger, first = await finding
+            trigger, asked, first = await finding
             if trigger is not None:  # so nothing is stored under the turn's id yet
-                turn_id = new_turn_id(asked_text(context, trigger))
+                turn_id = new_turn_id(asked)
             if first is not None and await self._is_asked_again(saving):
                 release()
                 for event in await self._said_first(request.tenant, first):
@@ -189,18 +189,19 @@ class ChatService:
 
     async def _find(
         self, request: ChatRequest, context: BuildRequest
-    ) -> tuple[StoredMessage | None, StoredMessage | None]:
-        """What is stored as the question, and what this bot answered to what is asked; None where there is nothing."""
-        asked = asked_id(request, context)
-        if not asked:
-            return None, None
+    ) -> tuple[StoredMessage | None, str, StoredMessage | None]:
+        """What is stored as the question, the text that is asked, and what this bot answered to that; None: nothing."""
+        question_id = asked_id(request, context)
+        if not question_id:
+            return None, context.question, None
         trigger = None
         if context.trigger_message_id:
-            trigger = await self._history.find_question(context.key, asked)
+            trigger = await self._history.find_question(context.key, question_id)
+        asked = asked_text(context, trigger)
         first = await self._history.find_answer(
-            context.key, asked, self_id_of(context), asked_text(context, trigger)
+            context.key, question_id, self_id_of(context), asked
         )
-        return trigger, first
+        return trigger, asked, first
 
     async def _is_asked_again(self, saving: Sequence[asyncio.Task[Any]]) -> bool:
         """Whether the question is the stored one, and not another under its id."""

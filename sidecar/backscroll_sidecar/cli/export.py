@@ -28,6 +28,7 @@ from backscroll_sidecar.cli.console import err, json_text, print_json, progress,
 EPILOG = "Example: backscroll export my-group --output my-group.jsonl.gz"
 TOLD_EVERY = 500
 A_MOMENT_MS = 1_000
+"""So long behind the newest message members are told as of: some messages rank a little behind their time."""
 
 
 def export(
@@ -140,7 +141,6 @@ def _write(
     done = _Counts()
     channel, as_of = stands.channel, {}
     if 0 < stands.newest_sent_at_ms <= time.time_ns() // 1_000_000:
-        # Behind every message, of which some rank a little behind their time.
         as_of = {"members_at_ms": str(stands.newest_sent_at_ms + A_MOMENT_MS)}
     members = {one.user_id: one for one in client.list_members(channel)}
 

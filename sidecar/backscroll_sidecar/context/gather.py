@@ -229,7 +229,7 @@ def _ask(name: str, source: Strategy, query: StrategyQuery) -> object:
 
 
 def _fault_of(name: str, error: BaseException) -> Degradation:
-    """What became of a source: anybody's code costs only itself (law 5). Raises `error` where the call itself ends."""
+    """What became of a source: anybody's code costs only itself. Raises `error` where the call itself ends."""
     if is_call_ending(error):
         raise error
     reason = "ERROR"

@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 from google.protobuf import json_format
 
 from backscroll.v1 import history_pb2, message_pb2
+from backscroll_sidecar.domain import MAX_FORMER_NAMES
 from backscroll_sidecar.importers.items import (
     Bad,
     BadRecord,
@@ -81,7 +82,6 @@ ID_FIELDS = frozenset({"id", "channel", "user_id", "message_id", "thread_id", "d
 PROTO_FIELDS = frozenset(message_pb2.Message.DESCRIPTOR.fields_by_name)
 OF_EXPORTS = frozenset({"rank_time_ms", "alias_ids", "recalled"})
 """What a stored message tells and a message takes when it is imported."""
-MAX_FORMER_NAMES = 1_000
 STORED_FIELDS = frozenset(history_pb2.StoredMessage.DESCRIPTOR.fields_by_name)
 
 

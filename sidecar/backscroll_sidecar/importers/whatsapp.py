@@ -28,7 +28,6 @@ ANDROID = re.compile(rf"{clocks.DATE}{_GAP}{clocks.TIME}\s[-–—]\s(?P<text>.*
 _PHONE = re.compile(r"[+\d][\d\s().\-]{5,}")
 _NAMED = re.compile("@\u2068([^\u2069\n]{1,80})\u2069|@(\\d{7,15})\\b")
 _FILE = re.compile(r"(_chat|WhatsApp .*)\.txt", re.IGNORECASE)
-_QUOTES = ("“", "”"), ("«", "»"), ("„", "“”"), ("「", "」"), ("『", "』")
 _OURS = "\u200e"
 """A mark of direction in front of what the app itself says."""
 
@@ -109,7 +108,7 @@ class Chat:
                 f"no such day or time: {match[0][: match.start('text')].strip()}"
             ) from None
         name, colon, _ = match["text"].partition(":")
-        if not colon or len(name) > 120 or _is_quoting(name) or is_notice(name):
+        if not colon or len(name) > 120 or is_notice(name):
             yield Skipped(entry.place, "notice of the app")
             return
         first = behind(entry.line, match.start("text") + len(name) + 1).removeprefix(" ")
@@ -139,11 +138,6 @@ class Chat:
         for one in names:
             message.mentions.add(name=one)
         return Read(entry.place, message)
-
-
-def _is_quoting(name: str) -> bool:
-    """Whether a quotation is still open behind it: Ann changed the group name from “tea” to “tea: the sequel”."""
-    return any(name.count(first) > sum(map(name.count, last)) for first, last in _QUOTES)
 
 
 def _media(text: str) -> tuple[tuple[str, str] | None, str]:

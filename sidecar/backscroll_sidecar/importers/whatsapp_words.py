@@ -66,6 +66,7 @@ def omitted(line: str) -> str:
     return (kinds or ["media"])[0] if is_marked or short else ""
 
 
+_QUOTES = ("“", "”"), ("«", "»"), ("„", "“”"), ("「", "」"), ("『", "』")
 _NOTICE = re.compile(
     # Calls and messages are encrypted; what follows may hold a colon, such as an address to learn more.
     r"(?:\w{1,3} )?(?:messages|calls|chats?|nachrichten|mensajes|mensagens|messaggi|berichten|сообщения|mesajlar)\b.*?"
@@ -97,5 +98,12 @@ _NOTICE = re.compile(
 
 
 def is_notice(before_colon: str) -> bool:
-    """Whether what stands before a colon is no name, but the beginning of something that WhatsApp itself says."""
-    return _NOTICE.match(before_colon) is not None
+    """Whether what stands before a colon is no name, but the beginning of something that WhatsApp itself says.
+
+    So it is where a quotation is still open: Ann changed the group name from “tea” to “tea: the sequel”.
+    """
+    is_quoting = any(
+        before_colon.count(opening) > sum(map(before_colon.count, closing))
+        for opening, closing in _QUOTES
+    )
+    return is_quoting or _NOTICE.match(before_colon) is not None

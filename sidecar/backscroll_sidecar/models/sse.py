@@ -16,6 +16,8 @@ DONE = b"[DONE]"
 """What OpenAI's servers send as their last event."""
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 """Most bytes of one event: they are held until it ends."""
+MAX_HEARTBEAT_BYTES = 32
+"""Most bytes of a word that says nothing; a longer one tells of a fault."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a CR at the end may be half of a CR LF
 _FIELD = b"data:"
@@ -125,9 +127,6 @@ class _Events:
         if last or (rest and _FIELD.startswith(rest)):
             raise failed(ModelFault.CONNECTION)
         return events
-
-
-MAX_HEARTBEAT_BYTES = 32
 
 
 def _checked(size: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from backscroll.v1 import admin_pb2
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import (
+    MAX_FORMER_NAMES,
     MAX_ROLE_BYTES,
     MAX_STAYS,
     AppendOutcome,
@@ -46,7 +47,6 @@ from backscroll_sidecar.rpc.limits import (
     DEFAULT_PAGE_ITEMS,
     MAX_ALIASES,
     MAX_BATCH_ITEMS,
-    MAX_FORMER_NAMES,
     MAX_NAME_BYTES,
     MAX_PAGE_ITEMS,
 )
