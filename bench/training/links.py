@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Read, fit, write; prints what it does."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--data", type=Path, default=os.environ.get("QUALITY_DATA", "../shared/quality")
+        "--data", type=Path, default=os.environ.get("QUALITY_DATA")
     )
     parser.add_argument("--out", type=Path, default=WEIGHTS_FILE)
     parser.add_argument(

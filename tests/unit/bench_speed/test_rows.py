@@ -14,7 +14,7 @@ def test_names_are_unique_and_every_row_has_a_part():
 
 
 def test_the_table_is_whole():
-    """Issue 5: what a build, a vector, a kernel, an answer, a search, ingest, a delta, a start and the peers cost."""
+    """What a build, a vector, a kernel, an answer, a search, ingest, a delta, a start and the peers cost."""
     assert {row.name for row in ROWS} >= {
         "classic-10k", "classic-10k-stages", "classic-10k-c8", "classic-10k-p99",
         "balanced-1k", "balanced-10k", "balanced-100k", "vector-1k", "vector-10k", "vector-10k-stages", "vector-100k",
