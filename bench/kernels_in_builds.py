@@ -30,10 +30,10 @@ from backscroll.v1 import history_pb2
 from backscroll_bench.speed import chats, everything, meaning, vectors
 from backscroll_bench.speed.fixture import FILL_BATCH, near_questions, stages_of
 from backscroll_bench.speed.resting import settled
-from backscroll_sidecar.rpc.context import ContextServicer
-from backscroll_sidecar.rpc.guard import Call
-from backscroll_sidecar.rpc.history import HistoryServicer
-from backscroll_sidecar.rpc.lenient import parse_batch
+from backscroll_sidecar.edge.call_pipeline import Call
+from backscroll_sidecar.edge.convert.parsing import parse_batch
+from backscroll_sidecar.edge.services.context import ContextServicer
+from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.wiring import open_app

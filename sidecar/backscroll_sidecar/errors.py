@@ -1,4 +1,4 @@
-"""Everything that is refused. Domain errors know no status code; `rpc/status.py` has the one table."""
+"""Everything that is refused. Domain errors know no status code; `edge/status.py` has the one table."""
 
 from __future__ import annotations
 

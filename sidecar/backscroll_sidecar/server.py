@@ -15,19 +15,19 @@ from typing import Protocol
 
 import structlog
 
+from backscroll_sidecar.edge.call_pipeline import CallRecord, Guard, log_call
+from backscroll_sidecar.edge.exposure import check_exposure, check_metrics
+from backscroll_sidecar.edge.grpc.platform import Health, add_platform
+from backscroll_sidecar.edge.grpc.registration import add_servicer
+from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
+from backscroll_sidecar.edge.services.admin import AdminServicer
+from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
+from backscroll_sidecar.edge.services.history import HistoryServicer
+from backscroll_sidecar.edge.services.preference import PreferenceServicer
+from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.rpc.admin import AdminServicer
-from backscroll_sidecar.rpc.context import Builder, Chat, ContextServicer
-from backscroll_sidecar.rpc.exposure import check_exposure, check_metrics
-from backscroll_sidecar.rpc.guard import CallRecord, Guard, log_call
-from backscroll_sidecar.rpc.history import HistoryServicer
-from backscroll_sidecar.rpc.listeners import EdgeName, Listeners, TlsFiles
-from backscroll_sidecar.rpc.platform import Health, add_platform
-from backscroll_sidecar.rpc.preference import PreferenceServicer
-from backscroll_sidecar.rpc.registration import add_servicer
-from backscroll_sidecar.rpc.start_errors import StartRefused
-from backscroll_sidecar.rpc.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer
 
 log = structlog.get_logger("backscroll.server")
@@ -128,7 +128,7 @@ async def start_server(
     tokens
         Tenants by token (`read_tokens` reads them from a file). None: everybody is the default tenant.
     edge
-        What answers on this machine's own addresses without TLS; see `rpc.listeners`.
+        What answers on this machine's own addresses without TLS; see `edge.listeners`.
     observe
         Told of every call once it is over.
     warmed_up

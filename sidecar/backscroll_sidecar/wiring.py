@@ -22,6 +22,9 @@ from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ChannelKey, SearchScope
+from backscroll_sidecar.edge.convert.built import JoiningCodec
+from backscroll_sidecar.edge.convert.codec import WireCodec
+from backscroll_sidecar.edge.self_warmup import rehearse
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.meaning import MeaningSearch
@@ -39,9 +42,6 @@ from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.recording import Recorder
-from backscroll_sidecar.rpc.codec import WireCodec
-from backscroll_sidecar.rpc.rehearsal import rehearse
-from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import MemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from backscroll_sidecar.rpc.listeners import TlsFiles
+from backscroll_sidecar.edge.listeners import TlsFiles
 
 
 def certificate_of_own(folder: Path) -> TlsFiles:

@@ -23,8 +23,8 @@ from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.model import BuildRequest, Overrides
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import Author
+from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.ports import Comparison, Similarities
-from backscroll_sidecar.rpc.codec import WireCodec
 from backscroll_sidecar.strategies import BUILTIN, NOTHING
 from tests.kit.chats import ANN, BEN, BOT, CAT, DAY_MS, HOUR_MS, KEY, NOON_MS, say
 from tests.kit.rooms import Room

@@ -46,10 +46,10 @@ from backscroll_sidecar.domain import (
     ToolCallPart,
     ToolResultPart,
 )
+from backscroll_sidecar.edge.convert.built import JoiningCodec, encode_built
+from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports import Applied
-from backscroll_sidecar.rpc.codec import WireCodec
-from backscroll_sidecar.rpc.translate_built import JoiningCodec, encode_built
 from backscroll_sidecar.strategies import Messages
 from tests.kit.chats import BOT, DAY_MS, HOUR_MS, KEY, NOON_MS, say, stored_in_order
 from tests.kit.rooms import Fixed, Room

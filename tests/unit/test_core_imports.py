@@ -57,5 +57,5 @@ def test_the_core_imports_no_provider(loaded, name):
 def test_the_check_sees_what_is_imported():
     """S3-02: the check can fail: the edge, which translates, does bring the wire's types."""
     assert {"google.protobuf", "backscroll"} <= imported_by(
-        ["backscroll_sidecar.rpc.translate_built"]
+        ["backscroll_sidecar.edge.convert.built"]
     )

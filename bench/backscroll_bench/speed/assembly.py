@@ -32,7 +32,7 @@ from backscroll_sidecar.context.lines import LineStyle
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext, Items, Overrides
 from backscroll_sidecar.context.writing import draft
 from backscroll_sidecar.domain import Author, ChannelKey, Mention, Message, TextPart
-from backscroll_sidecar.rpc.translate_built import encode_items
+from backscroll_sidecar.edge.convert.built import encode_items
 from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.wiring import open_app

@@ -25,10 +25,10 @@ from backscroll_bench.speed.load import open_channel, unary
 from backscroll_bench.speed.loops import run
 from backscroll_bench.speed.reading import Readings, latencies, rates
 from backscroll_bench.speed.rows import find_rows
-from backscroll_sidecar.rpc.exposure import parse_address
-from backscroll_sidecar.rpc.guard import Call, Guard, Method
-from backscroll_sidecar.rpc.listeners import Listeners
-from backscroll_sidecar.rpc.tenants import OneTenant
+from backscroll_sidecar.edge.call_pipeline import Call, Guard, Method
+from backscroll_sidecar.edge.exposure import parse_address
+from backscroll_sidecar.edge.listeners import Listeners
+from backscroll_sidecar.edge.tenants import OneTenant
 from backscroll_sidecar.telemetry import logs
 
 MODULE = "backscroll_bench.speed.floor"

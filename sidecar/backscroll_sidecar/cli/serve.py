@@ -28,9 +28,9 @@ from backscroll_sidecar.cli.console import (
     out,
     print_json,
 )
+from backscroll_sidecar.edge.start_errors import StartRefused
 from backscroll_sidecar.errors import BackscrollError, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.kernel_cache import KernelCache
-from backscroll_sidecar.rpc.start_errors import StartRefused
 from backscroll_sidecar.settings import Settings, prepare_process
 from backscroll_sidecar.settings_sources import Loaded
 from backscroll_sidecar.telemetry import logs
@@ -221,8 +221,8 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(settings: Settings, as_json: bool) -> None:
     """Open, start, say so, wait for a signal, stop. The store closes last."""
-    from backscroll_sidecar.rpc.listeners import TlsFiles
-    from backscroll_sidecar.rpc.tenants import read_tokens
+    from backscroll_sidecar.edge.listeners import TlsFiles
+    from backscroll_sidecar.edge.tenants import read_tokens
     from backscroll_sidecar.server import start_server
     from backscroll_sidecar.wiring import open_app
 
@@ -287,8 +287,8 @@ def _refuse_to_listen(settings: Settings) -> None:
 
     That a port is taken is said before gRPC does, which also logs it in words of its own.
     """
-    from backscroll_sidecar.rpc.exposure import Reach, check_exposure
-    from backscroll_sidecar.rpc.tenants import TokenTenants, read_tokens
+    from backscroll_sidecar.edge.exposure import Reach, check_exposure
+    from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
 
     if settings.tokens_file:
         TokenTenants(read_tokens(settings.tokens_file))

@@ -15,6 +15,7 @@ from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.chat import ChatEnd, Delta
 from backscroll_sidecar.chat.storing import NOT_STORED_YET
 from backscroll_sidecar.domain import MAX_TEXT_BYTES, Role, ToolCallPart
+from backscroll_sidecar.edge.convert.chat import chat_request
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.models.faults import failed
@@ -26,7 +27,6 @@ from backscroll_sidecar.ports import (
     ToolCallDelta,
     TurnChange,
 )
-from backscroll_sidecar.rpc.translate_chat import chat_request
 from backscroll_sidecar.server import start_server
 from backscroll_sidecar.texts import CHINESE
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped

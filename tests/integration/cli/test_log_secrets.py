@@ -53,7 +53,7 @@ class Failing:
         raise ValueError(question)
     def broken(self, question):
         raise ValueError(question)
-from backscroll_sidecar.rpc.history import HistoryServicer
+from backscroll_sidecar.edge.services.history import HistoryServicer
 async def broken(self, request, call):
     raise RuntimeError(f"cannot read {request}")
 HistoryServicer.search_messages = broken

@@ -32,8 +32,8 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TimeStyle,
 )
+from backscroll_sidecar.edge.convert.built import JoiningCodec
 from backscroll_sidecar.ports import Applied
-from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from tests.kit.chats import ANN, BEN, BOT, CAT, KEY, NOON_MS, PlainCodec, say, stored_in_order
 from tests.kit.rooms import ShelfReader, broken_store
 from tests.property.test_joining import Talk, answer_of, encoded, same_anywhere

@@ -25,9 +25,9 @@ from backscroll_sidecar.context.model import (
 )
 from backscroll_sidecar.context.pages import MOST_TIMES, NEW_MESSAGES
 from backscroll_sidecar.domain import Author, Category, Role, SpeakerStyle, TimeStyle
+from backscroll_sidecar.edge.convert.built import JoiningCodec
+from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BudgetTooSmall
-from backscroll_sidecar.rpc.codec import WireCodec
-from backscroll_sidecar.rpc.translate_built import JoiningCodec
 from backscroll_sidecar.strategies import Messages
 from tests.kit.chats import ANN, BEN, BOT, CAT, DAY_MS, HOUR_MS, KEY, NOON_MS, say
 from tests.kit.rooms import Fixed, Room

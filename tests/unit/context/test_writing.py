@@ -17,8 +17,8 @@ from backscroll_sidecar.domain import (
     TimeStyle,
     TokenizerName,
 )
+from backscroll_sidecar.edge.convert.built import encode_items, encode_message
 from backscroll_sidecar.ports import Applied
-from backscroll_sidecar.rpc.translate_built import encode_items, encode_message
 from tests.kit.chats import ANN, BEN, BOT, DAY_MS, HOUR_MS, KEY, say, stored_in_order
 from tests.kit.rooms import Room, ids
 

@@ -7,8 +7,8 @@ import pytest
 
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
+from backscroll_sidecar.edge import self_warmup
 from backscroll_sidecar.own_parts import own_strategies
-from backscroll_sidecar.rpc import rehearsal
 from backscroll_sidecar.settings import MemorySettings, Settings
 from backscroll_sidecar.store.sqlite.examine import examine_database
 from backscroll_sidecar.wiring import open_app
@@ -75,7 +75,7 @@ async def test_profiles_of_server_channel_and_bot():
 
 
 async def test_warming_up_touches_no_history(tmp_path, monkeypatch):
-    monkeypatch.setattr(rehearsal, "_rehearsed", False)
+    monkeypatch.setattr(self_warmup, "_rehearsed", False)
     async with open_app(Settings(state_dir=tmp_path)) as app:
         await app.warm_up()
         assert sum((await app.store.stats()).row_counts.values()) == 0

@@ -1,0 +1,87 @@
+"""How many calls of a method run at once. gRPC's own limit would refuse health checks as well (NOTES, gRPC)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+
+from backscroll_sidecar.edge.limits import GateLimits
+from backscroll_sidecar.errors import Overloaded
+
+
+class Gate:
+    """Lets in so many calls of one method; the next wait in a line of bounded length, for a bounded time.
+
+    A call brings its request with it, so what runs and what waits is bounded in bytes, too. Belongs to one event loop.
+    """
+
+    def __init__(self, limits: GateLimits) -> None:
+        self._limits = limits
+        self._free = limits.running
+        self._line: deque[asyncio.Future[None]] = deque()
+        self._bytes = 0
+
+    def enter_at_once(self, request_bytes: int) -> bool:
+        """Take a place if there is one and room for the request; False: `enter` waits for it, or says why it cannot."""
+        if not self._free or self._bytes + request_bytes > self._limits.max_bytes:
+            return False
+        self._free -= 1
+        self._bytes += request_bytes
+        return True
+
+    async def enter(self, request_bytes: int, deadline_s: float | None) -> None:
+        """Take a place; give it back with `leave`. A request larger than the bound comes in when no other is there.
+
+        `deadline_s` is the caller's, on the clock of `time.monotonic`.
+
+        Raises
+        ------
+        Overloaded
+            No room in time, the line itself is too long, or the requests of all of them are too large together.
+        """
+        if self._bytes and self._bytes + request_bytes > self._limits.max_bytes:
+            raise Overloaded("calls of this method hold too many bytes")
+        self._bytes += request_bytes
+        if self._free:
+            self._free -= 1
+            return
+        try:
+            await self._wait_for_place(deadline_s)
+        except BaseException:
+            self._bytes -= request_bytes
+            raise
+
+    def leave(self, request_bytes: int) -> None:
+        """Give the place to the next."""
+        self._bytes -= request_bytes
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """To the first in line who still waits; with nobody in line the place is free."""
+        while self._line:
+            place = self._line.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1
+
+    async def _wait_for_place(self, deadline_s: float | None) -> None:
+        if len(self._line) >= self._limits.waiting:
+            raise Overloaded("too many calls of this method are waiting")
+        wait_s = self._limits.wait_s
+        if deadline_s is not None:
+            wait_s = min(wait_s, max(deadline_s - time.monotonic(), 0.0))
+        place = asyncio.get_running_loop().create_future()
+        self._line.append(place)
+        try:
+            async with asyncio.timeout(wait_s):
+                await place
+        except BaseException as error:
+            if place in self._line:
+                self._line.remove(place)
+            elif not place.cancelled():  # it came just then
+                self._pass_on()
+            if isinstance(error, TimeoutError):
+                raise Overloaded("too many calls of this method are running") from None
+            raise

@@ -1,0 +1,371 @@
+"""A built context as the bytes of BuildContextResponse.
+
+Stored fragments are joined, not encoded again: an answer is a concatenation of fields (`wire`). Items and messages that
+are not joined already (`context.joining`) are put together by hand from the contract's field numbers, the rest by
+protobuf.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from backscroll.v1 import context_pb2 as pb
+from backscroll_scoring import Tails, join_records
+from backscroll_sidecar.adapters import encoded
+from backscroll_sidecar.context.model import (
+    BuiltContext,
+    CandidateExplanation,
+    Diagnostics,
+    Explanation,
+    Items,
+    JoinedContext,
+)
+from backscroll_sidecar.context.writing import Written
+from backscroll_sidecar.domain import Category, Degradation, Event, NeutralMessage, Role
+from backscroll_sidecar.edge.convert.enums import (
+    CATEGORY_NUMBERS,
+    FATE_NUMBERS,
+    LAYOUT_NUMBERS,
+    MESSAGE_TYPE_NUMBERS,
+    PAYLOAD_FORMAT_NUMBERS,
+    ROLE_NUMBERS,
+    RUNG_NUMBERS,
+    SOURCE_NUMBERS,
+    SPEAKER_STYLE_NUMBERS,
+    TOKENIZER_NUMBERS,
+)
+from backscroll_sidecar.edge.convert.omitting import without
+from backscroll_sidecar.edge.convert.wire import FIXED64, LENGTH, VARINT, lengthed, tag, varint
+
+_RECENT, _SEMANTIC = Category.RECENT, Category.SEMANTIC
+
+_TRIGGER = tag(pb.BuildContextResponse, "trigger", LENGTH)
+_ITEMS = tag(pb.BuildContextResponse, "items", LENGTH)
+_MESSAGE = tag(pb.Item, "message", LENGTH)
+_ROLE = {
+    role: tag(pb.Item, "role", VARINT) + varint(number) for role, number in ROLE_NUMBERS.items()
+}
+_RANK = tag(pb.Item, "rank", VARINT)
+_SCORE = tag(pb.Item, "score", FIXED64)
+_CATEGORY = {
+    category: tag(pb.Item, "category", VARINT) + varint(number)
+    for category, number in CATEGORY_NUMBERS.items()
+}
+_TOKEN_COUNT = tag(pb.Item, "token_count", VARINT)
+_TRUNCATED = tag(pb.Item, "truncated", VARINT) + varint(1)
+_CHANNEL = tag(pb.Item, "channel", LENGTH)
+_PAYLOADS = tag(pb.BuildContextResponse, "payloads", LENGTH)
+_FORMAT = {
+    name: tag(pb.Payload, "format", VARINT) + varint(number)
+    for name, number in PAYLOAD_FORMAT_NUMBERS.items()
+}
+_BODY = tag(pb.Payload, "body", LENGTH)
+_TEXT = tag(pb.BuildContextResponse, "text", LENGTH)
+_MESSAGES = tag(pb.BuildContextResponse, "messages", LENGTH)
+_RENDERED_ROLE = {
+    role: tag(pb.RenderedMessage, "role", VARINT) + varint(number)
+    for role, number in ROLE_NUMBERS.items()
+}
+_CONTENT = tag(pb.RenderedMessage, "content", LENGTH)
+_MESSAGE_ID = tag(pb.RenderedMessage, "message_ids", LENGTH)
+_ITEM_KEYS = _ITEMS + _RANK + _SCORE
+
+
+def encode_built(
+    built: BuiltContext | JoinedContext, server_version: str, parse_us: int = 0
+) -> bytes:
+    """Serialise the answer to one build.
+
+    Its diagnostics tell how long the request took to be parsed, `parse_us`, and how long this takes, up to themselves.
+    """
+    began_ns = time.perf_counter_ns()
+    pieces: list[bytes | memoryview]
+    if isinstance(built, JoinedContext):
+        pieces, rest = [built.joined.data], pb.BuildContextResponse()
+        if built.degradations:
+            rest.degradations.extend(map(_degradation, built.degradations))
+    else:
+        pieces, rest = [*_content(built)], _seldom(built)
+    if built.omit:
+        pieces = [without(b"".join(pieces), built.omit)]
+    if built.trigger_fragment is not None:
+        pieces.append(lengthed(_TRIGGER, built.trigger_fragment))
+    _tell_rest(built, rest)
+    _tell_diagnostics(built.diagnostics, rest.diagnostics)
+    rest.diagnostics.server_version = server_version
+    stage_us = rest.diagnostics.stage_microseconds
+    stage_us["parse"] = parse_us
+    stage_us["encode"] = (time.perf_counter_ns() - began_ns) // 1_000
+    pieces += (_settled_of(built), rest.SerializeToString())
+    return b"".join(pieces)
+
+
+def _content(built: BuiltContext) -> list[bytes]:
+    """Payloads, text, items and messages as fields of the answer."""
+    pieces = [
+        lengthed(_PAYLOADS, _FORMAT[one.format] + lengthed(_BODY, one.body))
+        for one in built.payloads
+    ]
+    if built.text:
+        pieces.append(lengthed(_TEXT, built.text.encode()))
+    pieces.append(encode_items(built.items))
+    pieces += encoded(built.messages, "rendered message", encode_message)
+    return pieces
+
+
+class JoiningCodec:
+    """What of the contract `context.joining` needs to join an answer itself."""
+
+    keys = _PAYLOADS + _TEXT + _ITEM_KEYS + _MESSAGES
+    payload_head = _FORMAT["openai_chat"] + _BODY
+    rendered_head = _RENDERED_ROLE[Role.USER] + _CONTENT
+
+    def forms(self, written: Written) -> tuple[bytes, bytes, bytes, bytes]:
+        return (
+            _fields_said(written, _RECENT, written.turn_cost),
+            _fields_said(written, _SEMANTIC, written.line_cost),
+            encode_message(written.turn),
+            _message_id(written.said.message_id),
+        )
+
+    def asked(self, question: str) -> bytes:
+        return lengthed(_MESSAGES, self.rendered_head + _sized(question.encode()))
+
+    def tails(self, sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
+        return _tails_of(sources, kinds)
+
+
+@lru_cache(maxsize=1_024)
+def _tails_of(sources: tuple[str, ...], kinds: tuple[int, ...]) -> Tails:
+    names = [tuple(name for i, name in enumerate(sources) if kind >> i & 1) for kind in kinds]
+    return Tails.of(kinds, list(map(_sources, names)))
+
+
+def _sized(text: bytes) -> bytes:
+    return varint(len(text)) + text
+
+
+def encode_items(items: Items) -> bytes:
+    """Serialise the items as fields of the answer.
+
+    An item is its size, what is the same whatever was asked (kept with the message), then rank, score and sources.
+    """
+    said = _said(items)
+    for at, channel in enumerate(items.channels):
+        if channel:
+            written = items.shown.written[at]
+            fields = _fields_said(written, _SEMANTIC, written.line_cost)
+            said[at] = lengthed(b"", fields + lengthed(_CHANNEL, channel.encode()))
+    return join_records(
+        _ITEM_KEYS,
+        said,
+        items.ranks,
+        items.scores,
+        items.sources,
+        _tails(tuple(items.names.items())),
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _tails(names: tuple[tuple[int, tuple[str, ...]], ...]) -> Tails:
+    """What items of these sources end with."""
+    return Tails.of([bits for bits, _ in names], [_sources(one) for _, one in names])
+
+
+def _said(items: Items) -> list[bytes]:
+    """What each item says whatever was asked: all but rank, score and sources."""
+    form, encode = ("item turn", _encode_turn) if items.has_turns else ("item line", _encode_line)
+    if _SEMANTIC not in items.categories:
+        return items.shown.forms(form, encode)
+    recent = (form, encode)
+    ways = [
+        recent if one is _RECENT else ("item reference", _encode_reference)
+        for one in items.categories
+    ]
+    written = items.shown.written
+    try:
+        return [one.forms[form] for one, (form, _) in zip(written, ways, strict=True)]
+    except KeyError:
+        return [one.form(*way) for one, way in zip(written, ways, strict=True)]
+
+
+def _encode_turn(written: Written) -> bytes:
+    return _encode_said(written, Category.RECENT, written.turn_cost)
+
+
+def _encode_line(written: Written) -> bytes:
+    return _encode_said(written, Category.RECENT, written.line_cost)
+
+
+def _encode_reference(written: Written) -> bytes:
+    return _encode_said(written, Category.SEMANTIC, written.line_cost)
+
+
+def _encode_said(written: Written, category: Category, token_count: int) -> bytes:
+    """The fields behind their size, so that `join_records` knows where they end."""
+    return lengthed(b"", _fields_said(written, category, token_count))
+
+
+def _fields_said(written: Written, category: Category, token_count: int) -> bytes:
+    fields = (
+        lengthed(_MESSAGE, written.fragment),
+        _ROLE[written.turn.role],
+        _CATEGORY[category],
+        _TOKEN_COUNT,
+        varint(token_count),
+        _TRUNCATED if written.said.truncated else b"",
+    )
+    return b"".join(fields)
+
+
+def encode_message(message: NeutralMessage) -> bytes:
+    """Serialise one message of the neutral list as a field of the answer."""
+    content = lengthed(_CONTENT, message.content.encode())
+    ids = b"".join(map(_message_id, message.message_ids))
+    return lengthed(_MESSAGES, _RENDERED_ROLE[message.role] + content + ids)
+
+
+@lru_cache(maxsize=4_096)
+def _message_id(one: str) -> bytes:
+    """One id among those of a message that shows several."""
+    return lengthed(_MESSAGE_ID, one.encode())
+
+
+@lru_cache(maxsize=1_024)
+def _sources(names: tuple[str, ...]) -> bytes:
+    """The fields that tell the sources; few combinations occur."""
+    known, own = _split_sources(names)
+    return pb.Item(sources=known, own_sources=own).SerializeToString()
+
+
+def _split_sources(names: Iterable[str]) -> tuple[list[pb.Source], list[str]]:
+    """Tell the sources the contract names from an operator's own, which share one number."""
+    listed = list(names)
+    own = [name for name in listed if name not in SOURCE_NUMBERS]
+    numbers = (SOURCE_NUMBERS.get(name, pb.SOURCE_OWN) for name in listed)
+    return list(dict.fromkeys(numbers)), own
+
+
+def _settled_of(built: BuiltContext | JoinedContext) -> bytes:
+    question_type = built.question_type
+    return _settled(
+        built.channel,
+        built.channel_known,
+        built.profile,
+        RUNG_NUMBERS[built.rung],
+        built.addressed,
+        None if question_type is None else MESSAGE_TYPE_NUMBERS[question_type],
+        SPEAKER_STYLE_NUMBERS[built.speaker_style],
+        LAYOUT_NUMBERS[built.layout],
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _settled(
+    channel: str,
+    channel_known: bool,
+    profile: str,
+    rung: Any,  # noqa: ANN401 - a number; to the stubs a type of its own, and so the others
+    addressed: bool,
+    question_type: Any,  # noqa: ANN401
+    speaker_style: Any,  # noqa: ANN401
+    layout: Any,  # noqa: ANN401
+) -> bytes:
+    """What most answers of a channel have in common."""
+    return pb.BuildContextResponse(
+        channel=channel,
+        channel_known=channel_known,
+        profile=profile,
+        rung=rung,
+        addressed=addressed,
+        question_type=question_type,
+        speaker_style=speaker_style,
+        layout=layout,
+    ).SerializeToString()
+
+
+def _seldom(built: BuiltContext) -> pb.BuildContextResponse:
+    """What most answers have not."""
+    if not (built.degradations or built.events or built.explanation or built.summary is not None):
+        return pb.BuildContextResponse()
+    return pb.BuildContextResponse(
+        degradations=map(_degradation, built.degradations),
+        summary=built.summary,
+        events=map(recorded_event, built.events),
+        explanation=None if built.explanation is None else _explanation(built.explanation),
+    )
+
+
+def _degradation(one: Degradation) -> pb.Degradation:
+    return pb.Degradation(stage=one.stage, source=one.source, reason=one.reason)
+
+
+def _tell_rest(built: BuiltContext | JoinedContext, out: pb.BuildContextResponse) -> None:
+    """What every answer has of its own. Field by field: half the price of a constructor with names."""
+    out.context_id = built.context_id
+    out.asked_at_ms = built.asked_at_ms
+    out.stable_prefix_tokens = built.stable_prefix_tokens
+    tokens, count = built.tokens, out.tokens
+    count.system, count.tools, count.preferences = tokens.system, tokens.tools, tokens.preferences
+    count.recent, count.semantic, count.question = tokens.recent, tokens.semantic, tokens.question
+    count.framing, count.reserve, count.total = tokens.framing, tokens.reserve, tokens.total
+    count.budget, count.tokenizer = tokens.budget, TOKENIZER_NUMBERS[tokens.tokenizer]
+
+
+def _tell_diagnostics(diagnostics: Diagnostics, out: pb.Diagnostics) -> None:
+    stage_us = out.stage_microseconds
+    for stage, us in diagnostics.stage_us.items():  # `update` takes twice as long
+        stage_us[stage] = us
+    out.cache_hit, out.exhaustive_search = diagnostics.cache_hit, diagnostics.exhaustive_search
+    out.channel_generation = diagnostics.channel_generation
+    out.candidate_count = diagnostics.candidate_count
+
+
+def recorded_event(event: Event) -> pb.Event:
+    """Translate an event."""
+    return pb.Event(
+        id=event.id,
+        type=event.type,
+        level=event.level,
+        parent_id=event.parent_id,
+        at_ms=event.at_ms,
+        payload=_as_text(event.payload),
+    )
+
+
+def _as_text(payload: Mapping[str, int | float | str | bool]) -> dict[str, str]:
+    """Numbers as JSON writes them, so that every language reads them back."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in payload.items()
+    }
+
+
+def _explanation(explanation: Explanation) -> pb.Explanation:
+    return pb.Explanation(
+        profile=explanation.profile,
+        factors=explanation.factors,
+        weights=explanation.weights,
+        threshold=explanation.threshold,
+        link=explanation.link,
+        candidates=map(_candidate, explanation.candidates),
+    )
+
+
+def _candidate(candidate: CandidateExplanation) -> pb.CandidateExplanation:
+    known, own = _split_sources(candidate.sources)
+    return pb.CandidateExplanation(
+        message_id=candidate.message_id,
+        sources=known,
+        own_sources=own,
+        shares=candidate.shares,
+        linear=candidate.linear,
+        score=candidate.score,
+        decided_by=candidate.decided_by,
+        fate=FATE_NUMBERS[candidate.fate],
+        rank=candidate.rank,
+        scored_by=candidate.scored_by,
+    )

@@ -1,0 +1,1 @@
+"""The binding of gRPC's handlers."""

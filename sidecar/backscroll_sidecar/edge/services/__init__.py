@@ -1,0 +1,1 @@
+"""The servicers: translate, ask the service below, translate."""

@@ -1,0 +1,72 @@
+"""ContextService at the edge: translate, build, translate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.chat import ChatEvent, ChatRequest
+from backscroll_sidecar.context.model import BuildRequest, BuiltContext, JoinedContext
+from backscroll_sidecar.context.pages import AnswerCodec
+from backscroll_sidecar.edge.call_pipeline import Call
+from backscroll_sidecar.edge.convert.built import JoiningCodec, encode_built
+from backscroll_sidecar.edge.convert.chat import chat_request, event_to_proto, whole_answer
+from backscroll_sidecar.edge.convert.context import build_request
+from backscroll_sidecar.edge.convert.parsing import parse
+
+
+class Builder(Protocol):
+    """Builds the context of one question; `context.builder.ContextBuilder` does."""
+
+    async def answer(
+        self, request: BuildRequest, codec: AnswerCodec
+    ) -> BuiltContext | JoinedContext:
+        """Never fails for a part that fails: what it costs stands in the answer (law 5)."""
+
+
+class Chat(Protocol):
+    """Runs turns; `chat.ChatService` does."""
+
+    def run(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
+        """The events of one turn, the end last."""
+
+
+class ContextServicer:
+    """Answers ContextService. Safe for any number of calls at once on one event loop."""
+
+    SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
+    PARSERS: Mapping[str, Callable[[bytes], Any]] = {"BuildContext": bytes}
+
+    def __init__(self, builder: Builder, chat: Chat, server_version: str) -> None:
+        self._builder = builder
+        self._chat = chat
+        self._server_version = server_version
+        self._codec = JoiningCodec()
+
+    async def build_context(self, raw: bytes, call: Call) -> bytes:
+        """Select and order the messages for one question; the answer is joined from stored bytes."""
+        began_ns = time.perf_counter_ns()
+        message = parse(pb.BuildContextRequest, raw)
+        request = build_request(message, call.tenant, call.time_left_s)
+        parse_us = (time.perf_counter_ns() - began_ns) // 1_000
+        answer = await self._builder.answer(request, self._codec)
+        return encode_built(answer, self._server_version, parse_us)
+
+    async def stream_chat(
+        self, request: pb.StreamChatRequest, call: Call
+    ) -> AsyncIterator[pb.StreamChatResponse]:
+        """Build, call the model and pass on what it says; a caller who leaves closes the model's stream."""
+        events = self._chat.run(chat_request(request, call.tenant, call.time_left_s))
+        async with aclosing(events):
+            async for event in events:
+                if (said := event_to_proto(event, self._server_version)) is not None:
+                    yield said
+
+    async def chat(self, request: pb.ChatRequest, call: Call) -> pb.ChatResponse:
+        """Do the same and answer once."""
+        turn = chat_request(request.turn, call.tenant, call.time_left_s)
+        async with aclosing(self._chat.run(turn)) as events:
+            return await whole_answer(events, self._server_version)

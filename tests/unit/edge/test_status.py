@@ -1,0 +1,121 @@
+"""One table from errors to statuses, and no status that a header cannot carry."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backscroll.v1 import error_pb2
+from backscroll_sidecar import errors
+from backscroll_sidecar.edge.status import (
+    CODES,
+    DOMAIN,
+    Status,
+    Unauthenticated,
+    capped,
+    code_for,
+    internal_status,
+    status_for,
+)
+from backscroll_sidecar.errors import BackscrollError, InvalidRequest, Reason
+
+PROTO = Path(__file__).parents[3] / "proto/backscroll/v1/error.proto"
+KINDS = [
+    kind
+    for kind in [*vars(errors).values(), Unauthenticated]
+    if isinstance(kind, type) and issubclass(kind, BackscrollError)
+]
+
+
+def details(status: Status) -> error_details_pb2.ErrorInfo:
+    raw = dict(status.trailing_metadata)["grpc-status-details-bin"]
+    (detail,) = status_pb2.Status.FromString(raw).details
+    info = error_details_pb2.ErrorInfo()
+    assert detail.Unpack(info)
+    return info
+
+
+def documented_codes() -> dict[str, str]:
+    """What error.proto promises: each reason's comment ends with the name of its code."""
+    text = PROTO.read_text(encoding="utf-8")
+    found = {}
+    for comment, name in re.findall(r"((?:  //.*\n)+)  ERROR_REASON_(\w+) = [1-9]", text):
+        codes = [c.name for c in grpc.StatusCode if re.search(rf"\b{c.name}\.\s*$", comment)]
+        found[name] = codes[0]
+    return found
+
+
+def test_reasons_are_those_of_the_contract() -> None:
+    declared = {
+        name.removeprefix("ERROR_REASON_")
+        for name in error_pb2.ErrorReason.DESCRIPTOR.values_by_name
+    }
+    assert {reason.value for reason in Reason} == declared - {"UNSPECIFIED"}
+    assert documented_codes().keys() == {reason.value for reason in Reason}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_code_is_the_one_the_contract_documents(kind: type[BackscrollError]) -> None:
+    error = kind(1, 2) if kind is errors.BudgetTooSmall else kind("why")
+    assert code_for(error).name == documented_codes()[error.reason.value]
+
+
+def test_a_class_without_a_line_has_its_parents_code() -> None:
+    class Odd(errors.StoreReadOnly):
+        pass
+
+    assert Odd not in CODES
+    assert code_for(Odd("x")) is grpc.StatusCode.UNAVAILABLE
+
+
+def test_a_status_tells_reason_field_and_metadata() -> None:
+    status = status_for(errors.BudgetTooSmall(10, 25))
+    info = details(status)
+    assert status.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert (info.domain, info.reason) == (DOMAIN, "BUDGET_TOO_SMALL")
+    assert dict(info.metadata) == {
+        "field": "token_budget",
+        "least_tokens": "25",
+        "token_budget": "10",
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_only_a_full_disk_tells_clients_not_to_retry(kind: type[BackscrollError]) -> None:
+    """A store that is away for a moment is asked again, a full disk is not."""
+    status = status_for(kind(1, 2) if kind is errors.BudgetTooSmall else kind("why"))
+    told = dict(status.trailing_metadata).get("grpc-retry-pushback-ms")
+    assert told == ("-1" if kind is errors.StoreReadOnly else None)
+
+
+def test_a_fault_tells_its_incident_only() -> None:
+    status = internal_status("abc")
+    assert status.code is grpc.StatusCode.INTERNAL
+    assert dict(details(status).metadata) == {"incident": "abc"}
+
+
+@given(
+    st.text(max_size=3_000),
+    st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=2_000), max_size=9),
+)
+def test_text_and_details_fit_a_header(text: str, metadata: dict[str, str]) -> None:
+    """NOTES, gRPC: a text too long for the header would turn any error into RESOURCE_EXHAUSTED."""
+    status = status_for(InvalidRequest(text, field="f", metadata=metadata))
+    assert len(status.details.encode()) <= 512
+    raw = dict(status.trailing_metadata)["grpc-status-details-bin"]
+    assert len(raw) <= 4_096
+    assert status_pb2.Status.FromString(raw).message == status.details
+    assert details(status).reason == "INVALID_FIELD"
+
+
+@given(st.text(), st.integers(3, 40))
+def test_a_text_is_cut_between_characters(text: str, limit: int) -> None:
+    short = capped(text, limit)
+    assert len(short.encode()) <= limit
+    assert short == text.encode(errors="replace").decode() or short.endswith("…")
