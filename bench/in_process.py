@@ -168,7 +168,7 @@ async def _work() -> None:
 def _builder(app: App) -> Callable[[bytes], Awaitable[bytes]]:
     """The handler of BuildContext, from bytes to bytes."""
     try:
-        from backscroll_sidecar.edge.grpc.context import ContextServicer
+        from backscroll_sidecar.edge.services.context import ContextServicer
     except ImportError:  # as it was called before
         from backscroll_sidecar.rpc.context import ContextServicer
 
@@ -222,7 +222,7 @@ def _requests(channel: str, own: Mapping[str, Any]) -> list[bytes]:
     for one in said[MESSAGES:]:
         request = context_pb2.BuildContextRequest(
             channel=channel, question=one.line.content or "?", asker=one.message().author,
-            asked_at_ms=last.sent_at_ms + 10_000, payload_formats=[1], **given,
+            asked_at_ms=last.sent_at_ms + 10_000, payload_formats=[context_pb2.PAYLOAD_FORMAT_OPENAI_CHAT], **given,
         )  # fmt: skip
         if is_reply:
             request.reply.message_id = said[MESSAGES - 8].id
