@@ -147,7 +147,7 @@ class ReadingConnection:
 
 
 def _with_daemon(connect: Callable[[], sqlite3.Connection]) -> aiosqlite.Connection:
-    """aiosqlite's connection, not yet open, with a thread that does not outlive the main one.
+    """Aiosqlite's connection, not yet open, with a thread that does not outlive the main one.
 
     aiosqlite gives it no name and no kind, and waits in it for ever where nobody closes the connection; a thread is a
     daemon where the one that makes it is.
