@@ -1,4 +1,4 @@
-"""What the next question needs is there before it comes, and is left alone where that is not worth it (DESIGN 5)."""
+"""What the next question needs is there before it comes, and is left alone where that is not worth it."""
 
 from __future__ import annotations
 
