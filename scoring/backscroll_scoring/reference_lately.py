@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .arrays import Int32, Int64
-
-NO_ROW = -1
+from .layout import NO_ROW
 
 
 def newest_by(author: Int32, time_ms: Int64, user: int, since_ms: int, end: int) -> int:

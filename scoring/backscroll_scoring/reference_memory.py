@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .arrays import Bool, Float32, Float64, Int32, Int64, UInt8, UInt64
-from .reference_lexical import CHUNK
+from .layout import CHUNK
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 

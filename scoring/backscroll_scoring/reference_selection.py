@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-
-OWN, OTHERS = 1, 2
+from .layout import OTHERS, OWN
 
 
 def add_older(

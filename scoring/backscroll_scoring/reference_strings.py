@@ -9,11 +9,8 @@ does not have: no lock.
 from __future__ import annotations
 
 from .arrays import Int32, Int64, UInt8
+from .layout import EMPTY, UNKNOWN
 
-EMPTY = -1
-UNKNOWN = -1
-BETWEEN = 0xFF
-"""A byte that no string has in UTF-8."""
 PRIME = 16_777_619
 LOW_BITS = 0xFFFFFFFF
 

@@ -69,7 +69,7 @@ MAX_ANSWER_BYTES = 3 * MIB
 MAX_IMPORT_PROBLEMS = 100
 MAX_ERROR_TEXT_BYTES = 512
 MAX_ERROR_DETAILS_BYTES = 4 * KIB
-"""Text and details travel in headers of 8 KiB together, percent-encoded and in base 64 (NOTES, gRPC)."""
+"""Text and details travel in headers of 8 KiB together, percent-encoded and in base 64."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 30_000),
 )
-"""NOTES, gRPC: each was measured."""
+"""Each was measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ async def test_a_silent_member_can_be_erased(user_id):
 
 
 async def test_loading_a_long_channel_does_not_hold_the_loop():
-    """DESIGN 2, law 9: a cold channel is put together beside the loop, which goes on meanwhile."""
+    """Law 9: a cold channel is put together beside the loop, which goes on meanwhile."""
     threads = []
 
     class Codec(PlainCodec):

@@ -132,7 +132,7 @@ def plain_mmr(scores, alike, relevance, rows):
 @settings(deadline=None)
 @given(st.data())
 def test_mmr_is_the_formula_and_can_be_cut(data):
-    """P-05, DESIGN 6: equal to the plain twin; a smaller limit is a prefix; lambda 1 is the ranking itself."""
+    """P-05: equal to the plain twin; a smaller limit is a prefix; lambda 1 is the ranking itself."""
     m = data.draw(st.integers(0, 8))
     words = data.draw(st.lists(st.sets(st.integers(0, 6)), min_size=m, max_size=m))
     scores = np.array(data.draw(st.lists(st.floats(0, 1), min_size=m, max_size=m)), np.float64)

@@ -16,7 +16,7 @@ from backscroll_scoring import (
     reference_lexical,
     rows_with,
 )
-from backscroll_scoring.reference_lexical import BESIDE, CHUNK
+from backscroll_scoring.layout import BESIDE, CHUNK
 
 TWINS = settings(deadline=None, max_examples=100)
 TERMS = 12

@@ -1,4 +1,4 @@
-"""The reply model's kernels against their plain twins; its weights file; shares that add up (law 7, issue 4)."""
+"""The reply model's kernels against their plain twins; its weights file; shares that add up (law 7)."""
 
 import json
 import math

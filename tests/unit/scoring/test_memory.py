@@ -14,7 +14,7 @@ from backscroll_scoring import (
     score_memory,
     top_order,
 )
-from backscroll_scoring.reference_lexical import BESIDE, CHUNK
+from backscroll_scoring.layout import BESIDE, CHUNK
 
 TWINS = settings(deadline=None, max_examples=150)
 HOUR = 3_600_000

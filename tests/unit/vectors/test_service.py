@@ -358,7 +358,7 @@ async def test_a_file_of_other_vectors_is_not_taken(filed: House, tmp_path: Path
 async def test_what_is_taken_back_leaves_the_files_too(
     filed: House, tmp_path: Path, change
 ) -> None:
-    """NOTES, hnswlib: a deleted mark keeps the vector; so the graph is made again without it."""
+    """A deleted mark keeps the vector; so the graph is made again without it."""
     await filed.apply(change)
     assert 7 not in await filed.nearest(7, 400)
     await filed.vectors.settled()
