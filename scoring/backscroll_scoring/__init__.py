@@ -49,12 +49,9 @@ from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
 from .selection import (
     Rules,
-    United,
-    choose,
-    choose_far,
-    choose_near,
     give_places,
     older_marks,
+    select,
     spread,
 )
 from .strings import Packed, Slots, StringsView, StringTable
@@ -97,14 +94,10 @@ __all__ = [
     "StringTable",
     "StringsView",
     "Tails",
-    "United",
     "Worth",
     "ancestors",
     "bm25",
     "bound_bm25",
-    "choose",
-    "choose_far",
-    "choose_near",
     "decay_per_hour",
     "give_places",
     "graph_scores",
@@ -126,6 +119,7 @@ __all__ = [
     "score_only",
     "score_reaching",
     "score_rows",
+    "select",
     "set_similarity",
     "shingle_sets",
     "spread",

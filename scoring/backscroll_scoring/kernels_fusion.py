@@ -5,9 +5,9 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .arrays import Bool, Float64, Int32, Int64, UInt32
-from .compile import BOOL, F64, I32, I64, READ_BOOL, READ_F64, READ_I32, READ_I64, helper, kernel
-from .layout import BY_MEANING, BY_NEITHER, BY_WORDS, OTHERS, OWN
+from .arrays import Bool, Int32, UInt32
+from .compile import BOOL, I32, READ_BOOL, READ_I32, helper, kernel
+from .layout import BY_MEANING, BY_NEITHER, BY_WORDS
 
 READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
 U32 = nb.types.Array(nb.uint32, 1, "C")
@@ -153,72 +153,3 @@ def add_recalled(
         b += has_more
         count += 1
     return count, sources
-
-
-@kernel(
-    nb.types.UniTuple(nb.intp, 4)(
-        READ_I32, READ_I64, READ_F64, READ_I32, nb.intp, nb.intp, nb.intp, nb.intp, nb.float64, nb.intp, nb.intp,
-        READ_I32, READ_F64, READ_BOOL, READ_BOOL, nb.float64, nb.float64, READ_BOOL,
-        I32, U32, BOOL, F64, I64,
-    )
-)  # fmt: skip
-def choose_far(
-    near: Int32, order: Int64, scores: Float64, author: Int32, n_older: int, asker: int, recent: int, first: int,
-    least_score: float, least: int, floor: int,
-    far: Int32, linear: Float64, by_words: Bool, by_meaning: Bool, slope: float, offset: float, pattern: Bool,
-    rows: Int32, bits: UInt32, references: Bool, all_scores: Float64, chosen: Int64,
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """See `reference_united.choose_far`."""
-    m, k = near.shape[0], far.shape[0]
-    whose, sources = 0, _sources_of(by_words, by_meaning)
-    for j in range(n_older):
-        whose |= OWN if author[near[j]] == asker else OTHERS
-    one = np.uint32(1)
-    own = one << np.uint32(first)
-    other = own << np.uint32(whose & OWN != 0)
-    words = other << np.uint32(whose & OTHERS != 0)
-    meaning = words << np.uint32(sources & BY_WORDS != 0)
-    neither = meaning << np.uint32(sources & BY_MEANING != 0)
-    # -- both lists' rows, ascending, and where each one's are
-    ascending = _ascending(far)
-    near_at, far_at = np.empty(m, np.int32), np.empty(k, np.int32)
-    a = b = n = 0
-    while a < m or b < k:
-        i = ascending[b] if b < k else 0
-        is_near = b == k or (a < m and near[a] <= far[i])
-        is_far = a == m or (b < k and far[i] <= near[a])
-        rows[n] = near[a] if is_near else far[i]
-        bits[n], references[n], all_scores[n] = 0, not is_near, 0.0
-        if is_near:
-            near_at[a], all_scores[n] = n, scores[a]
-            bits[n] = one << np.uint32(recent)
-            if a < n_older:
-                bits[n] = own if author[near[a]] == asker else other
-        if is_far:
-            far_at[i] = n
-            bits[n] |= words if by_words[i] else np.uint32(0)
-            bits[n] |= meaning if by_meaning[i] else np.uint32(0)
-            bits[n] |= np.uint32(0) if by_words[i] or by_meaning[i] else neither
-        a += is_near
-        b += is_far
-        n += 1
-    # -- the lists take turns, and what is good enough stays
-    there = np.zeros(n, np.bool_)
-    a = b = taken = count = 0
-    while a < m or b < k:
-        mine = pattern[taken % pattern.shape[0]]
-        if a == m or b == k:
-            mine = b == k
-        place = near_at[order[a]] if mine else far_at[b]
-        a += mine
-        b += not mine
-        if there[place]:
-            continue
-        there[place] = True
-        if not mine:
-            all_scores[place] = 1.0 / (1.0 + np.exp(-slope * linear[b - 1] - offset))
-        if not mine or taken < least or place >= n - floor or not all_scores[place] < least_score:
-            chosen[count] = place
-            count += 1
-        taken += 1
-    return n, count, whose, sources

@@ -20,7 +20,7 @@ from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
-from .selection import Rules, choose, choose_far, choose_near, give_places, older_marks, spread
+from .selection import Rules, give_places, older_marks, select, spread
 from .strings import Packed, StringTable
 from .texts import shingle_sets
 from .top_k import look_at_rows, top_order
@@ -79,10 +79,7 @@ def warm() -> None:
     strings.view().numbers(("one",))
     join_records(b"abc", [b"\1d"], [1], np.zeros(1), [0], Tails.of([0], [b"e"]))
     newest_by(ids, one_a_row[:2], 0, 2)
-    choose(np.zeros(1), one_a_row[:1], eligible[:1], 0.0)
-    choose_near(np.zeros(1), one_a_row[:1], rows, ids, Rules())
-    ranked, recalled = (rows, one_a_row[:2], np.zeros(2)), (rows, np.zeros(2), flags, flags)
-    choose_far(ranked, recalled, ids, (1.0, 0.0), flags, Rules())
+    select(np.zeros(2), one_a_row[:2], eligible, eligible, rows, Rules())
     older_marks(ids, 0, rows, 0, marks, eligible.view(np.bool_))
     _warm_page()
     _warm_vectors()

@@ -15,6 +15,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from backscroll_scoring.layout import BY_MEANING_ALONE, OVER_LIMIT, SELECTED
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.gather import SOURCE_SHARE, Gathered
@@ -177,15 +178,17 @@ def _beside(picked: Picked, view: ChannelView, there: Elsewhere, exhaustive: boo
         order += [place for place in pair if place is not None]
     most, members = picked.profile.max_context, picked.gathered.rounds.members
     chosen = whole_rounds(order, members, most) if members else order[:most]
-    stage_of = picked.selection.stage_of
+    fate = np.append(picked.selection.fate, np.full(k, OVER_LIMIT, np.uint8))
+    fate[picked.selection.chosen] = OVER_LIMIT
+    fate[chosen] = SELECTED
     return replace(
         picked,
         gathered=_gathered(picked.gathered, view.count, k, exhaustive),
         ranked=_ranked(picked.ranked, count, there.scores),
         selection=Selection(
-            np.array(chosen, np.intp),
-            picked.selection.rejected,
-            lambda place: MEANING if place >= count else stage_of(place),
+            np.array(chosen, np.int64),
+            fate,
+            np.append(picked.selection.stage, np.full(k, BY_MEANING_ALONE, np.uint8)),
         ),
         elsewhere=there,
     )
@@ -220,6 +223,7 @@ def _ranked(ranked: Ranked, count: int, scores: NDArray[np.float64]) -> Ranked:
     return replace(
         ranked,
         scores=np.append(ranked.scores, scores),
+        stages=np.append(ranked.stages, np.full(len(scores), BY_MEANING_ALONE, np.uint8)),
         contributions=contributions,
         factors=(*ranked.factors, MEANING),
         weights=(*ranked.weights, 1.0),

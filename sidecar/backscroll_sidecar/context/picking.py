@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,7 @@ from backscroll_scoring import with_recalled
 from backscroll_scoring.link_columns import MOST_ROWS
 from backscroll_scoring.links import Ranking
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context import direct
-from backscroll_sidecar.context.choice import Choice
 from backscroll_sidecar.context.deadline import Deadline
-from backscroll_sidecar.context.direct import OLDER, Found, chosen_far, chosen_near
 from backscroll_sidecar.context.fusing import rank_fused
 from backscroll_sidecar.context.gate import Reach
 from backscroll_sidecar.context.gather import (
@@ -29,7 +26,6 @@ from backscroll_sidecar.context.gather import (
     with_rounds,
     with_sources,
 )
-from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.rank import (
@@ -41,9 +37,7 @@ from backscroll_sidecar.context.rank import (
 )
 from backscroll_sidecar.context.recall import (
     RECALLED_BY,
-    History,
     Meaning,
-    PlainHistory,
     Recalled,
     look_up,
     recall,
@@ -53,6 +47,7 @@ from backscroll_sidecar.context.rounds import OrphanCalls
 from backscroll_sidecar.context.select import Selection, select, select_nothing
 from backscroll_sidecar.domain import Degradation, Rung
 from backscroll_sidecar.strategies import BUILTIN, GivenPreferences, Recent, Strategy, StrategyQuery
+from backscroll_sidecar.strategies.memory import Sought
 from backscroll_sidecar.values import quick
 
 if TYPE_CHECKING:
@@ -64,6 +59,8 @@ RANK_REPLIES_US = 300.0
 """What ranking by the reply model costs at most when its links are known: less time left, and it is skipped."""
 
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
+OLDER = ("asker", "mention")
+"""The sources of older rows: of the asker; of who is named, and of who names the asker."""
 _RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
 
 
@@ -81,15 +78,9 @@ class Picked:
     elsewhere: Elsewhere | None = None
 
     @property
-    def choice(self) -> Choice:
-        """What is left of it for who writes the answer."""
-        gathered, ranked = self.gathered, self.ranked
-        return Choice(
-            self.rung, self.profile, gathered.rows, self.selection.chosen, ranked.scores, ranked.places,
-            gathered.source_bits, gathered.semantic, gathered.sources,
-            not gathered.preferences and not gathered.rounds.members, gathered.exhaustive,
-            self.degradations,
-        )  # fmt: skip
+    def is_plain(self) -> bool:
+        """Whether nothing is shown beside the selected, each as it was said: no preferences, no tool rounds."""
+        return not self.gathered.preferences and not self.gathered.rounds.members
 
 
 class RankCost:
@@ -144,53 +135,14 @@ class Picker:
         self._now_us = now_us
         self._cost = RankCost()
 
-    def suits_directly(self, profile: Profile) -> bool:
-        """Whether `choose` may be asked with a profile."""
-        suits = self._ranker is rank and direct.suits(profile, self._strategies)
-        return suits and not self._missing(profile)
-
-    async def choose(
-        self,
-        request: BuildRequest,
-        view: ChannelView,
-        question: Question,
-        profile: Profile,
-        deadline: Deadline,
-        make_query: Callable[[str], Awaitable[StrategyQuery]],
-    ) -> tuple[Found | None, Choice | None]:
-        """What a plain question is shown (`direct`), and what was found out about it on the way.
-
-        No choice where it is not plain, or something breaks: then `pick` says what. Raises nothing.
-        """
-        found: Found | None = None
-        if not direct.is_plainly_asked(request, question, view):
-            return None, None
-        try:
-            history = PlainHistory.of(view, question)
-            found = await self._found(history, question, _NOWHERE, profile, deadline)
-            replies, far, sought, _ = found
-            if sought is None or far is _NEAR:
-                return found, chosen_near(view, question, profile, replies)
-            query = await make_query(sought.meant(question.text))
-            recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
-            found = Found(replies, far, sought, recalled)
-            return found, chosen_far(view, question, profile, replies, far, recalled)
-        except (OutOfTime, TimeoutError):
-            return found, None
-        except Exception as error:
-            log.warning("choosing failed", error=type(error).__name__, exc_info=True)
-            return found, None
-
     async def pick(
         self,
         query: StrategyQuery,
         question: Question,
         profile: Profile,
         deadline: Deadline,
-        *,
-        found: Found | None = None,
     ) -> Picked:
-        """The best rung that works. Raises nothing. `found`: what `choose` found already."""
+        """The best rung that works. Raises nothing."""
         view = query.view
         gathered = await gather(
             profile.sources, self._strategies, query, deadline, references=profile.references
@@ -204,9 +156,7 @@ class Picker:
             if profile.falls_back and gathered.lost_sources.issuperset(profile.message_sources):
                 raise NoSourceLeft
             if profile.replies and self._ranker is rank:  # another ranker ranks everything
-                gathered, ranked = await self._unite(
-                    query, question, gathered, profile, deadline, found
-                )
+                gathered, ranked = await self._unite(query, question, gathered, profile, deadline)
             else:
                 gathered = with_rounds(gathered, query, self._orphan_calls)
                 ranked = self._rank(view, question, gathered, profile, deadline)
@@ -255,20 +205,14 @@ class Picker:
         gathered: Gathered,
         profile: Profile,
         deadline: Deadline,
-        found: Found | None,
     ) -> tuple[Gathered, Ranked]:
         """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
-        if found is None:
-            found = await self._found(query, question, gathered.rows, profile, deadline)
-        replies, far, sought, recalled = found
+        replies, far, sought = await self._found(query, question, gathered.rows, profile, deadline)
         if Recent.name in gathered.sources:
             gathered = _with_older(gathered, query, replies)
-        places = _NOWHERE
+        places, recalled = _NOWHERE, None
         if sought is not None and far is not _NEAR:
-            if recalled is None:
-                recalled = await recall(
-                    query, sought, self._semantic, deadline, profile.memory_sources
-                )
+            recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
             gathered, places = _with_recalled(gathered, recalled)
         whole = with_rounds(gathered, query, self._orphan_calls)
         ranked = rank_by_replies(whole.rows, replies)
@@ -280,28 +224,28 @@ class Picker:
 
     async def _found(
         self,
-        history: History,
+        query: StrategyQuery,
         question: Question,
         more: NDArray[np.int32],
         profile: Profile,
         deadline: Deadline,
-    ) -> Found:
+    ) -> tuple[Ranking, Reach, Sought | None]:
         """The reply model's ranking of the newest rows and `more`, and how far the question reaches."""
         if not deadline.allows(RANK_REPLIES_US):
             raise OutOfTime
-        view = history.view
+        view = query.view
         state = linked_already(view, question.end)
         if state is None:
             state = await deadline.bound(catch_up(view, question.end))
-        replies = rank_replies(view, question, history.eligible, more, state)
+        replies = rank_replies(view, question, query.eligible, more, state)
         is_gated = not profile.asks_memory_alone
         answers = question.explicit_parent_row >= 0 and is_gated
         if not (profile.memory_sources and question.text) or answers:
-            return Found(replies, _NEAR, None)
+            return replies, _NEAR, None
         far, sought = await look_up(
-            history, question, replies.starts_new, deadline, is_gated=is_gated
+            query, question, replies.starts_new, deadline, is_gated=is_gated
         )
-        return Found(replies, far, sought)
+        return replies, far, sought
 
     def _missing(self, profile: Profile) -> tuple[Degradation, ...]:
         """What the request asked for by name, and the server does not have; `gather` names the other sources."""

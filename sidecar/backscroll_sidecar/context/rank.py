@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from backscroll_scoring import (
     spread,
     top_order,
 )
+from backscroll_scoring.layout import BY_CHAIN, BY_LINK, BY_MEMORY, BY_SCORE
 from backscroll_scoring.links import FIRST_LINKS, SHARES, Ranking, reply_order
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.gate import Reach, united
@@ -38,16 +39,11 @@ from backscroll_sidecar.strategies.memory import MEMORY_LINK, Memory, link
 from backscroll_sidecar.values import quick
 
 RECENCY_FACTORS = ("recency",)
-LINK, CONVERSATION, CHAIN, MEMORY = "link", "conversation", "chain", "memory"
+LINK, CONVERSATION, CHAIN, MEMORY, SCORE = "link", "conversation", "chain", "memory", "score"
 MEANING = "meaning"
 """What lines of other channels are scored by."""
-STAGES = (
-    CONVERSATION,
-    LINK,
-    CHAIN,
-    MEMORY,
-)  # the first three as `links.Ranking.stages` counts them
-LINK_STAGE, CHAIN_STAGE, MEMORY_STAGE = map(STAGES.index, (LINK, CHAIN, MEMORY))
+STAGES = (CONVERSATION, LINK, CHAIN, MEMORY, SCORE, MEANING)
+"""What may give a candidate its score, as `backscroll_scoring.layout` numbers them."""
 ONES = (1.0,) * len(SHARES)
 THRESHOLD_TOLERANCE = 1e-6
 
@@ -66,10 +62,10 @@ class Ranked:
         The link's value, 0 to 1: what the threshold is compared with.
     contributions : what the scores are made of
         Worked out when it is asked for: a build that explains nothing does not.
-    order : intp[k] or None
+    stages : uint8[m]
+        What gave each candidate its score: its place in `STAGES`.
+    order : int64[k] or None
         The candidates best first where that is not simply by score; those left out come last.
-    stages : uint8[m] or None
-        What gave each candidate its place, where there is an order: its place in `STAGES`.
     places : int32[k] or None
         The candidates that reach the threshold, ascending, where nothing keeps any other: `scores` has only theirs, in
         their order. None: it has all m.
@@ -78,12 +74,12 @@ class Ranked:
     """
 
     scores: NDArray[np.float64]
+    stages: NDArray[np.uint8]
     contributions: Callable[[], Contributions]
     factors: tuple[str, ...]
     weights: tuple[float, ...]
     link: str
-    order: NDArray[np.intp] | None = None
-    stages: NDArray[np.uint8] | None = None
+    order: NDArray[np.int64] | None = None
     places: NDArray[np.int32] | None = None
     all_scores: Callable[[], NDArray[np.float64]] | None = None
     united: bool = False
@@ -91,18 +87,6 @@ class Ranked:
     def scores_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """float64[k]: the scores of these candidates; where only some have one, of those."""
         return self.scores[places if self.places is None else self.places.searchsorted(places)]
-
-    def stage_of(self, place: int) -> str:
-        """What gave a candidate its place."""
-        return "score" if self.stages is None else STAGES[self.stages[place]]
-
-    @property
-    def from_memory(self) -> NDArray[np.bool_]:
-        """bool[m]: whom the history gave its place."""
-        if self.stages is None:
-            return np.zeros(len(self.scores), np.bool_)
-        marks: NDArray[np.bool_] = self.stages == MEMORY_STAGE
-        return marks
 
 
 def rank(
@@ -113,6 +97,7 @@ def rank(
         memory = rank_rows_by_memory(view, question, rows)
         return Ranked(
             link(memory.scores),
+            by_score(len(rows)),
             lambda: (memory.shares, memory.shares.sum(axis=1)),
             memory.factors,
             memory.weights,
@@ -127,14 +112,24 @@ def rank(
     parameters = profile.parameters
     contributions = partial(_contributions, columns, features, rows, parameters)
     all_scores = partial(score_only, columns, features, rows, parameters)
-    of_classic = (contributions, CLASSIC_FACTORS, parameters.weights, parameters.link)
+    how = contributions, CLASSIC_FACTORS, parameters.weights, parameters.link
+    stages = by_score(len(rows))
     least = _least_of_use(view, question, profile)
     if least <= 0:
-        return Ranked(all_scores(), *of_classic)
+        return Ranked(all_scores(), stages, *how)
     places, scores = score_reaching(
         columns, features, rows, parameters, at_least=least, in_order=True
     )
-    return Ranked(scores, *of_classic, places=places, all_scores=all_scores)
+    best = places[scores.argsort(kind="stable")[::-1]]  # of equal scores the later first
+    return Ranked(scores, stages, *how, best.astype(np.int64), places=places, all_scores=all_scores)
+
+
+@lru_cache(maxsize=64)
+def by_score(count: int) -> NDArray[np.uint8]:
+    """uint8[count], read-only: nothing but their scores gave candidates their places."""
+    out = np.full(count, BY_SCORE, np.uint8)
+    out.flags.writeable = False
+    return out
 
 
 def _contributions(
@@ -163,8 +158,9 @@ def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:
     """The newest candidate gets 1, each older one a step of 1/m less."""
     m = len(rows)
     scores = np.arange(1, m + 1, dtype=np.float64) / max(1, m)
+    shares = scores.reshape(m, 1)
     return Ranked(
-        scores, lambda: (scores.reshape(m, 1), scores), RECENCY_FACTORS, (1.0,), "identity"
+        scores, by_score(m), lambda: (shares, scores), RECENCY_FACTORS, (1.0,), "identity"
     )
 
 
@@ -183,11 +179,11 @@ def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
             best, order = _among(places_of(found.rows, rows), found)
             head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
             scores[order], scores[first] = found.together[best], found.link[head]
-            stages[first] = LINK_STAGE
+            stages[first] = BY_LINK
             if found.parent >= 0:
-                stages[order[best == found.parent]] = CHAIN_STAGE
+                stages[order[best == found.parent]] = BY_CHAIN
     contributions = partial(_reply_contributions, len(rows), found, best, order)
-    return Ranked(scores, contributions, SHARES, ONES, "softmax, logistic", order, stages)
+    return Ranked(scores, stages, contributions, SHARES, ONES, "softmax, logistic", order)
 
 
 def _reply_contributions(
@@ -223,9 +219,8 @@ def rank_united(
     """
     order = near.order if near.order is not None else top_order(near.scores, rows)
     both = united(order.astype(np.int32), places, reach)
-    known = np.zeros(len(rows), np.uint8) if near.stages is None else near.stages
     order, scores, stages = give_places(
-        both, memory.scores, near.scores, known, MEMORY_STAGE, MEMORY_LINK
+        both, memory.scores, near.scores, near.stages, BY_MEMORY, MEMORY_LINK
     )
 
     def contributions() -> Contributions:
@@ -241,12 +236,12 @@ def rank_united(
 
     return Ranked(
         scores,
+        stages,
         contributions,
         near.factors + memory.factors,
         near.weights + memory.weights,
         near.link,
         order,
-        stages,
         united=True,
     )
 
