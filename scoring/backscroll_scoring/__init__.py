@@ -20,13 +20,13 @@ from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
 from .fusion import (
     Fused,
-    Interleaved,
-    interleave,
+    Turns,
     linear_fusion,
     reciprocal_rank_fusion,
+    take_turns,
     turns,
+    unite,
     with_marked,
-    with_recalled,
 )
 from .graph import NEAR, GraphParameters, GraphScores, graph_scores
 from .kept_sets import KeptSets
@@ -49,10 +49,7 @@ from .replies import ancestors, reply_tree, roots
 from .score import Scored, score_only, score_reaching, score_rows
 from .selection import (
     Rules,
-    give_places,
-    older_marks,
     select,
-    spread,
 )
 from .strings import Packed, Slots, StringsView, StringTable
 from .texts import FeatureSets, shingle_sets
@@ -74,7 +71,6 @@ __all__ = [
     "Fused",
     "GraphParameters",
     "GraphScores",
-    "Interleaved",
     "KeptSets",
     "LaidOut",
     "Matches",
@@ -94,22 +90,20 @@ __all__ = [
     "StringTable",
     "StringsView",
     "Tails",
+    "Turns",
     "Worth",
     "ancestors",
     "bm25",
     "bound_bm25",
     "decay_per_hour",
-    "give_places",
     "graph_scores",
     "in_use",
-    "interleave",
     "join_records",
     "linear_fusion",
     "look_at_rows",
     "mmr_order",
     "near_duplicates",
     "newest_by",
-    "older_marks",
     "recency_multipliers",
     "reciprocal_rank_fusion",
     "reply_tree",
@@ -122,11 +116,11 @@ __all__ = [
     "select",
     "set_similarity",
     "shingle_sets",
-    "spread",
+    "take_turns",
     "top_order",
     "turns",
+    "unite",
     "vector_similarity",
     "warm",
     "with_marked",
-    "with_recalled",
 ]

@@ -33,9 +33,11 @@ reference, its kind. In the first places of the last row stand the kinds there a
 they come."""
 LAID = 6
 
-# Bits of a set of sources.
-OWN, OTHERS = 1, 2  # whose the older rows are: the asker's, somebody else's
-BY_WORDS, BY_MEANING, BY_NEITHER = 1, 2, 4  # what found the rows of the history
+# The sources of rows that are added to the candidates.
+OWN, OTHERS, BY_WORDS, BY_MEANING, BY_NEITHER = range(5)
+"""Older rows of the asker, and of somebody else; what words and meaning found in the history, and what stands beside
+such a row."""
+ADDED = 5
 
 # What is known of a candidate before the selection: bits.
 RECALLED, HIDDEN, IN_CHAIN, IS_PINNED, ORPHAN = 1, 2, 4, 8, 16

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from . import kernels_selection
-from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-from .fusion import Interleaved
-from .layout import OTHERS, OWN
+from .arrays import Float64, Int32, Int64, UInt8
 
 
 class Rules(NamedTuple):
@@ -40,26 +37,6 @@ class Rules(NamedTuple):
 def _packed(rules: Rules) -> Float64:
     """The rules as the kernel reads them: an array is passed on in a tenth of the time of a tuple."""
     return np.array(rules, np.float64)
-
-
-def older_marks(
-    author: Int32,
-    asker: int,
-    older: Int32,
-    first: int,
-    bits: UInt32,
-    flags: Bool,
-    *,
-    engine: ModuleType = kernels_selection,
-) -> tuple[UInt32, Bool, bool, bool]:
-    """Put older rows of one or two more sources before others, as `reference_selection.add_older` tells.
-
-    Returns the bits and flags of all, and whether the asker has some of the older rows, and somebody else.
-    """
-    count = len(older) + len(bits)
-    out_bits, out_flags = np.empty(count, np.uint32), np.empty(count, np.bool_)
-    whose = engine.add_older(author, asker, older, first, bits, flags, out_bits, out_flags)
-    return out_bits, out_flags, whose & OWN != 0, whose & OTHERS != 0
 
 
 def select(
@@ -102,41 +79,3 @@ def select(
         scores, order, stages, flags, parties, _packed(rules), chosen, fate, stage
     )
     return chosen[:count], fate, stage
-
-
-def give_places(
-    both: Interleaved,
-    linear: Float64,
-    scores: Float64,
-    stages: UInt8,
-    stage: int,
-    link: tuple[float, float],
-    *,
-    engine: ModuleType = kernels_selection,
-) -> tuple[Int64, Float64, UInt8]:
-    """The order, scores and stages of candidates of two lists, as `reference_selection.give_places` tells."""
-    scores, stages, order = scores.copy(), stages.copy(), np.empty(len(both.rows), np.int64)
-    engine.give_places(
-        both.rows, both.by_first, both.places, linear, scores, stages, stage, *link, order
-    )
-    return order, scores, stages
-
-
-def spread(
-    rows: Int32,
-    some: Int32,
-    order: Int64,
-    scores: Float64,
-    stages: UInt8,
-    *,
-    engine: ModuleType = kernels_selection,
-) -> tuple[Int64, Float64, UInt8] | None:
-    """What is known of some candidates as that of all, as `reference_selection.spread` tells: order, scores, stages.
-
-    None where some are no candidates.
-    """
-    m = len(rows)
-    places = np.empty(len(some), np.int64)
-    all_scores, all_stages = np.empty(m, np.float64), np.empty(m, np.uint8)
-    found = engine.spread(rows, some, order, scores, stages, places, all_scores, all_stages)
-    return (places, all_scores, all_stages) if found == len(some) else None

@@ -8,19 +8,19 @@ from .answers import Page, Pieces
 from .diversity import near_duplicates, set_similarity
 from .features import ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
-from .fusion import interleave, with_marked, with_recalled
+from .fusion import take_turns, unite, with_marked
 from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .kept_sets import KeptSets
 from .lately import newest_by
-from .layout import FORMS, NUMBERS
+from .layout import ADDED, FORMS, NUMBERS
 from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
 from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
-from .selection import Rules, give_places, older_marks, select, spread
+from .selection import Rules, select
 from .strings import Packed, StringTable
 from .texts import shingle_sets
 from .top_k import look_at_rows, top_order
@@ -56,13 +56,12 @@ def warm() -> None:
     bound_bm25(postings.view(), one_a_row, ids[:1], np.ones(1, np.float32), eligible, 1)
     matches.best(1)
     score_memory(matches, one_a_row[:2], ids, eligible, eligible, MemoryCues())
-    both = interleave(rows, rows, (True, False))
-    give_places(both, np.zeros(2), np.zeros(2), eligible, 0, (1.0, 0.0))
-    spread(rows, rows, one_a_row[:2], np.zeros(2), eligible)
     marks = np.ones(2, np.uint32)
     flags = eligible.view(np.bool_)
     with_marked(rows, marks, flags, rows, marks, flag=True)
-    with_recalled(rows, marks, flags, rows, flags, flags, 0)
+    unite((rows, marks, flags), ids, rows, rows, np.zeros((2, 2), np.bool_), (-1,) * ADDED, 0, 0)
+    near = rows, one_a_row[:2], np.zeros(2), eligible
+    take_turns(rows, near, (rows, np.zeros(2)), flags, (1.0, 0.0))
     ancestors(parent, 1, 1)
     reply_tree(parent, 1)
     graph_scores(parent, ids, question_parent=1, end=2, own_authors=ids[:1])
@@ -80,7 +79,6 @@ def warm() -> None:
     join_records(b"abc", [b"\1d"], [1], np.zeros(1), [0], Tails.of([0], [b"e"]))
     newest_by(ids, one_a_row[:2], 0, 2)
     select(np.zeros(2), one_a_row[:2], eligible, eligible, rows, Rules())
-    older_marks(ids, 0, rows, 0, marks, eligible.view(np.bool_))
     _warm_page()
     _warm_vectors()
     _warm_links()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from backscroll_scoring import with_recalled
-from backscroll_scoring.link_columns import MOST_ROWS
-from backscroll_scoring.links import Ranking
+from backscroll_scoring import unite
+from backscroll_scoring.links import NO_ROWS, Ranking
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.context.deadline import Deadline
 from backscroll_sidecar.context.fusing import rank_fused
@@ -20,11 +20,8 @@ from backscroll_sidecar.context.gate import Reach
 from backscroll_sidecar.context.gather import (
     Gathered,
     gather,
-    places_of,
     with_answered,
-    with_older,
     with_rounds,
-    with_sources,
 )
 from backscroll_sidecar.context.profiles import Profile, plain
 from backscroll_sidecar.context.question import Question
@@ -33,10 +30,8 @@ from backscroll_sidecar.context.rank import (
     rank,
     rank_by_recency,
     rank_by_replies,
-    rank_united,
 )
 from backscroll_sidecar.context.recall import (
-    RECALLED_BY,
     Meaning,
     Recalled,
     look_up,
@@ -61,7 +56,11 @@ RANK_REPLIES_US = 300.0
 Ranker = Callable[[ChannelView, Question, NDArray[np.int32], Profile], Ranked]
 OLDER = ("asker", "mention")
 """The sources of older rows: of the asker; of who is named, and of who names the asker."""
-_RANKED, _NEAR, _NOWHERE = Rung.RANKED, Reach.NEAR, np.empty(0, np.int32)
+RECALLED_BY = ("lexical", "semantic", "recall")
+"""The sources of rows of the history: found by words, by meaning, and what stands beside such a row."""
+ADDED = (*OLDER, *RECALLED_BY)
+_FOUND_BY_NOTHING = np.empty((2, 0), np.bool_)
+_RANKED, _NEAR = Rung.RANKED, Reach.NEAR
 
 
 @quick
@@ -208,19 +207,17 @@ class Picker:
     ) -> tuple[Gathered, Ranked]:
         """The reply model's ranking and, where the gate opens, that of the whole history; with what they found."""
         replies, far, sought = await self._found(query, question, gathered.rows, profile, deadline)
-        if Recent.name in gathered.sources:
-            gathered = _with_older(gathered, query, replies)
-        places, recalled = _NOWHERE, None
+        recalled = None
         if sought is not None and far is not _NEAR:
             recalled = await recall(query, sought, self._semantic, deadline, profile.memory_sources)
-            gathered, places = _with_recalled(gathered, recalled)
+        gathered, places = _united(gathered, query, replies, recalled)
         whole = with_rounds(gathered, query, self._orphan_calls)
-        ranked = rank_by_replies(whole.rows, replies)
-        if recalled is not None:
-            if whole is not gathered:
-                places = whole.rows.searchsorted(recalled.memory.rows).astype(np.int32)
-            ranked = rank_united(whole.rows, places, ranked, recalled.memory, far)
-        return whole, ranked
+        if recalled is None:
+            return whole, rank_by_replies(whole.rows, replies)
+        memory = recalled.memory
+        if whole is not gathered:
+            places = whole.rows.searchsorted(memory.rows).astype(np.int32)
+        return whole, rank_by_replies(whole.rows, replies, far, memory, places)
 
     async def _found(
         self,
@@ -275,51 +272,64 @@ class Picker:
         return Picked(Rung.RECENT, gathered, ranked, selection, last, lost)
 
 
-def _with_older(gathered: Gathered, query: StrategyQuery, found: Ranking) -> Gathered:
-    """The older messages that the reply model looked at: of the asker, of who is named, of who names the asker."""
-    view, older, rows = query.view, found.older, gathered.rows
-    if not len(older):
-        return gathered
-    asker = view.people.index.get(query.user_id, -1)
-    asked = not set(OLDER).isdisjoint(gathered.sources)
-    if asked or (len(rows) and older.item(-1) >= rows.item(0)):  # another source went as far back
-        if not asked:
-            older = older[places_of(older, rows) < 0]
-        marks = np.where(view.columns.author[older] == asker, np.uint8(1), np.uint8(2))
-        return with_sources(gathered, older, marks, OLDER)
-    count = len(older) + len(rows)
-    all_ranked = view.all_live and count == len(found.rows) < MOST_ROWS
-    rows = found.rows if all_ranked else np.concatenate((older, rows))
-    return with_older(gathered, rows, older, view.columns.author, asker, OLDER)
+def _united(
+    gathered: Gathered, query: StrategyQuery, found: Ranking, recalled: Recalled | None
+) -> tuple[Gathered, NDArray[np.int32]]:
+    """The candidates with the older messages that the reply model looked at, and with the best of the history.
 
-
-def _with_recalled(gathered: Gathered, recalled: Recalled) -> tuple[Gathered, NDArray[np.int32]]:
-    """What the whole history proposed: by words, by meaning, the rest because it stands beside such a line.
-
-    Rows that nobody else proposes are shown as references. And where each of its rows is among the candidates.
+    The older ones are of the asker, of who is named, and of who names the asker: part of the talk. What of the history
+    nobody else proposes is shown as a reference. And where each of its rows is among the candidates.
     """
-    memory = recalled.memory
-    rows, bits, semantic, places, sources = with_recalled(
-        gathered.rows,
-        np.ascontiguousarray(gathered.source_bits),
-        np.ascontiguousarray(gathered.semantic),
-        memory.rows,
-        memory.by_words,
-        memory.by_meaning,
-        len(gathered.sources),
+    older = found.older if Recent.name in gathered.sources else NO_ROWS
+    if recalled is None and not len(older):
+        return gathered, NO_ROWS
+    far, found_by = NO_ROWS, _FOUND_BY_NOTHING
+    degradations, exhaustive = gathered.degradations, gathered.exhaustive
+    if recalled is not None:
+        far, found_by = recalled.memory.rows, recalled.memory.found_by
+        degradations += recalled.degradations
+        exhaustive = exhaustive and recalled.exhaustive
+    view, sources = query.view, gathered.sources
+    rows, bits, semantic, places, present = unite(
+        (
+            gathered.rows,
+            np.ascontiguousarray(gathered.source_bits),
+            np.ascontiguousarray(gathered.semantic),
+        ),
+        view.columns.author,
+        older,
+        far,
+        found_by,
+        _numbers_of_added(sources),
+        view.people.index.get(query.user_id, -1),
+        len(sources),
     )
     united = Gathered(
         rows,
         bits,
         semantic,
-        gathered.sources + RECALLED_BY[sources],
+        _with_added(sources, present),
         gathered.preferences,
-        gathered.degradations + recalled.degradations,
+        degradations,
         gathered.rounds,
-        gathered.exhaustive and recalled.exhaustive,
+        exhaustive,
         gathered.proposed,
     )
     return united, places
+
+
+@lru_cache(maxsize=256)
+def _numbers_of_added(sources: tuple[str, ...]) -> tuple[int, ...]:
+    """The number among those asked of each source of `ADDED`, -1 for one that was not; of the history's always."""
+    asked = [sources.index(name) if name in sources else -1 for name in OLDER]
+    return (*asked, *[-1] * len(RECALLED_BY))
+
+
+@lru_cache(maxsize=256)
+def _with_added(sources: tuple[str, ...], present: int) -> tuple[str, ...]:
+    """The sources with those of `ADDED` that have rows."""
+    added = [name for i, name in enumerate(ADDED) if present >> i & 1]
+    return sources + tuple(one for one in added if one in RECALLED_BY or one not in sources)
 
 
 def nothing(profile: Profile, *lost: Degradation) -> Picked:

@@ -19,18 +19,16 @@ from backscroll_scoring import (
     ChannelColumns,
     QueryFeatures,
     ScoreParameters,
-    give_places,
+    Turns,
     score_only,
     score_reaching,
     score_rows,
-    spread,
-    top_order,
+    take_turns,
 )
-from backscroll_scoring.layout import BY_CHAIN, BY_LINK, BY_MEMORY, BY_SCORE
-from backscroll_scoring.links import FIRST_LINKS, SHARES, Ranking, reply_order
+from backscroll_scoring.layout import BY_CHAIN, BY_LINK, BY_SCORE
+from backscroll_scoring.links import FIRST_LINKS, NO_ROWS, SHARES, Ranking, reply_order
 from backscroll_sidecar.channels import ChannelView
-from backscroll_sidecar.context.gate import Reach, united
-from backscroll_sidecar.context.gather import places_of
+from backscroll_sidecar.context.gate import PATTERNS, Reach
 from backscroll_sidecar.context.profiles import Profile
 from backscroll_sidecar.context.question import Question
 from backscroll_sidecar.context.recall import rank_rows_by_memory
@@ -46,6 +44,7 @@ STAGES = (CONVERSATION, LINK, CHAIN, MEMORY, SCORE, MEANING)
 """What may give a candidate its score, as `backscroll_scoring.layout` numbers them."""
 ONES = (1.0,) * len(SHARES)
 THRESHOLD_TOLERANCE = 1e-6
+_NO_SCORES = np.empty(0)
 
 Contributions = tuple[NDArray[np.float64], NDArray[np.float64]]
 """float64[m, f]: weight times factor, in the order of the factors; float64[m]: their sums."""
@@ -164,88 +163,82 @@ def rank_by_recency(rows: NDArray[np.int32]) -> Ranked:
     )
 
 
-def rank_by_replies(rows: NDArray[np.int32], found: Ranking) -> Ranked:
-    """The likeliest links first, a parent known from the platform before all, then the rest of the conversation.
+def rank_by_replies(
+    rows: NDArray[np.int32],
+    found: Ranking,
+    reach: Reach = Reach.NEAR,
+    memory: Memory | None = None,
+    memory_places: NDArray[np.int32] = NO_ROWS,
+) -> Ranked:
+    """The reply model's ranking and, where there is one, that of the whole history, in one order.
 
-    Candidates the model did not look at (recalled, partial, far too many) score 0.
+    The model has the likeliest links first, a parent known from the platform before all, then the rest of the
+    conversation. Candidates that neither looked at (recalled, partial, far too many) score 0. Each has the score and
+    shares of the ranking that gave it its place. `memory_places`: where the history's rows are among the candidates.
     """
-    best, order, scores, stages = found.order, found.order, found.scores, found.stages
-    if rows is not found.rows and not np.array_equal(rows, found.rows):
-        known = spread(np.ascontiguousarray(rows), found.rows, best, scores, stages)
-        if known is not None:
-            order, scores, stages = known
-        else:
-            scores, stages = np.zeros(len(rows)), np.zeros(len(rows), np.uint8)
-            best, order = _among(places_of(found.rows, rows), found)
-            head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
-            scores[order], scores[first] = found.together[best], found.link[head]
-            stages[first] = BY_LINK
-            if found.parent >= 0:
-                stages[order[best == found.parent]] = BY_CHAIN
-    contributions = partial(_reply_contributions, len(rows), found, best, order)
-    return Ranked(scores, stages, contributions, SHARES, ONES, "softmax, logistic", order)
+    far = (memory_places, _NO_SCORES if memory is None else memory.scores)
+    best, near = found.order, (found.rows, found.order, found.scores, found.stages)
+    both = take_turns(rows, near, far, PATTERNS[reach], MEMORY_LINK)
+    if both is None:
+        best, near = _among(rows, found)
+        both = take_turns(rows, near, far, PATTERNS[reach], MEMORY_LINK)
+        assert both is not None
+    contributions = partial(_reply_contributions, rows, found, best)
+    factors, weights = SHARES, ONES
+    if memory is not None:
+        contributions = partial(_contributions_of_both, contributions, memory, both)
+        factors, weights = factors + memory.factors, weights + memory.weights
+    return Ranked(
+        both.scores,
+        both.stages,
+        contributions,
+        factors,
+        weights,
+        "softmax, logistic",
+        both.order,
+        united=memory is not None,
+    )
 
 
 def _reply_contributions(
-    m: int, found: Ranking, best: NDArray[np.int64], order: NDArray[np.intp]
+    rows: NDArray[np.int32], found: Ranking, best: NDArray[np.int64]
 ) -> Contributions:
-    """What the scores of m candidates are made of; `best` are those the model looked at, `order` their places here."""
+    """What the model's scores of the candidates are made of; `best` are those it looked at, by their places there."""
+    order = rows.searchsorted(found.rows[best])
     head, first = best[:FIRST_LINKS], order[:FIRST_LINKS]
-    shares, linear = np.zeros((m, len(SHARES))), np.zeros(m)
+    shares, linear = np.zeros((len(rows), len(SHARES))), np.zeros(len(rows))
     shares[order], shares[first] = found.tail_shares[best], found.link_shares[head]
     linear[order], linear[first] = found.tail_linear[best], found.link_linear[head]
     return shares, linear
 
 
-def _among(places: NDArray[np.intp], found: Ranking) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The order of those of a ranking's candidates that have places among other rows: their places there, and here."""
-    (there,) = (places >= 0).nonzero()
-    parent = _place(found.rows[there], found.rows.item(found.parent)) if found.parent >= 0 else -1
-    best = reply_order(found.link_linear[there], found.tail_linear[there], parent, FIRST_LINKS)
-    best = there[best]
-    return best, places[best]
+def _contributions_of_both(
+    near: Callable[[], Contributions], memory: Memory, both: Turns
+) -> Contributions:
+    """The same where some candidates have their places from the history."""
+    near_shares, linear = near()
+    by_memory = both.by_far >= 0
+    places, far = both.order[by_memory], both.by_far[by_memory]
+    m, f = near_shares.shape
+    shares = np.hstack((near_shares, np.zeros((m, memory.shares.shape[1]))))
+    shares[places, :f], shares[places, f:] = 0.0, memory.shares[far]
+    linear[places] = memory.scores[far]
+    return shares, linear
 
 
-def rank_united(
-    rows: NDArray[np.int32],
-    places: NDArray[np.int32],
-    near: Ranked,
-    memory: Memory,
-    reach: Reach,
-) -> Ranked:
-    """The conversation's ranking and that of the whole history in one order; `places`: where the latter's rows are.
-
-    Each candidate has the scores and shares of the list that gave it its place.
-    """
-    order = near.order if near.order is not None else top_order(near.scores, rows)
-    both = united(order.astype(np.int32), places, reach)
-    order, scores, stages = give_places(
-        both, memory.scores, near.scores, near.stages, BY_MEMORY, MEMORY_LINK
-    )
-
-    def contributions() -> Contributions:
-        near_shares, near_linear = near.contributions()
-        by_memory = ~both.by_first
-        at_places, far = both.rows[by_memory], both.places[by_memory]
-        f, m = near_shares.shape[1], memory.shares.shape[1]
-        shares, linear = np.zeros((len(rows), f + m)), near_linear.copy()
-        shares[:, :f] = near_shares
-        shares[at_places, :f], shares[at_places, f:] = 0.0, memory.shares[far]
-        linear[at_places] = memory.scores[far]
-        return shares, linear
-
-    return Ranked(
-        scores,
-        stages,
-        contributions,
-        near.factors + memory.factors,
-        near.weights + memory.weights,
-        near.link,
-        order,
-        united=True,
-    )
-
-
-def _place(rows: NDArray[np.int32], row: int) -> int:
-    at = int(np.searchsorted(rows, row))
-    return at if at < len(rows) and rows[at] == row else -1
+def _among(
+    rows: NDArray[np.int32], found: Ranking
+) -> tuple[
+    NDArray[np.int64],
+    tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64], NDArray[np.uint8]],
+]:
+    """The ranking of those that are candidates: their places in the model's, best first; and itself."""
+    (there,) = np.isin(found.rows, rows).nonzero()
+    parent = int((there == found.parent).argmax()) if found.parent in there else -1
+    order = reply_order(found.link_linear[there], found.tail_linear[there], parent, FIRST_LINKS)
+    first = order[:FIRST_LINKS]
+    scores, stages = found.together[there], np.zeros(len(there), np.uint8)
+    scores[first], stages[first] = found.link[there[first]], BY_LINK
+    if parent >= 0:
+        stages[parent] = BY_CHAIN
+    return there[order], (found.rows[there], order, scores, stages)

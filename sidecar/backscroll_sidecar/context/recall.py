@@ -63,12 +63,6 @@ RANK_US, RANK_US_PER_ROW, RANK_US_PER_POSTING = 60.0, 0.008, 0.05
 MOST_NEWER_ROWS = 1_000
 """Rows behind the question that may be passed over at once: some .04 us each that has a word of it."""
 
-RECALLED_BY = tuple(
-    tuple(name for i, name in enumerate(("lexical", "semantic", "recall")) if sources >> i & 1)
-    for sources in range(8)
-)
-"""The names of the sources of recalled rows, by what `with_recalled` says which there are."""
-
 _AT = ("@", "\uff20")
 _CALL = re.compile(r"[@\uff20](\S+)\s+(?=\S)")
 """A call at the beginning of a question. That of the bot says nothing of what is asked, and stands in the last lines,
@@ -267,10 +261,10 @@ async def recall(
     """
     if _BY_WORDS not in sources:
         found = await recall(query, sought.without_words(), meaning, deadline)
-        return found.where(found.memory.by_meaning)
+        return found.where(found.memory.found_by[1])
     if _BY_MEANING not in sources:
         found = await recall(query, sought, None, deadline)
-        return found.where(found.memory.by_words)
+        return found.where(found.memory.found_by[0])
     said = _said(sought.postings.counts, sought.terms.tolist())
     us = RANK_US + RANK_US_PER_ROW * query.end + RANK_US_PER_POSTING * said
     comparison, lost = await _comparison(query, sought, meaning, deadline, us)
