@@ -1,7 +1,7 @@
 """The rows' floor: what a row of BuildContext would be if a build cost nothing.
 
 The server of a row answers each of its questions once, and these answers are recorded. A server with the edge of
-Backscroll's own (HTTP/2 on the loop, the guard before every handler) in a process of its own then gives them back: the
+Backscroll's own (HTTP/2 on the loop, the pipeline before every handler) in its own process gives them back: the
 same requests, the same bytes, nothing parsed, nothing built. What is left of the ratio to R0 is transport, and what a
 gate allows beyond it is what a build may take.
 """
@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-import grpc
-
 from backscroll_bench.speed import meaning
 from backscroll_bench.speed.builds import KINDS
 from backscroll_bench.speed.children import child, until_input_ends
@@ -25,7 +23,7 @@ from backscroll_bench.speed.load import open_channel, unary
 from backscroll_bench.speed.loops import run
 from backscroll_bench.speed.reading import Readings, latencies, rates
 from backscroll_bench.speed.rows import find_rows
-from backscroll_sidecar.edge.call_pipeline import Call, Guard, Method
+from backscroll_sidecar.edge.call_pipeline import Call, CallPipeline, Method
 from backscroll_sidecar.edge.exposure import parse_address
 from backscroll_sidecar.edge.listeners import Listeners
 from backscroll_sidecar.edge.tenants import OneTenant
@@ -94,18 +92,13 @@ def recorded(directory: Path) -> Mapping[bytes, bytes]:
 
 async def _serve(replies: Mapping[bytes, bytes]) -> None:
     logs.configure("error")
-    guard = Guard(OneTenant())
-    guard.ready = True
+    pipeline = CallPipeline(OneTenant())
+    pipeline.ready = True
 
     async def answer(request: bytes, _call: Call) -> bytes:
         return replies[request]
 
-    service, _, name = BUILD[1:].partition("/")
-    handler = guard.handler(Method(BUILD[1:], name, parse=bytes, answer=answer))
-    listeners = Listeners()
-    listeners.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(service, {name: handler}),)
-    )
+    listeners = Listeners([pipeline.endpoint(Method(BUILD[1:], parse=bytes, answer=answer))])
     target = listeners.bind(parse_address("127.0.0.1:0"))
     await listeners.start()
     keep_loop()
