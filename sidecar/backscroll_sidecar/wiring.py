@@ -30,7 +30,7 @@ from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.rosters import Rosters
-from backscroll_sidecar.history.scrubbing import Scrubber
+from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
@@ -287,13 +287,13 @@ async def _keep_files(
     stack: AsyncExitStack,
 ) -> None:
     """What works on the files behind the answers: what was deleted goes from them, channels are packed."""
-    scrubber = Scrubber(store)
-    await scrubber.start()
-    stack.push_async_callback(scrubber.close)
+    secure_delete = SecureDelete(store)
+    await secure_delete.start()
+    stack.push_async_callback(secure_delete.close)
     segment_writer = SegmentWriter(channels, writer.submit)
     await segment_writer.start()
     stack.push_async_callback(segment_writer.close)
-    publishers.add(scrubber, segment_writer)
+    publishers.add(secure_delete, segment_writer)
 
 
 @dataclass(frozen=True, slots=True)
