@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-from .layout import (
+from backscroll_scoring.arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from backscroll_scoring.layout import (
     BODY,
     BYTES,
     CHARS,
@@ -35,7 +35,7 @@ from .layout import (
     TURN_TOKENS,
     TURNS,
 )
-from .reference_fields import varint
+from tests.reference.fields import varint
 
 
 def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:

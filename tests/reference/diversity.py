@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Bool, Float64, Int32, Int64
-from .layout import HEAD
-from .status import BAD_OFFSETS, NOT_KEPT, OK, ROW_OUT_OF_RANGE
+from backscroll_scoring.arrays import Bool, Float64, Int32, Int64
+from backscroll_scoring.layout import HEAD
+from backscroll_scoring.status import BAD_OFFSETS, NOT_KEPT, OK, ROW_OUT_OF_RANGE
 
 HASHES, BASE = 2**31 - 1, 0x61C88647
 _NO_CONTENT = re.compile(

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-from .layout import OTHERS, OWN
+from backscroll_scoring.arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from backscroll_scoring.layout import OTHERS, OWN
 
 
 def add_older(

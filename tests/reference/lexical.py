@@ -16,9 +16,9 @@ from itertools import takewhile
 
 import numpy as np
 
-from .arrays import Bool, Float32, Int32, Int64, UInt8, UInt64
-from .layout import BESIDE, CHUNK, FIRST_CHUNK, LARGEST_CHUNK
-from .status import BAD_POSTINGS, OK
+from backscroll_scoring.arrays import Bool, Float32, Int32, Int64, UInt8, UInt64
+from backscroll_scoring.layout import BESIDE, CHUNK, FIRST_CHUNK, LARGEST_CHUNK
+from backscroll_scoring.status import BAD_POSTINGS, OK
 
 ROUNDING = 1e-4
 NO_PLACE = -1

@@ -8,8 +8,8 @@ does not have: no lock.
 
 from __future__ import annotations
 
-from .arrays import Int32, Int64, UInt8
-from .layout import EMPTY, UNKNOWN
+from backscroll_scoring.arrays import Int32, Int64, UInt8
+from backscroll_scoring.layout import EMPTY, UNKNOWN
 
 PRIME = 16_777_619
 LOW_BITS = 0xFFFFFFFF
