@@ -27,10 +27,10 @@ from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.edge.self_warmup import rehearse
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.secure_delete import SecureDelete
+from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
@@ -247,7 +247,9 @@ async def _assemble(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=dims_of,
-        meaning=MeaningSearch(store, permitted) if embedding is None else embedding.meaning,
+        semantic_search=SemanticSearch(store, permitted)
+        if embedding is None
+        else embedding.semantic_search,
     )
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
@@ -304,7 +306,7 @@ class Embedding:
     vectors: Vectors
     backlog: Backlog
     semantic: Semantic
-    meaning: MeaningSearch
+    semantic_search: SemanticSearch
 
     @classmethod
     def over(
@@ -327,9 +329,9 @@ class Embedding:
             max_bytes=settings.vector_bytes,
         )
         backlog = Backlog(store, writer.submit, embedder)
-        meaning = MeaningSearch(store, permitted, embedder, vectors)
-        semantic = Semantic(embedder, vectors, wide=meaning)
-        return cls(embedder, vectors, backlog, semantic, meaning)
+        semantic_search = SemanticSearch(store, permitted, embedder, vectors)
+        semantic = Semantic(embedder, vectors, wide=semantic_search)
+        return cls(embedder, vectors, backlog, semantic, semantic_search)
 
     async def start(self) -> None:
         """Begin to load the model, and to embed what has no vector yet."""
