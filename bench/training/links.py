@@ -49,8 +49,13 @@ Loaded = list[tuple[Any, list[Example]]]
 def main(argv: Sequence[str] | None = None) -> int:
     """Read, fit, write; prints what it does."""
     parser = argparse.ArgumentParser(description=__doc__)
+    data = os.environ.get("QUALITY_DATA")
     parser.add_argument(
-        "--data", type=Path, default=os.environ.get("QUALITY_DATA", "../shared/quality")
+        "--data",
+        type=Path,
+        default=data,
+        required=not data,
+        help="folder of the sets; see README.md",
     )
     parser.add_argument("--out", type=Path, default=WEIGHTS_FILE)
     parser.add_argument(

@@ -326,7 +326,7 @@ class AppendOutcome(StrEnum):
 
 
 class WarningCode(StrEnum):
-    """Why an accepted item was not taken exactly as sent (DESIGN 6)."""
+    """Why an accepted item was not taken exactly as sent."""
 
     REPLY_TO_SELF = "reply_to_self"
     REPLY_CYCLE = "reply_cycle"
@@ -342,7 +342,7 @@ class WarningCode(StrEnum):
 
 
 class RefusalCode(StrEnum):
-    """Why an item was refused. The other items of its batch are not affected (DESIGN 6)."""
+    """Why an item was refused. The other items of its batch are not affected."""
 
     MISSING_ID = "missing_id"
     MISSING_AUTHOR = "missing_author"

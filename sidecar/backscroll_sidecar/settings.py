@@ -48,7 +48,7 @@ CLASSIC_ONLY = (
     "mention_relation_weight",
     "keyword_overlap_weight",
 )
-"""The MEMORY_ settings that define the profile `classic` and nothing else (DESIGN 4)."""
+"""The MEMORY_ settings that define the profile `classic` and nothing else."""
 
 
 UNPREFIXED = frozenset({"max_chars_per_message", "tg_history_window"})

@@ -105,7 +105,7 @@ def test_what_only_the_floor_keeps_says_so(profile):
 @settings(max_examples=100)
 @given(chats(), requests, sentences, st.integers(1, 12), st.integers(0, 12))
 def test_a_smaller_maximum_is_a_prefix(messages, request, question, few, more):
-    """DESIGN 6: rank is an order of selection: a smaller max_context selects a prefix of it."""
+    """Rank is an order of selection: a smaller max_context selects a prefix of it."""
     room = Room(messages)
     request = {**request, "token_budget": 100_000}
 

@@ -1,4 +1,4 @@
-"""Issue 4: the score of `balanced` is a probability, so that a threshold has a meaning.
+"""The score of `balanced` is a probability, so that a threshold has a meaning.
 
 Over real questions nobody's weights were fitted on: of the lines said to belong to the question's conversation with
 probability p, about a share p does. Measured: said .18, seen .16; .38, .47; .60, .74; .80, .83.

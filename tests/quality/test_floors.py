@@ -1,4 +1,4 @@
-"""Issue 4: a fixed slice of real chats, through a live server: a change that makes the selection worse turns red.
+"""A fixed slice of real chats, through a live server: a change that makes the selection worse turns red.
 
 After a change that makes it better on purpose, or that trades one figure for another, write the floors anew, look at
 the difference and commit it:

@@ -15,57 +15,44 @@ from backscroll_bench.speed.stats import Rounds, Wrong
 CALLERS = 16
 
 
-async def batches(bench: Bench, size: int) -> Readings:
-    """`size` messages a call, against executemany of the same rows, `size` a transaction. Readings: ratio, rate."""
-    found = await _against_sqlite(bench, bench.sizes.appended, size, size)
-    return {"ratio": found, "rate": Reading(found.details["per_second"], found.details)}
-
-
-async def single_full(bench: Bench) -> Readings:
-    """One message a call by `CALLERS` callers, against bare commits of `CALLERS` rows. Reading: ratio."""
-    return {"ratio": await _against_sqlite(bench, bench.sizes.many, 1, CALLERS)}
-
-
-async def single_normal(bench: Bench) -> Readings:
-    """One message a call, durability normal, against as many calls of R0. Reading: ratio."""
-    call = (await bench.served("normal")).call(APPEND)
-    messages = chats.said(bench.sizes.many)
-    reply = await call(chats.append_requests(bench.new_name("warm"), messages[:1], 1)[0])
-    r0 = await bench.r0(len(reply))
+async def single(bench: Bench, kind: str) -> Readings:
+    """One message a call, against as many calls of R0; `kind`: of server, for its durability. Reading: ratio."""
+    call = (await bench.served(kind)).call(APPEND)
+    messages = list(chats.messages(bench.sizes.many))
+    warm = chats.append_requests(bench.new_name("warm"), messages[:1], 1)
+    r0 = await bench.r0(len(await call(next(warm))))
 
     async def measured() -> Load:
-        requests = chats.append_requests(bench.new_name("single"), messages, 1)
+        requests = list(chats.append_requests(bench.new_name("single"), messages, 1))
         return await closed_loop(call, requests, len(requests), concurrency=CALLERS)
 
     async def base() -> Load:
-        requests = chats.append_requests("single", messages, 1)
+        requests = list(chats.append_requests("single", messages, 1))
         return await closed_loop(r0, requests, len(requests), concurrency=CALLERS)
 
     return {"ratio": rates(await bench.interleaved(measured, base))}
 
 
-async def _against_sqlite(bench: Bench, count: int, size: int, transaction: int) -> Reading:
-    """Messages a second through the server against the rows it wrote, put into a bare table by executemany."""
+async def batches(bench: Bench, size: int) -> Readings:
+    """`size` messages a call, against executemany of the same rows, `size` a transaction. Readings: ratio, rate."""
     call = (await bench.served("plain")).call(APPEND)
-    messages = chats.said(count)
+    messages = list(chats.messages(bench.sizes.appended))
     channels: list[str] = []
     loads: list[Load] = []
 
     async def measured() -> float:
         channels.append(bench.new_name("append"))
-        requests = chats.append_requests(channels[-1], messages, size)
+        requests = list(chats.append_requests(channels[-1], messages, size))
         load = await closed_loop(call, requests, len(requests), concurrency=CALLERS)
         loads.append(load)
-        return count / load.elapsed_s
+        return len(messages) / load.elapsed_s
 
     async def base() -> float:
         """The rows of the channel that was written last: the first round measures the server first."""
         source, target = bench.directory / "plain.db", bench.directory / "bare.db"
-        rows, taken_s = await asyncio.to_thread(
-            insert_again, source, target, channels[-1], transaction
-        )
-        if rows != count:
-            raise Wrong(f"{rows} of {count} messages were stored")
+        rows, taken_s = await asyncio.to_thread(insert_again, source, target, channels[-1], size)
+        if rows != len(messages):
+            raise Wrong(f"{rows} of {len(messages)} messages were stored")
         return rows / taken_s
 
     pairs = await bench.interleaved(measured, base)
@@ -76,4 +63,5 @@ async def _against_sqlite(bench: Bench, count: int, size: int, transaction: int)
         "p50_ms": median(load.p50_s for load in loads) * 1e3,
         "p99_ms": median(load.p99_s for load in loads) * 1e3,
     }
-    return Reading(rounds.ratio, details, rounds)
+    ratio = Reading(rounds.ratio, details, rounds)
+    return {"ratio": ratio, "rate": Reading(rounds.value, details)}

@@ -6,20 +6,13 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Literal
 
 CHECKPOINT_PAGES = 4_000
 """As the server sets it, so that both copy their log back as often."""
 
 
-def insert_again(
-    source: Path,
-    target: Path,
-    channel: str,
-    transaction: int,
-    durability: Literal["full", "normal"] = "full",
-) -> tuple[int, float]:
-    """Insert the rows of a channel into a new database, `transaction` rows each.
+def insert_again(source: Path, target: Path, channel: str, transaction: int) -> tuple[int, float]:
+    """Insert the rows of a channel into a new database, `transaction` rows each, durability full.
 
     Parameters
     ----------
@@ -49,7 +42,7 @@ def insert_again(
         path.unlink(missing_ok=True)
     with closing(sqlite3.connect(target, isolation_level=None)) as write:
         write.execute("PRAGMA journal_mode = wal")
-        write.execute(f"PRAGMA synchronous = {durability}")
+        write.execute("PRAGMA synchronous = full")
         write.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         for sql in sorted(schema, key=lambda one: not one.startswith("CREATE TABLE")):
             write.execute(sql)

@@ -78,7 +78,7 @@ async def cold(bench: Bench) -> Readings:
     flags, channel = bench.flags(f"{bench.new_name('cold')}.db", settings=COLD), "cold"
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
-            await bench.fill(Served(running, connection), channel, COLD_HISTORY)
+            await bench.fill(Served(running, connection), channel, chats.messages(COLD_HISTORY))
             call = unary(connection, BUILD)
             asked = await near_questions(call, channel, "balanced", COLD_HISTORY)
     hits = []
@@ -133,7 +133,7 @@ async def under_ingest(bench: Bench) -> Readings:
 
 def _batches(bench: Bench, count: int) -> list[bytes]:
     """Calls of AppendMessages for new channels, by turns."""
-    messages = chats.said(-(-count // INGEST_CHANNELS))
+    messages = list(chats.messages(-(-count // INGEST_CHANNELS)))
     calls = [
         chats.append_requests(bench.new_name("ingest"), messages, INGEST_BATCH)
         for _ in range(INGEST_CHANNELS)

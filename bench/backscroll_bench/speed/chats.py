@@ -32,8 +32,8 @@ class Said:
     line: Line
     sent_at_ms: int
 
-    def message(self) -> message_pb2.Message:
-        """The same as a message of the contract."""
+    def message(self, *, with_reply: bool = False) -> message_pb2.Message:
+        """The same as a message of the contract; `with_reply`: with the platform's reply where it has one."""
         made = message_pb2.Message(
             id=self.id,
             author=message_pb2.Author(id=self.line.user_id, name=self.line.name),
@@ -43,6 +43,9 @@ class Said:
         made.mentions.extend(
             message_pb2.Mention(user_id=user_id, name=name) for user_id, name in self.line.mentions
         )
+        if with_reply and self.line.reply_to:
+            turn = self.id.partition(":")[0]
+            made.reply.message_id = f"{turn}:{self.line.reply_to}"
         return made
 
 
@@ -50,7 +53,7 @@ class Said:
 def groups() -> tuple[tuple[Line, ...], ...]:
     """The groups of the sets, by turns, so that both languages come early."""
     with shipped_sets(SETS) as names:
-        sets = [list(read_set(*find_set(name)).groups.values()) for name in names]
+        sets = [list(read_set(*find_set(name), explicit=True).groups.values()) for name in names]
     longest = max(map(len, sets))
     return tuple(one[n] for n in range(longest) for one in sets if n < len(one))
 
@@ -73,21 +76,22 @@ def said(count: int, *, skip: int = 0) -> list[Said]:
     return list(islice(stream(), skip, skip + count))
 
 
+def messages(count: int, *, vector_of: VectorOf | None = None) -> Iterator[message_pb2.Message]:
+    """The first `count` of the stream; with `vector_of` each brings its vector."""
+    for one in islice(stream(), count):
+        made = one.message()
+        if vector_of is not None:
+            made.embeddings.append(vector_of(one.line.content))
+        yield made
+
+
 def append_requests(
-    channel: str, messages: Iterable[Said], batch: int, vector_of: VectorOf | None = None
-) -> list[bytes]:
-    """The messages as serialised calls of AppendMessages, `batch` in each; with `vector_of` each brings its vector."""
+    channel: str, messages: Iterable[message_pb2.Message], batch: int
+) -> Iterator[bytes]:
+    """The messages as serialised calls of AppendMessages, `batch` in each."""
     rest = iter(messages)
-    found = []
     while some := list(islice(rest, batch)):
-        request = history_pb2.AppendMessagesRequest(channel=channel)
-        for one in some:
-            made = request.messages.add()
-            made.CopyFrom(one.message())
-            if vector_of is not None:
-                made.embeddings.append(vector_of(one.line.content))
-        found.append(request.SerializeToString())
-    return found
+        yield history_pb2.AppendMessagesRequest(channel=channel, messages=some).SerializeToString()
 
 
 def build_request(channel: str, asked: Said, profile: str) -> context_pb2.BuildContextRequest:

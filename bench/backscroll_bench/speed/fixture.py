@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol, TypeVar
 
 import grpc
 
-from backscroll.v1 import context_pb2, history_pb2
+from backscroll.v1 import context_pb2, history_pb2, message_pb2
 from backscroll_bench.speed import chats, cores, everything
 from backscroll_bench.speed.echo import method as echo_method
 from backscroll_bench.speed.load import Call, Load, closed_loop, open_channel, unary
@@ -190,16 +189,11 @@ class Bench:
     # --- histories -------------------------------------------------------------------------------
 
     async def fill(
-        self,
-        served: Served,
-        channel: str,
-        count: int,
-        vector_of: chats.VectorOf | None = None,
+        self, served: Served, channel: str, messages: Iterable[message_pb2.Message]
     ) -> None:
-        """Append the first `count` messages of the stream, with `vector_of` each with its vector."""
-        call, messages = served.call(APPEND), islice(chats.stream(), count)
-        while some := list(islice(messages, FILL_BATCH)):
-            (request,) = chats.append_requests(channel, some, FILL_BATCH, vector_of)
+        """Append messages to a channel; all of them must be stored."""
+        call = served.call(APPEND)
+        for request in chats.append_requests(channel, messages, FILL_BATCH):
             answer = history_pb2.AppendMessagesResponse.FromString(await call(request))
             stored = sum(one.outcome == history_pb2.APPEND_OUTCOME_STORED for one in answer.results)
             if stored != len(answer.results):
@@ -209,7 +203,7 @@ class Bench:
         """The server of that kind, and its channel that holds the first `count` messages of the stream."""
         served, channel = await self.served(kind), channel_of(count)
         if (kind, count) not in self._filled:
-            await self.fill(served, channel, count)
+            await self.fill(served, channel, chats.messages(count))
             self._filled.add((kind, count))
         return served, channel
 

@@ -30,10 +30,10 @@ QUESTIONS_A_ROUND, QUICK_QUESTIONS = 5, 1
 
 
 async def fresh(bench: Bench) -> Readings:
-    """One question after another, each once. Reading: p50 (x R0); in its details how many answers could be joined."""
+    """One question after another, each once. Reading: p50 (x R0)."""
     served, channel = await bench.served("plain"), bench.new_name("fresh")
     call, append = served.call(BUILD), served.call(APPEND)
-    await bench.fill(served, channel, HISTORY)
+    await bench.fill(served, channel, chats.messages(HISTORY))
     a_round = QUICK_QUESTIONS if bench.sizes.quick else QUESTIONS_A_ROUND
     count = bench.sizes.rounds * a_round + 1
     said = iter(chats.said(count * (NEW_LINES + 1), skip=HISTORY))
@@ -59,13 +59,13 @@ async def fresh(bench: Bench) -> Readings:
     rounds = Rounds(tuple(values), tuple(bases))
     details = {"p50_ms": rounds.value * 1e3, "r0_p50_ms": rounds.base * 1e3}
     details |= {f"{name}_us": median(one.get(name, 0) for one in stages) for name in stages[0]}
-    details["joined_share"] = sum("write" not in one for one in stages) / len(stages)
     return {"p50": Reading(rounds.ratio, details, rounds)}
 
 
 async def _next_question(append: Call, channel: str, said: Iterator[chats.Said]) -> bytes:
     """Append the next lines; what is said behind them, as a question."""
-    (request,) = chats.append_requests(channel, islice(said, NEW_LINES), NEW_LINES)
+    lines = (one.message() for one in islice(said, NEW_LINES))
+    (request,) = chats.append_requests(channel, lines, NEW_LINES)
     await append(request)
     return chats.build_request(channel, next(said), "balanced").SerializeToString()
 

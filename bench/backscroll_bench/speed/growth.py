@@ -67,7 +67,7 @@ async def memory(bench: Bench, counts: Sequence[int]) -> list[Point]:
         channels = [*rest, last]
         await _grown_bytes(bench, flags, first, channels, count)  # from rows, once; then as any
         grown = await _grown_bytes(bench, flags, first, channels, count)  # later server reads them
-        body_bytes = sum(one.message().ByteSize() for one in chats.said(count)) / count
+        body_bytes = sum(one.ByteSize() for one in chats.messages(count)) / count
         each = grown / (len(channels) * count)
         points.append(
             {

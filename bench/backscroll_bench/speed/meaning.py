@@ -78,7 +78,8 @@ async def asked(bench: Bench, count: int) -> tuple[Served, Questions, Questions]
 
     async def filled() -> tuple[Questions, Questions]:
         vectors.embed_stream(count)
-        await bench.fill(served, channel_of(count), count, vectors.embedding_of)
+        with_vectors = chats.messages(count, vector_of=vectors.embedding_of)
+        await bench.fill(served, channel_of(count), with_vectors)
         await settled(served.running.pid)
         return await far_questions(served.call(BUILD), channel_of(count), count)
 

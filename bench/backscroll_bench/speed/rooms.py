@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from backscroll.v1 import context_pb2
+from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import (
     BUILD,
     Bench,
@@ -43,7 +44,7 @@ async def many(bench: Bench) -> Readings:
     flags = bench.flags(database, durability="normal")
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:
-            await bench.fill(Served(running, connection), names[0], history)
+            await bench.fill(Served(running, connection), names[0], chats.messages(history))
     copy_channels(bench.directory / database, {names[0]: names[1:]})
     with bench.start(flags) as running:
         async with open_channel(running.address) as connection:

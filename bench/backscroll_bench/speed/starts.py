@@ -62,7 +62,7 @@ async def start(bench: Bench) -> Readings:
             async with open_channel(running.address) as connection:
                 served, call = Served(running, connection), unary(connection, BUILD)
                 for name, rest_s in (("rested", REST_S), ("at_once", 0.0)):
-                    await bench.fill(served, name, START_HISTORY)
+                    await bench.fill(served, name, chats.messages(START_HISTORY))
                     await asyncio.sleep(rest_s)
                     await firsts[name].take(call, asked, name)
                 same = elsewhere(asked, ["rested"] * len(asked.requests))
@@ -145,7 +145,7 @@ async def _growth(
         async with open_channel(running.address) as connection:
             served = Served(running, connection)
             for channel in ("first", "large"):
-                await bench.fill(served, channel, count, vector_of)
+                await bench.fill(served, channel, chats.messages(count, vector_of=vector_of))
                 await ask(
                     unary(connection, BUILD), channel, count
                 )  # both are read from segments below
@@ -158,7 +158,7 @@ async def _growth(
             await ask(call, "large", count)
             await settled(running.pid)
             grown = resident_bytes(running.pid) - before
-    bodies = sum(one.message().ByteSize() for one in chats.said(count))
+    bodies = sum(one.ByteSize() for one in chats.messages(count))
     details = {"grown_bytes": grown / count, "body_bytes": bodies / count}
     return {"bytes": Reading((grown - bodies) / count, details)}
 

@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 
 from backscroll.v1 import context_pb2
-from backscroll_bench.speed import relay, upstream
+from backscroll_bench.speed import chats, relay, upstream
 from backscroll_bench.speed.children import child
 from backscroll_bench.speed.fixture import STREAM, Bench, Served
 from backscroll_bench.speed.load import CALL_TIMEOUT_S, failed
@@ -36,7 +36,7 @@ async def first_delta(bench: Bench) -> Readings:
     ask: Any = served.channel.unary_stream(STREAM)
     # A channel of its own: a chat writes into its channel, and other parts ask about the lines as they were.
     channel = bench.new_name("chat")
-    await bench.fill(served, channel, HISTORY)
+    await bench.fill(served, channel, chats.messages(HISTORY))
     taken_ms = []
     for n in range(QUICK_LEAST if bench.sizes.quick else LEAST):
         request = context_pb2.StreamChatRequest()

@@ -15,7 +15,7 @@ from statistics import median
 
 from backscroll_bench.awake import Awake
 from backscroll_bench.peers import NAMES
-from backscroll_bench.speed import growth, meaning, peers
+from backscroll_bench.speed import chats, growth, meaning, peers
 from backscroll_bench.speed.builds import KINDS
 from backscroll_bench.speed.echo import echo_server
 from backscroll_bench.speed.fixture import (
@@ -120,7 +120,7 @@ async def _channels(bench: Bench, reach: Reach) -> list[Point]:
     for count in reach.channels:
         while len(names) < count:
             names.append(bench.new_name("many"))
-            await bench.fill(served, names[-1], CHANNEL_MESSAGES)
+            await bench.fill(served, names[-1], chats.messages(CHANNEL_MESSAGES))
             if base is None:
                 base = await near_questions(call, names[0], "balanced", CHANNEL_MESSAGES)
         assert base is not None

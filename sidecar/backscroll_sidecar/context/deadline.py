@@ -1,4 +1,4 @@
-"""How much time a build has, and when a stage must be given up (DESIGN 4, N-09)."""
+"""How much time a build has, and when a stage must be given up."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Said:
 
     @property
     def rendered_role(self) -> Role:
-        """The role it has for the model: another bot's line is not the model's own (DESIGN 6)."""
+        """The role it has for the model: another bot's line is not the model's own."""
         if self.role is _SYSTEM:
             return _SYSTEM
         return _ASSISTANT if self.is_own else _USER

@@ -1,4 +1,4 @@
-"""Profiles: short, named lists of stages with their settings (DESIGN 4, S0-01).
+"""Profiles: short, named lists of stages with their settings.
 
 What is pinned is in every profile but `classic` and `naive`, which stay the formulas they are.
 

@@ -1,4 +1,4 @@
-"""How many calls of a method run at once, and how many wait."""
+"""How many calls of a method run at once. gRPC's own limit would refuse health checks as well."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Checks of what callers send, before any work is spent on it. Pure: no I/O, no clock.
 
 A message that can never be stored is refused by a code and the field at fault, and costs its neighbours nothing.
-One that can be stored with a correction is stored with a warning (DESIGN 6). Fields carry the names of
+One that can be stored with a correction is stored with a warning. Fields carry the names of
 `backscroll.v1.Message`.
 """
 

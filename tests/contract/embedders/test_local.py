@@ -69,7 +69,7 @@ class TestLocalEmbedder(EmbedderContract):
             assert isinstance(weights, ColumnBlocks) == is_quicker
 
     async def test_a_question_does_not_wait_for_the_model(self) -> None:
-        """DESIGN 5: until it is loaded the source is named as degraded; messages wait."""
+        """Until it is loaded the source is named as degraded; messages wait."""
         made = LocalEmbedder()
         with pytest.raises(ModelError):
             await made.embed(["before it was started"], is_query=True)

@@ -126,7 +126,7 @@ class AppendContract:
         assert stored.analysis.reply == Reply("root", inferred=True)
 
     async def test_an_edge_the_analysis_dropped_is_kept_as_sent(self, store: HistoryStore) -> None:
-        """DESIGN 6: a bad edge is dropped for ranking and kept as sent."""
+        """A bad edge is dropped for ranking and kept as sent."""
         sent = message("m1", reply_to="m1")
         found = analysis(sent, reply=None)
         await store.apply([AppendChange(ROOM, (sent,), (found,), (NOON_MS,), NOON_MS)])

@@ -1,4 +1,4 @@
-"""What every store does with turns of StreamChat (DESIGN 6, "Tool loop"; laws 1, 2 and 6; N-10)."""
+"""What every store does with turns of StreamChat (laws 1, 2 and 6; N-10)."""
 
 from __future__ import annotations
 

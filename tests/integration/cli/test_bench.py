@@ -95,7 +95,7 @@ def _until(seconds, look):
 
 
 def test_json_is_what_was_promised_and_nothing_else(shell):
-    """Issue 5: {"rows": [{"name", "value", "gate", "goal", "held", "reached"}]}."""
+    """{"rows": [{"name", "value", "gate", "goal", "held", "reached"}]}."""
     body = shell.json("bench", "kernel-numpy", "--quick", "--allow-noise")
     assert body.keys() == {"rows"}
     assert [row.keys() for row in body["rows"]] == [ROW_KEYS]

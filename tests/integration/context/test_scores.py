@@ -138,7 +138,7 @@ async def test_every_score_says_of_what_it_is(client, profile, kinds, links):
 
 
 async def test_ranks_are_a_prefix(client):
-    """DESIGN 6: a smaller maximum selects the lowest ranks."""
+    """A smaller maximum selects the lowest ranks."""
     await client.append("room", CHAT)
 
     async def order(most: int) -> list[str]:

@@ -86,7 +86,7 @@ REFUSED: list[tuple[str, pb.Message, int, str]] = [
 async def test_an_item_is_refused_alone(
     served: Served, name: str, item: pb.Message, code: int, field: str
 ) -> None:
-    """DESIGN 6, the refused ones: the items before and after are stored, the answer says what and where."""
+    """The refused ones: the items before and after are stored, the answer says what and where."""
     before, result, after = await served.append(
         name, text("before", "first"), item, text("after", "last")
     )
@@ -102,7 +102,7 @@ async def test_an_item_is_refused_alone(
 
 
 async def test_bad_utf8_is_refused_alone(served: Served, name: str) -> None:
-    """DESIGN 6: a string that is not UTF-8 costs its item, not the batch; protobuf would refuse all of it."""
+    """A string that is not UTF-8 costs its item, not the batch; protobuf would refuse all of it."""
     messages = tag(hpb.AppendMessagesRequest, "messages", LENGTH)
     bad = lengthed(tag(pb.Message, "id", LENGTH), b"m\xff")
     raw = (
@@ -175,7 +175,7 @@ WARNED: list[tuple[str, list[pb.Message], list[int]]] = [
 async def test_an_item_is_taken_with_a_warning(
     served: Served, name: str, items: list[pb.Message], warnings: list[int]
 ) -> None:
-    """DESIGN 6, the accepted ones: kept as sent, and the answer says in what it was not taken as sent."""
+    """The accepted ones: kept as sent, and the answer says in what it was not taken as sent."""
     results = await served.append(name, *items)
     assert list(results[-1].warnings) == warnings
     assert results[0].outcome == hpb.APPEND_OUTCOME_STORED
@@ -188,7 +188,7 @@ async def test_an_item_is_taken_with_a_warning(
 
 
 async def test_a_parent_in_another_channel_is_a_warning(served: Served, name: str) -> None:
-    """DESIGN 6."""
+    """The message is stored all the same."""
     await served.append(f"{name}-other", text("x", "parent"))
     (result,) = await served.append(name, text("y", reply=pb.Reply(message_id="parent")))
     assert result.outcome == hpb.APPEND_OUTCOME_STORED

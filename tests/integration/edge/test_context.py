@@ -47,7 +47,7 @@ async def test_a_blank_question_needs_a_trigger(served: Served, name: str, quest
 
 @pytest.mark.parametrize("channel", ["", "never heard of"])
 async def test_a_stranger_gets_an_empty_context(served: Served, channel: str) -> None:
-    """DESIGN 6: no error, so that a bot's first question in a new chat is answered."""
+    """No error, so that a bot's first question in a new chat is answered."""
     answer = await build(
         served, channel=channel, question="hello?", asker=mpb.Author(id=f"nobody in {channel}")
     )

@@ -129,7 +129,7 @@ async def test_tls_files_that_cannot_work_do_not_start(
 
 
 async def test_a_port_that_is_taken_is_told(nowhere: EdgeApp) -> None:
-    """Without so_reuseport 0, both would bind, silently (NOTES, gRPC)."""
+    """Without so_reuseport 0, both would bind, silently."""
     async with serving() as served:
         with pytest.raises(StartRefused, match="is taken") as caught:
             await start_server(nowhere, listen=list(served.running.addresses))

@@ -128,7 +128,7 @@ FUZZ = settings(
 @given(data=st.data())
 @FUZZ
 def test_any_bytes_get_a_typed_answer(fuzzed: Any, method: Any, data: Any) -> None:
-    """DESIGN 8: no INTERNAL or UNKNOWN from any input; every error of ours has a reason."""
+    """No INTERNAL or UNKNOWN from any input; every error of ours has a reason."""
     raw = data.draw(st.lists(st.binary(max_size=80), min_size=1, max_size=3))
     fuzzed(method, *raw)
 
@@ -137,7 +137,7 @@ def test_any_bytes_get_a_typed_answer(fuzzed: Any, method: Any, data: Any) -> No
 @given(data=st.data())
 @FUZZ
 def test_any_message_gets_a_typed_answer(fuzzed: Any, method: Any, data: Any) -> None:
-    """DESIGN 8: the same for messages that are nearly right."""
+    """The same for messages that are nearly right."""
     kind = kind_of(method)
     raw = data.draw(st.lists(mutated(kind), min_size=1, max_size=3))
     fuzzed(method, *raw)

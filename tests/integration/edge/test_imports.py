@@ -79,7 +79,7 @@ async def test_large_texts_are_exported_in_small_runs(served: Served, name: str)
 async def test_an_import_takes_what_it_can_and_tells_the_rest_in_order(
     served: Served, name: str
 ) -> None:
-    """DESIGN 6 holds for imports too: bad items cost themselves."""
+    """Bad items of an import cost themselves."""
     kind = hpb.ImportMessagesRequest
     messages = tag(kind, "messages", LENGTH)
     bad = lengthed(messages, lengthed(tag(pb.Message, "id", LENGTH), b"bad\xff"))

@@ -22,7 +22,7 @@ BAD_UTF8 = b"\xff\xfe"
     "raw", [b"\xff", b"\x0a\x7f", b"\x07", b"\x0b" * 500, b"\x0a\xff\xff\xff\xff\x7f"], ids=repr
 )
 async def test_bytes_that_are_no_message(served: Served, method: Any, raw: bytes) -> None:
-    """NOTES, gRPC: unwrapped, these are UNKNOWN with the name of a Python type."""
+    """Unwrapped, these are UNKNOWN with the name of a Python type."""
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await send(served, method, raw)
     found = refusal(caught.value)

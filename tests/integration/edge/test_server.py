@@ -51,7 +51,7 @@ async def health_of(channel: grpc.aio.Channel, service: str) -> int:
 
 
 async def test_it_says_serving_only_once_it_is_warm(tmp_path: Path) -> None:
-    """DESIGN 5: until then health says NOT_SERVING and calls may be tried again."""
+    """Until then health says NOT_SERVING and calls may be tried again."""
     path = f"unix:{tmp_path}/b.sock"
     seen: dict[str, Any] = {}
 
@@ -89,7 +89,7 @@ async def test_a_warm_up_that_fails_leaves_no_server(tmp_path: Path) -> None:
 
 
 async def test_a_stop_says_so_and_lets_running_calls_end() -> None:
-    """DESIGN 5: NOT_SERVING, drain, close."""
+    """NOT_SERVING, drain, close."""
     builder = Answers()
     async with serving(EdgeApp(None, builder)) as served:
         watch = health_pb2_grpc.HealthStub(served.channel).Watch(health_pb2.HealthCheckRequest())

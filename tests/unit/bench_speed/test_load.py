@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from backscroll.v1 import context_pb2, history_pb2
-from backscroll_bench.speed import chats, vectors
+from backscroll_bench.speed import chats, lived_in, vectors
 from backscroll_bench.speed.fixture import once_loaded
 from backscroll_bench.speed.load import MOST_CONCURRENT, closed_loop
 
@@ -78,8 +78,25 @@ def test_the_stream_goes_on_behind_the_samples():
     assert chats.said(3, skip=100) == messages[100:103]
 
 
+def test_a_channel_that_has_lived_has_the_lines_of_the_others():
+    """Replies between them, and exchanges with a tool whose result follows its call."""
+    lines = list(lived_in.lines(4_000))
+    plain = list(chats.messages(4_000))
+    own = [one for one in lines if one.author.id != "bot"]
+    assert sum(one.HasField("reply") for one in own) > 100
+    known = {one.id for one in plain}
+    assert {one.reply.message_id for one in own if one.HasField("reply")} <= known
+    for one in own:
+        one.ClearField("reply")
+    assert own == plain
+    tools = [one.parts[0] for one in lines if one.author.id == "bot"]
+    assert len(tools) == 4
+    for call, result in zip(tools[::2], tools[1::2], strict=True):
+        assert call.tool_call.id == result.tool_result.call_id
+
+
 def test_batches_hold_every_message_once():
-    messages = chats.said(7)
+    messages = list(chats.messages(7))
     requests = [
         history_pb2.AppendMessagesRequest.FromString(one)
         for one in chats.append_requests("room", messages, 3)

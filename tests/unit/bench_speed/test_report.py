@@ -23,7 +23,7 @@ MACHINE = {
 
 
 def test_a_row_says_what_was_held_and_reached():
-    """Issue 5: JSON has these six fields and no other; the rest is there where it is asked for."""
+    """JSON has these six fields and no other; the rest is there where it is asked for."""
     one = result(LOWER, 1.6, p50_ms=0.4)
     expected = {
         "name": "quick",

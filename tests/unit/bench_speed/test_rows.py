@@ -14,11 +14,12 @@ def test_names_are_unique_and_every_row_has_a_part():
 
 
 def test_the_table_is_whole():
-    """Issue 5: what a build, a vector, a kernel, an answer, a search, ingest, a delta, a start and the peers cost."""
+    """What a build, a vector, a kernel, an answer, a search, ingest, a delta, a start and the peers cost."""
     assert {row.name for row in ROWS} >= {
         "classic-10k", "classic-10k-stages", "classic-10k-c8", "classic-10k-p99",
         "balanced-1k", "balanced-10k", "balanced-100k", "vector-1k", "vector-10k", "vector-10k-stages", "vector-100k",
-        "long-ago-text", "cold-10k", "classic-c64", "balanced-c64", "vector-c64",
+        "long-ago-text", "lived-in-10k", "lived-in-cut-10k", "explain-10k",
+        "cold-10k", "classic-c64", "balanced-c64", "vector-c64",
         "balanced-10k-floor", "balanced-c64-floor", "vector-10k-floor", "vector-c64-floor",
         "classic-10k-floor", "classic-c64-floor", "rooms-1m",
         "kernel-1m", "kernel-python", "kernel-numpy", "assembly",

@@ -6,7 +6,7 @@ from backscroll_bench.speed.stats import Noise, Rounds, check_noise, percentile,
 
 
 def test_a_ratio_is_the_median_of_the_rounds_ratios_and_not_the_ratio_of_the_medians():
-    """DESIGN 8: a round in which both sides were slow counts as much as any other."""
+    """A round in which both sides were slow counts as much as any other."""
     rounds = Rounds(values=(2.0, 30.0, 4.0), bases=(1.0, 10.0, 4.0))
     assert rounds.ratio == 2.0
     assert rounds.value / rounds.base == 1.0
@@ -32,7 +32,7 @@ def test_a_percentile_is_one_of_the_values():
 
 
 def test_rounds_that_differ_by_more_than_two_are_noise():
-    """DESIGN 8: a run whose R0 rounds differ by more than 2x is refused."""
+    """A run whose R0 rounds differ by more than 2x is refused."""
     assert spread([3.0, 1.5, 2.0]) == 2.0
     check_noise("part", [3.0, 1.5, 2.0])
     check_noise("part", ())

@@ -34,7 +34,7 @@ def late_row(seq: int, id: str = "new") -> StoredMessage:
 
 
 async def test_one_load_for_all_who_wait():
-    """DESIGN 5: single flight."""
+    """Single flight."""
     reader = full_reader(1)
     reader.delay_s = 0.02
     channels = Channels(reader, PlainCodec())
@@ -136,7 +136,7 @@ async def test_commits_to_cold_channels_cost_nothing():
 
 
 async def test_the_oldest_goes_first():
-    """DESIGN 5: hot channels are dropped by bytes, the least recently used first; the one in use stays."""
+    """Hot channels are dropped by bytes, the least recently used first; the one in use stays."""
     reader = full_reader(5)
     one = Channels(reader, PlainCodec())
     await one.view(keys(1)[0])
@@ -155,7 +155,7 @@ async def test_the_oldest_goes_first():
 
 
 async def test_growing_channels_push_others_out():
-    """DESIGN 5: the limit holds for channels that grow by commits, not only at loads."""
+    """The limit holds for channels that grow by commits, not only at loads."""
     reader = full_reader(2)
     channels = Channels(reader, PlainCodec(), max_bytes=60_000)
     for key in keys(2):

@@ -96,7 +96,7 @@ def test_mmr_puts_what_is_new_first():
     most=st.integers(1, 12),
 )
 def test_a_smaller_maximum_is_a_prefix(diversity, texts, far, most):
-    """P-05, DESIGN 6: whatever the references are, a cut anywhere is what a smaller maximum gives."""
+    """P-05: whatever the references are, a cut anywhere is what a smaller maximum gives."""
     lines = [say(f"m{n}", BEN, text, (20 - n) * 60_000) for n, text in enumerate(texts)]
     source = Fixed(
         "semantic", Messages(Category.SEMANTIC, message_ids=tuple(f"m{n}" for n in sorted(far)))

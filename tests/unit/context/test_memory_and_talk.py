@@ -279,7 +279,7 @@ def test_sources_of_a_request_decide_what_is_looked_through():
 
 
 def test_the_budget_is_filled_with_what_is_worth_its_tokens():
-    """Issue 4: the 20 best whatever they score; behind them likely lines only; the token budget ends the list."""
+    """The 20 best whatever they score; behind them likely lines only; the token budget ends the list."""
     room = Room([*PAST, *NOISE, *TALK])
     asked = {"profile": "balanced", "explain": True}
     wide = room.build_now("talk about what?", BEN, **asked, token_budget=100_000)

@@ -70,7 +70,7 @@ def test_without_either():
 
 
 def test_of_one_thread():
-    """DESIGN 6: thread_id keeps only messages of that container of the channel."""
+    """`thread_id` keeps only messages of that container of the channel."""
     lines = [replace(line, thread_id="t" if n % 2 else "") for n, line in enumerate(LINES)]
     room = Room(lines)
     assert ids(room.build_now(profile="room", thread_id="t")) == ["m1", "m3", "m5"]
@@ -93,7 +93,7 @@ def test_no_recent_lines_wanted(lines):
 
 
 def test_recent_means_time_then_arrival():
-    """DESIGN 5: recent means (timestamp, arrival), so a late message takes its place in time."""
+    """Recent means (timestamp, arrival), so a late message takes its place in time."""
     late = [
         say("late", BEN, "late", HOUR_MS - 90_000),
         say("tie", CAT, "tie", HOUR_MS - 2 * MINUTE_MS),
@@ -106,7 +106,7 @@ def test_recent_means_time_then_arrival():
 
 
 def test_when_it_was_asked():
-    """DESIGN 6: asked_at as given; else the trigger's time; else the later of clock and newest message. Later
+    """`asked_at` as given; else the trigger's time; else the later of clock and newest message. Later
     messages are not seen."""
     ahead = say("ahead", BEN, "from a clock that runs fast", -5 * MINUTE_MS)
     room = Room([*LINES, ahead])
@@ -123,7 +123,7 @@ def test_when_it_was_asked():
 
 
 def test_the_very_first_message_is_the_trigger():
-    """DESIGN 6: text, asker and time come from it as from any other; nothing was said before."""
+    """Text, asker and time come from it as from any other; nothing was said before."""
     built = Room(LINES).build_now(
         "", None, trigger_message_id="m0", speaker_style=SpeakerStyle.TAGGED
     )
@@ -224,14 +224,14 @@ def test_what_is_refused(request_, error, reason):
 
 
 def test_a_channel_never_heard_of():
-    """DESIGN 6: an empty context with channel_known false, no error."""
+    """An empty context with channel_known false, no error."""
     built = Room().build_now(profile="classic")
     assert (built.channel_known, ids(built), built.rung) == (False, [], Rung.RANKED)
     assert payload(built)["messages"][-1]["content"] == "what now?"
 
 
 def test_a_bare_mention_is_a_valid_trigger():
-    """DESIGN 6, S2-09: a trigger without text is valid; its edges and author still count."""
+    """S2-09: a trigger without text is valid; its edges and author still count."""
     lines = [say("a", BOT, "I found it", 2 * MINUTE_MS), say("t", ANN, "", 0, reply_to="a")]
     built = Room(lines).build_now(
         "", None, trigger_message_id="t", profile="classic", self_ids=("bot",)

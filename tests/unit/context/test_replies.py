@@ -1,4 +1,4 @@
-"""Reply ranking over a channel's view: the same however the channel came about, and what it is for (issue 4)."""
+"""Reply ranking over a channel's view: the same however the channel came about, and what it is for."""
 
 import asyncio
 from dataclasses import replace
@@ -210,7 +210,7 @@ def test_links_are_copied_as_far_as_they_were_known(monkeypatch):
 
 
 def test_the_parent_known_from_the_platform_comes_first():
-    """Issue 4: an edge the platform knows is certain; its chain is kept whatever the scores say."""
+    """An edge the platform knows is certain; its chain is kept whatever the scores say."""
     lines = [
         say(f"m{n}", PEOPLE[n % 3], LINES[n % len(LINES)], (200 - n) * MINUTE_MS)
         for n in range(150)

@@ -30,7 +30,7 @@ def test_a_good_batch_is_parsed_as_it_is() -> None:
 
 
 def test_only_the_item_that_is_not_utf8_is_refused() -> None:
-    """DESIGN 6: bad UTF-8 is refused per item."""
+    """Bad UTF-8 is refused per item."""
     good = full_message(pb.Message())
     batch = parse_batch(APPEND, request(good.SerializeToString(), BAD_ID, BAD_ID))
     refusal = AppendResult(

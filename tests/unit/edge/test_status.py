@@ -109,7 +109,7 @@ def test_a_fault_tells_its_incident_only() -> None:
     st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=2_000), max_size=9),
 )
 def test_text_and_details_fit_a_header(text: str, metadata: dict[str, str]) -> None:
-    """NOTES, gRPC: a text too long for the header would turn any error into RESOURCE_EXHAUSTED."""
+    """A text too long for the header would turn any error into RESOURCE_EXHAUSTED."""
     refused = refusal_for(InvalidRequest(text, field="f", metadata=metadata))
     assert len(refused.text.encode()) <= 512
     assert status_of(refused).ByteSize() <= 4_096

@@ -1,4 +1,4 @@
-"""What is refused and what is corrected: S1-01, S5-01, P-23 and DESIGN 6's lists, each named by code and field."""
+"""What is refused and what is corrected: S1-01, S5-01, P-23, each named by code and field."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_every_kernel_has_one_signature_and_takes_no_other():
 
 @compiled
 def test_calls_compile_nothing(columns, query):
-    """NOTES, numba: read-only, writable, strided rows, NumPy scalars: still one signature."""
+    """Read-only, writable, strided rows, NumPy scalars: still one signature."""
     talk = [{"time_ms": i, "keywords": [i], "mentions": [i % 2]} for i in range(300)]
     writable = columns(talk)
     read_only = type(writable)(
@@ -130,7 +130,7 @@ def test_without_the_compiler():
 
 
 def test_imports():
-    """DESIGN 3: numpy and numba only, and nothing that does I/O, logs or reads a configuration.
+    """numpy and numba only, and nothing that does I/O, logs or reads a configuration.
 
     But for the package's own weights, which `link_model` reads once.
     """

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import (
     FeatureSets,
+    kernels,
     mmr_order,
     near_duplicates,
     set_similarity,
@@ -21,7 +22,7 @@ KEYS = "The keys are under the blue flower pot next to the back door"
 CAT = "我家的猫每天早上六点钟准时叫我起床给它开罐头"
 
 
-def leaders(*texts, authors=None, engine="kernels", **options):
+def leaders(*texts, authors=None, engine=kernels, **options):
     """Best first, as given."""
     who = None if authors is None else np.array(authors, np.int32)
     order = np.arange(len(texts), dtype=np.int32)
@@ -132,7 +133,7 @@ def plain_mmr(scores, alike, relevance, rows):
 @settings(deadline=None)
 @given(st.data())
 def test_mmr_is_the_formula_and_can_be_cut(data):
-    """P-05, DESIGN 6: equal to the plain twin; a smaller limit is a prefix; lambda 1 is the ranking itself."""
+    """P-05: equal to the plain twin; a smaller limit is a prefix; lambda 1 is the ranking itself."""
     m = data.draw(st.integers(0, 8))
     words = data.draw(st.lists(st.sets(st.integers(0, 6)), min_size=m, max_size=m))
     scores = np.array(data.draw(st.lists(st.floats(0, 1), min_size=m, max_size=m)), np.float64)

@@ -13,11 +13,11 @@ from backscroll_scoring import (
     kernels_fusion,
     linear_fusion,
     reciprocal_rank_fusion,
-    reference_fusion,
     turns,
     with_marked,
     with_recalled,
 )
+from tests.reference import fusion as reference_fusion
 
 
 def rows(*values):
@@ -193,7 +193,7 @@ def test_linear_is_the_formula_and_can_be_cut(lists, normalisation, limit):
 
 
 def test_turns():
-    """Issue 4: alternate where unsure, seven of ten where sure; the first list leads."""
+    """Alternate where unsure, seven of ten where sure; the first list leads."""
     assert turns(1, 2) == (True, False)
     assert turns(7, 10) == (True, True, True, False, True, True, False, True, True, False)
     assert turns(0, 3) == (False, False, False)
@@ -320,7 +320,7 @@ def test_marks_of_another_length_are_refused():
 
 @given(st.integers(0, 10), st.integers(1, 10), st.integers(0, 40))
 def test_each_list_has_its_share_of_every_beginning(first, of, length):
-    """Issue 4: at no cut is a list more than one turn away from its share."""
+    """At no cut is a list more than one turn away from its share."""
     first = min(first, of)
     made = interleave(
         rows(*range(100)), rows(*range(100, 200)), turns(first, of), limit=length

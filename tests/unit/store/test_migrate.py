@@ -107,7 +107,7 @@ def test_a_script_without_an_end_is_a_mistake(
 
 
 async def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path) -> None:
-    """DESIGN 5: a newer schema refuses to start, and says what to do."""
+    """A newer schema refuses to start, and says what to do."""
     newer = folder_with(
         tmp_path, **{f"n{NEWEST + 1:04}_next": "ALTER TABLE events ADD COLUMN extra TEXT;"}
     )

@@ -47,7 +47,7 @@ async def test_what_was_stored_is_there_after_a_restart(path: Path) -> None:
 
 
 async def test_two_servers_never_share_a_database(path: Path) -> None:
-    """NOTES, gRPC: two servers on one port both bind; here the second is told why it cannot start."""
+    """Two servers on one port both bind; here the second is told why it cannot start."""
     first = await SqliteStore.open(path)
     link = path.with_name("link.db")
     link.symlink_to(path)
@@ -123,7 +123,7 @@ async def test_only_the_owner_can_read_a_new_database(path: Path) -> None:
 
 @pytest.mark.parametrize("durability", ["full", "normal"])
 async def test_durability_is_what_was_chosen(path: Path, durability: str) -> None:
-    """DESIGN 5: read back from the connection that writes."""
+    """Read back from the connection that writes."""
     store = await SqliteStore.open(path, durability=durability)  # type: ignore[arg-type]
     await put(store, message("m1"))
     stats = await store.stats()
@@ -168,7 +168,7 @@ async def test_full_is_the_default(path: Path) -> None:
 
 
 async def test_readers_cannot_write_nor_checkpoint(path: Path) -> None:
-    """NOTES: SQLite before 3.51.3 has the WAL-reset bug; only the writer's connection checkpoints."""
+    """SQLite before 3.51.3 has the WAL-reset bug; only the writer's connection checkpoints."""
     store = await SqliteStore.open(path)
     with pytest.raises(StoreUnavailable):
         await store._reader.run(lambda c: c.execute("DELETE FROM messages"))
@@ -182,7 +182,7 @@ async def test_readers_cannot_write_nor_checkpoint(path: Path) -> None:
 
 
 async def test_a_writer_that_is_cancelled_leaves_a_whole_group(path: Path) -> None:
-    """NOTES, SQLite: the thread that began a transaction ends it, whatever becomes of the task that waits."""
+    """The thread that began a transaction ends it, whatever becomes of the task that waits."""
     store = await SqliteStore.open(path)
     for number in range(30):
         group = [append(*(message(f"{number}-{i}") for i in range(20)))]
@@ -200,7 +200,7 @@ async def test_a_writer_that_is_cancelled_leaves_a_whole_group(path: Path) -> No
 
 
 async def test_reads_do_not_wait_for_writes(path: Path) -> None:
-    """DESIGN 5: a reader sees the last commit while a transaction is under way."""
+    """A reader sees the last commit while a transaction is under way."""
     store = await SqliteStore.open(path)
     await put(store, message("m1"))
     inside, go_on = threading.Event(), threading.Event()
@@ -235,7 +235,7 @@ async def test_closing_finishes_what_is_queued_and_ends_both_threads(path: Path)
 
 @pytest.mark.parametrize("kept", ["", "store = "])
 def test_a_store_never_closed_does_not_keep_the_process_alive(path: Path, kept: str) -> None:
-    """NOTES: aiosqlite's thread does, for ever, where it is no daemon; whether or not somebody holds the store."""
+    """aiosqlite's thread does, for ever, where it is no daemon; whether or not somebody holds the store."""
     script = (
         "import asyncio, sys\n"
         "from backscroll_sidecar.store.sqlite import SqliteStore\n"
@@ -264,7 +264,7 @@ async def churn(store: SqliteStore, luck: random.Random) -> None:
     await store.apply([EraseChange(room, tuple(secrets), "", NOON_MS) for room in rooms])
 
 
-async def test_scrubbing_leaves_no_byte_of_what_is_gone(path: Path) -> None:
+async def test_rewriting_leaves_no_byte_of_what_is_gone(path: Path) -> None:
     """N-10: erased and recalled text, its revisions, keys and mentions, in no file beside the lock.
 
     SQLite's secure_delete alone is not enough: pages that were split keep copies until VACUUM.

@@ -54,7 +54,7 @@ def data(tmp_path_factory):
 
 
 def test_the_command_writes_the_same_file_again(data, tmp_path):
-    """Issue 4: training is one command that writes the same file again; the package can read it."""
+    """Training is one command that writes the same file again; the package can read it."""
     for name in ("one.json", "two.json"):
         assert (
             links.main(["--data", str(data), "--out", str(tmp_path / name), "--steps", "12"]) == 0

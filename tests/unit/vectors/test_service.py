@@ -18,7 +18,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
     VectorsChange,
 )
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.vectors import block, service
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
@@ -50,7 +50,7 @@ class House:
     """A store, and the vectors over it, told of everything."""
 
     def __init__(self, **options) -> None:
-        self.store = MemoryStore()
+        self.store = InMemoryStore()
         self.vectors = self.fresh(**options)
 
     def fresh(self, **options) -> Vectors:
@@ -358,7 +358,7 @@ async def test_a_file_of_other_vectors_is_not_taken(filed: House, tmp_path: Path
 async def test_what_is_taken_back_leaves_the_files_too(
     filed: House, tmp_path: Path, change
 ) -> None:
-    """NOTES, hnswlib: a deleted mark keeps the vector; so the graph is made again without it."""
+    """A deleted mark keeps the vector; so the graph is made again without it."""
     await filed.apply(change)
     assert 7 not in await filed.nearest(7, 400)
     await filed.vectors.settled()

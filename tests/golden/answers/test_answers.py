@@ -1,0 +1,32 @@
+"""5,000 requests of every kind are answered as they were when they were recorded, byte for byte."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tests.golden.answers.recorded import DIGESTS, WHOLE, answers, digest, whole
+
+SHOWN = 3
+
+
+@pytest.mark.row("S1-01")
+def test_recorded_requests_are_answered_as_ever():
+    """Same store, configuration and request: same items and bytes, whatever is asked for."""
+    known = DIGESTS.read_text().split()
+    lines = {json.loads(line)["number"]: line for line in WHOLE.read_text().splitlines()}
+
+    async def differing() -> tuple[int, list[tuple[str, str]]]:
+        wrong, number = [], 0
+        async for request, answer in answers():
+            if digest(answer) != known[number]:
+                wrong.append((whole(number, request, answer), lines.get(number, "not kept whole")))
+            number += 1
+        return number, wrong
+
+    count, wrong = asyncio.run(differing())
+    wrong.sort(key=lambda pair: pair[1] == "not kept whole")
+    assert count == len(known)
+    assert not wrong, f"{len(wrong)} of {count} differ, such as {wrong[:SHOWN]}"
