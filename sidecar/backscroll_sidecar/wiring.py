@@ -15,7 +15,7 @@ from pathlib import Path
 import backscroll_scoring
 from backscroll_sidecar import analyze
 from backscroll_sidecar.background import make_room
-from backscroll_sidecar.channels import Channels, Packer
+from backscroll_sidecar.channels import Channels, SegmentWriter
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.context.ahead import Ahead
@@ -27,10 +27,10 @@ from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.edge.self_warmup import rehearse
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.rosters import Rosters
-from backscroll_sidecar.history.scrubbing import Scrubber
+from backscroll_sidecar.history.secure_delete import SecureDelete
+from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
@@ -247,7 +247,9 @@ async def _assemble(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=dims_of,
-        meaning=MeaningSearch(store, permitted) if embedding is None else embedding.meaning,
+        semantic_search=SemanticSearch(store, permitted)
+        if embedding is None
+        else embedding.semantic_search,
     )
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
@@ -287,13 +289,13 @@ async def _keep_files(
     stack: AsyncExitStack,
 ) -> None:
     """What works on the files behind the answers: what was deleted goes from them, channels are packed."""
-    scrubber = Scrubber(store)
-    await scrubber.start()
-    stack.push_async_callback(scrubber.close)
-    packer = Packer(channels, writer.submit)
-    await packer.start()
-    stack.push_async_callback(packer.close)
-    publishers.add(scrubber, packer)
+    secure_delete = SecureDelete(store)
+    await secure_delete.start()
+    stack.push_async_callback(secure_delete.close)
+    segment_writer = SegmentWriter(channels, writer.submit)
+    await segment_writer.start()
+    stack.push_async_callback(segment_writer.close)
+    publishers.add(secure_delete, segment_writer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +306,7 @@ class Embedding:
     vectors: Vectors
     backlog: Backlog
     semantic: Semantic
-    meaning: MeaningSearch
+    semantic_search: SemanticSearch
 
     @classmethod
     def over(
@@ -327,9 +329,9 @@ class Embedding:
             max_bytes=settings.vector_bytes,
         )
         backlog = Backlog(store, writer.submit, embedder)
-        meaning = MeaningSearch(store, permitted, embedder, vectors)
-        semantic = Semantic(embedder, vectors, wide=meaning)
-        return cls(embedder, vectors, backlog, semantic, meaning)
+        semantic_search = SemanticSearch(store, permitted, embedder, vectors)
+        semantic = Semantic(embedder, vectors, wide=semantic_search)
+        return cls(embedder, vectors, backlog, semantic, semantic_search)
 
     async def start(self) -> None:
         """Begin to load the model, and to embed what has no vector yet."""

@@ -40,7 +40,7 @@ from backscroll_sidecar.store.sqlite.encoding import (
     encode_revision,
     wanted,
 )
-from backscroll_sidecar.store.sqlite.scrub import note_deletion
+from backscroll_sidecar.store.sqlite.vacuum import note_deletion
 
 N = TypeVar("N", Place, Named)
 T = TypeVar("T")
