@@ -43,7 +43,7 @@ from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.settings import Settings
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.strategies import BUILTIN, Semantic
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
@@ -169,7 +169,7 @@ async def open_app(
 
 async def _open_store(settings: Settings) -> HistoryStore:
     if settings.in_memory:
-        return MemoryStore()
+        return InMemoryStore()
     path = settings.database_path
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
