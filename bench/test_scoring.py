@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from backscroll_scoring import ChannelColumns, EngineChoice, QueryFeatures, score_rows, warm
+from backscroll_bench.speed.python_factors import score_with_python
+from backscroll_scoring import ChannelColumns, QueryFeatures, score_only, warm
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, Rung, TextPart
@@ -55,15 +57,14 @@ def busy_channel(seed: int = 1) -> tuple[ChannelColumns, QueryFeatures]:
 
 
 @pytest.mark.benchmark(group="classic factors of 10,000 rows: compiled against plain Python")
-@pytest.mark.parametrize("engine", ["kernels", "reference"])
-def test_scoring(benchmark: BenchmarkFixture, engine: EngineChoice) -> None:
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_scoring(benchmark: BenchmarkFixture, *, is_compiled: bool) -> None:
     """The same scores, then the time."""
     warm()
     columns, query = busy_channel()
-    rows = np.arange(ROWS, dtype=np.int32)
-    scored = benchmark(score_rows, columns, query, rows, engine=engine)
-    other = score_rows(columns, query, rows, engine="reference")
-    np.testing.assert_allclose(scored.scores, other.scores, atol=1e-9)
+    compiled = partial(score_only, rows=np.arange(ROWS, dtype=np.int32))
+    scores = benchmark(compiled if is_compiled else score_with_python, columns, query)
+    np.testing.assert_allclose(scores, score_with_python(columns, query), atol=1e-9)
 
 
 @pytest.fixture(scope="module")

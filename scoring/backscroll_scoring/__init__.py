@@ -15,7 +15,6 @@ from .diversity import (
     set_similarity,
     vector_similarity,
 )
-from .engine import Engine, EngineChoice
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
 from .fusion import (
@@ -71,8 +70,6 @@ __all__ = [
     "MEMORY_FACTORS",
     "NEAR",
     "ChannelColumns",
-    "Engine",
-    "EngineChoice",
     "FeatureSets",
     "Fused",
     "GraphParameters",

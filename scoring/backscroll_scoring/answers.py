@@ -11,7 +11,7 @@ import numpy as np
 from . import kernels_answers
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from .fields import RECORD_BYTES, VARINT_BYTES, Tails
-from .reference_answers import BYTES, FORMS, KINDS, KNOWN, LAID, NUMBERS, PLACE, TOTALS
+from .layout import BYTES, FORMS, KINDS, KNOWN, LAID, NUMBERS, PLACE, TOTALS
 
 _NO_PLACES = np.empty(0, np.int32)
 FIRST_MESSAGES, FIRST_BYTES = 64, 65_536

@@ -7,6 +7,7 @@ better places only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from . import kernels
 from .arrays import Float64, Int32, require
-from .engine import EngineChoice, resolve
 from .status import check
 from .texts import FeatureSets
 from .top_k import top_order
@@ -30,7 +30,7 @@ def near_duplicates(
     authors: Int32 | None = None,
     threshold: float = 0.8,
     across_authors: int = 16,
-    engine: EngineChoice = kernels,
+    engine: ModuleType = kernels,
 ) -> Int32:
     """Find what says the same as something better ranked; the best ranked one stays.
 
@@ -75,7 +75,7 @@ def near_duplicates(
     require("order", order, np.int32)
     leaders = np.empty(len(order), np.int32)
     check(
-        resolve(engine).collapse(
+        engine.collapse(
             *(sets.offsets, sets.ids, sets.facts, authors, order),
             *(threshold, across_authors, leaders),
         )
@@ -138,9 +138,9 @@ def mmr_order(
     return out
 
 
-def set_similarity(sets: FeatureSets, *, engine: EngineChoice = kernels) -> Similarity:
+def set_similarity(sets: FeatureSets, *, engine: ModuleType = kernels) -> Similarity:
     """Return the Jaccard similarity of a set to all m, for `mmr_order`; empty sets are like nothing."""
-    chosen = resolve(engine)
+    chosen = engine
 
     def to(place: int) -> Float64:
         out = np.empty(len(sets), np.float64)

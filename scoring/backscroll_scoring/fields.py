@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
 
 import numpy as np
 
-from . import kernels_answers, reference_fields
+from . import kernels_answers
 from .arrays import Float64, Int64, UInt32
 
 VARINT_BYTES = 10
@@ -54,7 +53,7 @@ def join_records(
     kinds: Sequence[int] | UInt32,
     tails: Tails,
     *,
-    engine: Literal["kernels", "reference"] = "kernels",
+    engine: ModuleType = kernels_answers,
 ) -> bytes:
     """Write n records, as `reference_fields.join_records` tells.
 
@@ -66,11 +65,10 @@ def join_records(
         The fields that a record begins with, behind their size (a varint); a number >= 0; a score; one of
         `tails.known`.
     """
-    module: ModuleType = kernels_answers if engine == "kernels" else reference_fields
     joined = b"".join(bodies)
     most = len(joined) + len(bodies) * (RECORD_BYTES + tails.longest)
     out = np.empty(most, np.uint8)
-    used = module.join_records(
+    used = engine.join_records(
         keys,
         joined,
         np.asarray(numbers, np.int64),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
 from . import kernels
 from .arrays import Float64, Int32, require
-from .engine import EngineChoice, resolve
 from .replies import ancestors
 
 MOST_STEPS = 100
@@ -93,7 +93,7 @@ def graph_scores(
     question_row: int = -1,
     own_authors: Int32 | None = None,
     parameters: GraphParameters = NEAR,
-    engine: EngineChoice = kernels,
+    engine: ModuleType = kernels,
 ) -> GraphScores:
     """Score what is connected to a question by replies, over several steps.
 
@@ -131,7 +131,7 @@ def graph_scores(
     values = np.array([starts[row] for row in rows.tolist()], np.float64)
     room = min(end, len(rows) * (2 * parameters.reach + 1))
     found, worth = np.empty(room, np.int32), np.empty(room, np.float64)
-    count = resolve(engine).tree_values(
+    count = engine.tree_values(
         parent,
         end,
         rows,

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import kernels_diversity
 from .arrays import Bool, Int32, Int64
-from .reference_diversity import HEAD
+from .layout import HEAD
 from .status import NOT_KEPT, OK, check
 from .texts import FeatureSets
 

@@ -22,7 +22,7 @@ from .compile import (
     helper,
     kernel,
 )
-from .reference_answers import (
+from .layout import (
     BODY,
     BYTES,
     CHARS,

@@ -8,7 +8,7 @@ import numpy as np
 from .arrays import Bool, Float64, Int32, Int64
 from .compile import F64, I32, I64, READ_BOOL, READ_I32, READ_I64, helper, kernel
 from .intrinsics import bit_count
-from .reference_diversity import HEAD
+from .layout import HEAD
 from .status import BAD_OFFSETS, NOT_KEPT, OK, ROW_OUT_OF_RANGE
 
 HASH_BITS = 31  # so that no product of hashes overflows

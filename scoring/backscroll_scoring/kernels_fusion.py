@@ -7,8 +7,7 @@ import numpy as np
 
 from .arrays import Bool, Float64, Int32, Int64, UInt32
 from .compile import BOOL, F64, I32, I64, READ_BOOL, READ_F64, READ_I32, READ_I64, helper, kernel
-from .reference_fusion import BY_MEANING, BY_NEITHER, BY_WORDS
-from .reference_selection import OTHERS, OWN
+from .layout import BY_MEANING, BY_NEITHER, BY_WORDS, OTHERS, OWN
 
 READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
 U32 = nb.types.Array(nb.uint32, 1, "C")

@@ -7,7 +7,7 @@ import numpy as np
 
 from .arrays import Int32, Int64
 from .compile import READ_I32, READ_I64, kernel
-from .reference_lately import NO_ROW
+from .layout import NO_ROW
 
 BLOCK = 1_024
 

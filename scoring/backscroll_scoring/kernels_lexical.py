@@ -22,13 +22,11 @@ from .compile import (
     helper,
     kernel,
 )
-from .reference_lexical import BESIDE, CHUNK
+from .layout import BESIDE, CHUNK, FIRST_CHUNK, LARGEST_CHUNK
 from .status import BAD_POSTINGS, OK
 
 ROUNDING = 1e-4
 """Of a score: more than sums of 64 single-precision numbers are ever off."""
-FIRST_CHUNK = 2
-LARGEST_CHUNK = 512
 COUNTED = 4_096
 SHIFT = CHUNK.bit_length() - 1
 HEADER = -2

@@ -19,7 +19,7 @@ from .compile import (
     helper,
     kernel,
 )
-from .reference_lexical import BESIDE, CHUNK
+from .layout import BESIDE, CHUNK
 from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 NEAR = np.float32(0.2)

@@ -19,7 +19,7 @@ from .compile import (
     helper,
     kernel,
 )
-from .reference_selection import OTHERS, OWN
+from .layout import OTHERS, OWN
 
 READ_U32 = nb.types.Array(nb.uint32, 1, "C", readonly=True)
 U32 = nb.types.Array(nb.uint32, 1, "C")

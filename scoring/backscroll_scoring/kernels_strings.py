@@ -6,9 +6,8 @@ import numba as nb
 
 from .arrays import Int32, Int64, UInt8
 from .compile import I32, I64, READ_BYTES, READ_I32, READ_U8, U8, helper, kernel
+from .layout import EMPTY, UNKNOWN
 
-EMPTY = -1
-UNKNOWN = -1
 PRIME = 16_777_619
 LOW_BITS = 0xFFFFFFFF
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import kernels_lexical
 from .arrays import Bool, Float32, Int32, Int64, UInt8, UInt64, require
-from .reference_lexical import CHUNK
+from .layout import CHUNK, LARGEST_CHUNK
 from .status import check
 
 K1 = 1.5
@@ -176,7 +176,7 @@ class Postings:
         self._pool[: len(block)] = block
         self._used[0] = len(block)
         self._counts, self._room = counts.copy(), np.zeros_like(counts)
-        self._size = np.minimum(counts, kernels_lexical.LARGEST_CHUNK)
+        self._size = np.minimum(counts, LARGEST_CHUNK)
         ends = np.cumsum(counts + (counts > 0), dtype=np.int32)
         self._tail = np.where(counts > 0, ends - 1, np.int32(-1))
 
@@ -203,7 +203,7 @@ class Postings:
         ends = used + np.cumsum(counts + 1, dtype=np.int32)
         self._pool[ends - counts - 1] = kernels_lexical.HEADER - self._tail[terms]
         self._room[terms] = 0
-        self._size[terms] = np.minimum(counts, kernels_lexical.LARGEST_CHUNK)
+        self._size[terms] = np.minimum(counts, LARGEST_CHUNK)
         self._counts[terms] += counts
         self._used[0] = end
         self._tail[terms] = ends - 1  # last: a reader that sees it sees the postings

@@ -6,14 +6,15 @@ data may hold cycles: a cycle's lowest row is its root. All functions end on any
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 
 from . import kernels
 from .arrays import Int32, require
-from .engine import EngineChoice, resolve
 
 
-def ancestors(parent: Int32, row: int, max_depth: int, *, engine: EngineChoice = kernels) -> Int32:
+def ancestors(parent: Int32, row: int, max_depth: int, *, engine: ModuleType = kernels) -> Int32:
     """Return the messages above a row, int32[<= max_depth], the nearest first, without the row.
 
     Raises
@@ -26,17 +27,17 @@ def ancestors(parent: Int32, row: int, max_depth: int, *, engine: EngineChoice =
     if max_depth < 0:
         raise ValueError(f"max_depth must not be negative: {max_depth}")
     path = np.empty(min(max_depth, len(parent)) + 1, np.int32)
-    return path[1 : resolve(engine).reply_path(parent, row, path)]
+    return path[1 : engine.reply_path(parent, row, path)]
 
 
-def roots(parent: Int32, *, engine: EngineChoice = kernels) -> Int32:
+def roots(parent: Int32, *, engine: ModuleType = kernels) -> Int32:
     """Return the root of each row, int32[n]; linear time. A message without a parent is its own."""
     out = np.empty(len(require("parent", parent, np.int32)), np.int32)
-    resolve(engine).roots(parent, out)
+    engine.roots(parent, out)
     return out
 
 
-def reply_tree(parent: Int32, row: int, *, engine: EngineChoice = kernels) -> Int32:
+def reply_tree(parent: Int32, row: int, *, engine: ModuleType = kernels) -> Int32:
     """Return all rows in the reply tree of a row, int32[], ascending, the row included.
 
     Linear in the channel.

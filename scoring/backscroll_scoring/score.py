@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
 from . import kernels
 from .arrays import Float64, Int32, require
-from .engine import Engine, EngineChoice, resolve
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .status import check
 from .weights import CLASSIC, ScoreParameters
@@ -45,7 +45,7 @@ def score_rows(
     rows: Int32,
     parameters: ScoreParameters = CLASSIC,
     *,
-    engine: EngineChoice = kernels,
+    engine: ModuleType = kernels,
 ) -> Scored:
     """Score rows of a channel, with every factor and share.
 
@@ -68,7 +68,7 @@ def score_rows(
     shares = np.empty((m, len(CLASSIC_FACTORS)), np.float64)
     linear, scores = np.empty(m, np.float64), np.empty(m, np.float64)
     some = _checked(rows)
-    _run(columns, query, some, parameters, resolve(engine), factors, shares, linear, scores)
+    _run(columns, query, some, parameters, engine, factors, shares, linear, scores)
     return Scored(factors, shares, linear, scores)
 
 
@@ -78,12 +78,12 @@ def score_only(
     rows: Int32,
     parameters: ScoreParameters = CLASSIC,
     *,
-    engine: EngineChoice = kernels,
+    engine: ModuleType = kernels,
 ) -> Float64:
     """Return ``score_rows(...).scores``, bit for bit, without writing the twelve times larger rest."""
     scores = np.empty(len(rows), np.float64)
     _run(
-        *(columns, query, _checked(rows), parameters, resolve(engine)),
+        *(columns, query, _checked(rows), parameters, engine),
         *(_NO_TABLE, _NO_TABLE, _NO_COLUMN, scores),
     )
     return scores
@@ -97,7 +97,7 @@ def score_reaching(
     *,
     at_least: float,
     in_order: bool = False,
-    engine: EngineChoice = kernels,
+    engine: ModuleType = kernels,
 ) -> tuple[Int32, Float64]:
     """Return the positions in ``rows``, ascending, of those that reach a score, and their scores as in `score_only`.
 
@@ -114,7 +114,7 @@ def score_reaching(
     """
     rows = _checked(rows)
     places, scores = np.empty(len(rows), np.int32), np.empty(len(rows), np.float64)
-    count = resolve(engine).score_reaching(
+    count = engine.score_reaching(
         columns.time_ms,
         columns.author,
         columns.parent,
@@ -152,7 +152,7 @@ def _run(
     query: QueryFeatures,
     rows: Int32,
     parameters: ScoreParameters,
-    engine: Engine,
+    engine: ModuleType,
     factors: Float64,
     shares: Float64,
     linear: Float64,

@@ -11,7 +11,7 @@ import numpy as np
 from . import kernels_fusion, kernels_selection
 from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from .fusion import Interleaved
-from .reference_selection import OTHERS, OWN
+from .layout import OTHERS, OWN
 
 NO_STAGE = -1
 

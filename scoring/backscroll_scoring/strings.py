@@ -11,7 +11,7 @@ import numpy as np
 
 from . import kernels_strings
 from .arrays import Int32, UInt8
-from .reference_strings import BETWEEN, EMPTY, UNKNOWN
+from .layout import BETWEEN, EMPTY, UNKNOWN
 
 _MIN_STRINGS, _MIN_BYTES = 16, 128
 _MIN_SLOTS = 32

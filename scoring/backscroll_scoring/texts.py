@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from types import ModuleType
 
 import numpy as np
 
 from . import kernels
 from .arrays import Int32, Int64, require
-from .engine import EngineChoice, resolve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class FeatureSets:
 
 
 def shingle_sets(
-    texts: Sequence[str], *, size: int = 3, engine: EngineChoice = kernels
+    texts: Sequence[str], *, size: int = 3, engine: ModuleType = kernels
 ) -> FeatureSets:
     """Cut texts into overlapping shingles of ``size`` characters (Broder 1997), as 31-bit hashes.
 
@@ -64,5 +64,5 @@ def shingle_sets(
     ends = np.fromiter(accumulate(map(len, folded)), np.int64, len(folded))
     offsets, ids = np.zeros(len(texts) + 1, np.int64), np.empty(len(codes), np.int32)
     facts = np.empty(len(texts), np.int64)
-    count = resolve(engine).shingles(codes, ends, size, offsets, ids, facts)
+    count = engine.shingles(codes, ends, size, offsets, ids, facts)
     return FeatureSets(offsets, ids[:count].copy(), facts)

@@ -13,11 +13,11 @@ from .graph import graph_scores
 from .index import ScanIndex, VectorRows
 from .kept_sets import KeptSets
 from .lately import newest_by
+from .layout import FORMS, NUMBERS
 from .lexical import Postings, bm25, bound_bm25, in_use, rows_with
 from .link_model import shipped
 from .links import LinkArrays, LinkQuestion, candidates, extend_links, new_links, rank, reply_order
 from .memory import MemoryCues, score_memory
-from .reference_answers import FORMS, NUMBERS
 from .replies import ancestors, reply_tree
 from .score import score_only, score_reaching, score_rows
 from .selection import Rules, choose, choose_far, choose_near, give_places, older_marks, spread

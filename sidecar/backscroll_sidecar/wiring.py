@@ -15,7 +15,7 @@ from pathlib import Path
 import backscroll_scoring
 from backscroll_sidecar import analyze
 from backscroll_sidecar.background import make_room
-from backscroll_sidecar.channels import Channels, Packer
+from backscroll_sidecar.channels import Channels, SegmentWriter
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
 from backscroll_sidecar.context.ahead import Ahead
@@ -290,10 +290,10 @@ async def _keep_files(
     scrubber = Scrubber(store)
     await scrubber.start()
     stack.push_async_callback(scrubber.close)
-    packer = Packer(channels, writer.submit)
-    await packer.start()
-    stack.push_async_callback(packer.close)
-    publishers.add(scrubber, packer)
+    segment_writer = SegmentWriter(channels, writer.submit)
+    await segment_writer.start()
+    stack.push_async_callback(segment_writer.close)
+    publishers.add(scrubber, segment_writer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring.reference_lexical import rows_of as rows_of_term
 from backscroll_sidecar.channels import ChannelView, HotChannel
 from backscroll_sidecar.domain import (
     Analysis,
@@ -22,6 +21,7 @@ from backscroll_sidecar.ports import (
     Applied,
 )
 from tests.kit.chats import KEY, NOON_MS, PEOPLE, PlainCodec, say
+from tests.reference.lexical import rows_of as rows_of_term
 
 WORDS = ["cat", "dog", "fish", "猫", "train"]
 USERS = sorted(PEOPLE)

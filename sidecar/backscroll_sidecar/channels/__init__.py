@@ -3,8 +3,8 @@
 from backscroll_sidecar.channels.batch import BLANK, HIDDEN, shown_id
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.lexicon import LexiconView
-from backscroll_sidecar.channels.packing import Packer
 from backscroll_sidecar.channels.registry import Channels
+from backscroll_sidecar.channels.segment_writer import SegmentWriter
 from backscroll_sidecar.channels.view import ChannelView
 
 __all__ = [
@@ -14,6 +14,6 @@ __all__ = [
     "Channels",
     "HotChannel",
     "LexiconView",
-    "Packer",
+    "SegmentWriter",
     "shown_id",
 ]

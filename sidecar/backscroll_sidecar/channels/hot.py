@@ -17,7 +17,7 @@ from backscroll_sidecar.channels.lexicon import Lexicon
 from backscroll_sidecar.channels.links import NO_PARENT, NO_ROW, Edges
 from backscroll_sidecar.channels.memo import ReplyMemo
 from backscroll_sidecar.channels.people import People
-from backscroll_sidecar.channels.stretches import Stretch
+from backscroll_sidecar.channels.segment_ranges import SegmentRange
 from backscroll_sidecar.channels.tool_rounds import ToolRounds
 from backscroll_sidecar.channels.view import ChannelView, MessageIds, Shown
 from backscroll_sidecar.channels.written import Written
@@ -66,7 +66,7 @@ class HotChannel:
         """How often each row changed since it came, by seq: its revision and its moves together."""
         self.loose_count = 0
         """Rows the load that made it read as rows."""
-        self.stretches: list[Stretch] = []
+        self.segment_ranges: list[SegmentRange] = []
         """What segments hold, as far as is known: a change drops its stretch here as it does in the store."""
         self._codec = codec
         self._columns = {name: Column(dtype) for name, dtype in COLUMNS.items()}
@@ -360,7 +360,7 @@ class HotChannel:
         parts = {id: (item.seq, item.message.parts) for id, item in changed.items()}
         self._tool_rounds = self._tool_rounds.replaced(parts)
         seqs = [item.seq for item in changed.values()]
-        self.stretches = [s for s in self.stretches if not any(map(s.holds, seqs))]
+        self.segment_ranges = [s for s in self.segment_ranges if not any(map(s.holds, seqs))]
         self._written = self._written.without(seqs)
         self._changed(first)
         if self._columns["time_ms"] is not times:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels.batch import Batch, batch_of
 from backscroll_sidecar.channels.hot import HotChannel
+from backscroll_sidecar.channels.segment_ranges import SegmentRange
 from backscroll_sidecar.channels.segments import (
     SEGMENT_ROWS,
     BadSegmentError,
@@ -18,7 +19,6 @@ from backscroll_sidecar.channels.segments import (
     links_in,
     unpack,
 )
-from backscroll_sidecar.channels.stretches import Stretch
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey, Member, StoredMessage
 from backscroll_sidecar.ports import (
@@ -207,7 +207,7 @@ class Channels:
             channel.take_pins(rows.pinned)
             for part in rows.parts:
                 if isinstance(part, Segment):
-                    channel.stretches.append(Stretch(part.first_seq, part.last_seq))
+                    channel.segment_ranges.append(SegmentRange(part.first_seq, part.last_seq))
                 else:
                     channel.loose_count += len(part)
             segments = [part for part in rows.parts if isinstance(part, Segment)]

@@ -65,7 +65,7 @@ class Changes(Protocol):
         """Make one change durable."""
 
     @property
-    def losses_seen(self) -> int:
+    def erasures_seen(self) -> int:
         """How many erasures and recalls no reader can miss any more."""
 
 
@@ -248,16 +248,16 @@ class ChatHistory:
         NotFound
             It is not, or it is another tenant's.
         """
-        since = self.losses_seen  # before the row is read: what is lost from now on counts
+        since = self.erasures_seen  # before the row is read: what is lost from now on counts
         found = await self._reader.turn(tenant, turn_id, self._clock.now_ms())
         if found is None:
             raise turn_not_found()
         return replace(decode_turn(found[1]), since=since)
 
     @property
-    def losses_seen(self) -> int:
+    def erasures_seen(self) -> int:
         """Where a turn that reads from now on stands among its channel's erasures (`TurnMark.since`)."""
-        return self._writer.losses_seen
+        return self._writer.erasures_seen
 
 
 def cut_result(part: ToolResultPart, most: int, mark: str) -> ToolResultPart:

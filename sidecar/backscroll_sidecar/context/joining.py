@@ -17,7 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from backscroll_scoring import Pieces
-from backscroll_scoring.reference_answers import (
+from backscroll_scoring.layout import (
     COST,
     LONGEST,
     MISSING,

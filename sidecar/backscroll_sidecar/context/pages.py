@@ -18,9 +18,9 @@ import orjson
 from numpy.typing import NDArray
 
 from backscroll_scoring import LaidOut, Page, Tails
+from backscroll_scoring.layout import MISSING, SLOT
 from backscroll_scoring.link_columns import WINDOW
 from backscroll_scoring.links import NO_ROWS
-from backscroll_scoring.reference_answers import MISSING, SLOT
 from backscroll_sidecar.adapters import openai_chat
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.channels import ChannelView
@@ -210,14 +210,14 @@ def put_on_page(
 
 
 def _forms(one: Written, codec: AnswerCodec) -> Sequence[bytes]:
-    """All forms of a message, in the order of `reference_answers`."""
+    """All forms of a message, in the order of `layout`."""
     item, reference, rendered, id_field = codec.forms(one)
     body = openai_chat.message_body(one.turn)
     return item, reference, rendered, body, one.line.encode(), inside_json(one.line), id_field
 
 
 def _numbers(one: Written) -> Sequence[int]:
-    """What a page knows of a message, in the order of `reference_answers`."""
+    """What a page knows of a message, in the order of `layout`."""
     is_seamless = not one.line.startswith("/") and "\n/" not in one.line
     # As a message of its own it mostly is its line, which is counted already; it has no name of its own here.
     is_counted = one.turn.content is one.line

@@ -15,7 +15,7 @@ import structlog
 from numpy.typing import NDArray
 
 from backscroll_scoring import MAX_QUERY_TERMS
-from backscroll_scoring.reference_lexical import CHUNK
+from backscroll_scoring.layout import CHUNK
 from backscroll_sidecar.analyze.ends import QUESTION_CHARS, ends_of
 from backscroll_sidecar.channels import ChannelView
 from backscroll_sidecar.channels.people import People

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event
 from backscroll_sidecar.errors import BackscrollError, DeadlineExceeded, Gone, StoreUnavailable
+from backscroll_sidecar.history.erasure_guard import ErasureGuard
 from backscroll_sidecar.history.groups import (
     PUBLISH_SLICE,
     GroupReport,
@@ -27,7 +28,6 @@ from backscroll_sidecar.history.groups import (
     pend,
     publish_slices,
 )
-from backscroll_sidecar.history.losses import Losses
 from backscroll_sidecar.history.queue import QueueLimits, WriteQueue
 from backscroll_sidecar.ports import Applied, Change, EventsChange, HistoryStore, TurnMark
 
@@ -115,7 +115,7 @@ class Writer:
         self._on_group = on_group
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
-        self._losses = Losses()
+        self._guard = ErasureGuard()
         self.dropped_events = 0
         self.publish_failures = 0
 
@@ -125,9 +125,9 @@ class Writer:
         return self._queue.items
 
     @property
-    def losses_seen(self) -> int:
+    def erasures_seen(self) -> int:
         """How many erasures and recalls no reader can miss any more; see `TurnMark`."""
-        return self._losses.published
+        return self._guard.published
 
     # --- asking ------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class Writer:
         outcomes = await self._apply(group)
         seconds = time.perf_counter() - started
         await self._publish(group, outcomes)
-        self._losses.publish()
+        self._guard.publish()
         for start in range(0, len(group), RESOLVE_SLICE):
             if start:
                 await asyncio.sleep(0)
@@ -265,7 +265,7 @@ class Writer:
         """The group without what a turn would bring back of what its channel has lost."""
         admitted = []
         for pending in group:
-            if self._losses.admits(pending.change):
+            if self._guard.admits(pending.change):
                 admitted.append(pending)
             else:
                 _fail(pending, Gone("what the turn was about was erased or recalled"))

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_scoring.links import first_row
-from backscroll_sidecar.channels import Channels, HotChannel, Packer
-from backscroll_sidecar.channels.packing import LEAST_ROWS
+from backscroll_sidecar.channels import Channels, HotChannel, SegmentWriter
+from backscroll_sidecar.channels.segment_writer import LEAST_ROWS
 from backscroll_sidecar.channels.segments import (
     SEGMENT_ROWS,
     BadSegmentError,
@@ -114,17 +114,17 @@ def test_a_segment_of_another_channel_is_refused():
 
 
 class Shop:
-    """A store, hot channels and a packer over it."""
+    """A store, hot channels and a segment_writer over it."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.store, self.codec = store, PlainCodec()
         self.channels = Channels(store, self.codec)
-        self.packer = Packer(self.channels, self.apply)
+        self.segment_writer = SegmentWriter(self.channels, self.apply)
 
     async def apply(self, change: Change) -> Applied:
         (applied,) = await self.store.apply([change])
         self.channels.publish(change.key, applied)
-        self.packer.publish(change.key, applied)
+        self.segment_writer.publish(change.key, applied)
         return applied
 
     async def parts(self) -> list[int]:
@@ -157,14 +157,14 @@ async def test_a_second_load_reads_segments(shop: Shop) -> None:
         await shop.apply(lines(first, 500))
     before = await shop.read()
     assert await shop.parts() == [2_500]
-    await shop.packer.pack_all()
+    await shop.segment_writer.write_all()
     assert await shop.parts() == [-SEGMENT_ROWS, -SEGMENT_ROWS, -(2_500 - 2 * SEGMENT_ROWS)]
     assert await shop.read() == before
     await shop.apply(lines(2_500, LEAST_ROWS - 1))
-    await shop.packer.pack_all()
+    await shop.segment_writer.write_all()
     assert await shop.parts() == [-1_024, -1_024, -452, LEAST_ROWS - 1]
     await shop.apply(lines(3_000, 1))
-    await shop.packer.pack_all()
+    await shop.segment_writer.write_all()
     assert await shop.parts() == [-1_024, -1_024, -(452 + LEAST_ROWS)]
     hot = rows_of(shop.channels.hot_view(ROOM))
     assert await shop.read() == hot
@@ -174,14 +174,14 @@ async def test_changes_take_segments_away_and_they_come_again(shop: Shop) -> Non
     """Law 2: edits and recalls of packed rows are seen by the next load, packed again or not."""
     await shop.apply(lines(0, 300))
     await shop.read()
-    await shop.packer.pack_all()
+    await shop.segment_writer.write_all()
     assert await shop.parts() == [-300]
     for change in (edit("m7", "something else"), recall("m8")):
         await shop.apply(change)
         assert await shop.parts() == [300]
         hot = rows_of(shop.channels.hot_view(ROOM))
         assert await shop.read() == hot
-        await shop.packer.pack_all()
+        await shop.segment_writer.write_all()
         assert await shop.parts() == [-300]
         assert await shop.read() == hot
 
@@ -192,11 +192,11 @@ async def test_full_segments_become_one(shop: Shop) -> None:
     await shop.read()
     await shop.apply(lines(100, SEGMENT_ROWS - 100))
     for first in range(SEGMENT_ROWS, 8 * SEGMENT_ROWS, SEGMENT_ROWS):
-        await shop.packer.pack_all()
+        await shop.segment_writer.write_all()
         assert await shop.parts() == [-SEGMENT_ROWS] * (first // SEGMENT_ROWS)
         await shop.apply(lines(first, SEGMENT_ROWS))
     before = shop.channels.hot_view(ROOM).seq.tolist()
-    await shop.packer.pack_all()
+    await shop.segment_writer.write_all()
     assert await shop.parts() == [-8 * SEGMENT_ROWS]
     await shop.read()
     assert shop.channels.hot_view(ROOM).seq.tolist() == before
@@ -207,7 +207,7 @@ async def test_many_rows_at_once_are_one_segment(shop: Shop) -> None:
     for first in range(0, 9_000, 1_000):
         await shop.apply(lines(first, 1_000))
     before = await shop.read()
-    await shop.packer.pack_all()
+    await shop.segment_writer.write_all()
     assert await shop.parts() == [-9_000]
     assert await shop.read() == before
 
@@ -258,7 +258,7 @@ def packed(tmp_path_factory) -> tuple[Path, list[dict]]:
         shop = Shop(await SqliteStore.open(path, durability="normal"))
         await shop.apply(lines(0, 1_200))
         await shop.read()
-        await shop.packer.pack_all()
+        await shop.segment_writer.write_all()
         assert await shop.parts() == [-SEGMENT_ROWS, -176]
         rows = await shop.read()
         await shop.store.close()
@@ -281,7 +281,7 @@ async def test_damage_on_disk_changes_no_answer(
         assert await shop.read() == before
         assert shop.channels.damaged_segments == 1
         assert "room" in caplog.text
-        await shop.packer.pack_all()
+        await shop.segment_writer.write_all()
         assert await shop.read() == before
         assert shop.channels.damaged_segments == 1
         assert sum(await shop.parts()) == -1_200
@@ -293,7 +293,7 @@ async def test_another_encoding_reads_rows(shop: Shop) -> None:
     """What was encoded by another codec, or an older program, is not looked at."""
     await shop.apply(lines(0, 100))
     await shop.read()
-    await shop.packer.pack_all()
+    await shop.segment_writer.write_all()
     shop.codec.version = "newer"
     other = Shop(shop.store)
     other.codec.version = "newer"
@@ -306,7 +306,7 @@ async def test_what_a_build_found_out_is_there_after_the_next_load(shop: Shop) -
     await shop.apply(lines(0, 900))
     await shop.read()
     linked(shop.channels.hot_view(ROOM), 900)
-    await shop.packer.pack_all()
+    await shop.segment_writer.write_all()
     await shop.read()
     assert missing_rows(shop.channels.hot_view(ROOM), 900) == 0
     await shop.apply(edit("m7", "something else"))

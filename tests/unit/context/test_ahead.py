@@ -12,8 +12,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from backscroll_scoring.layout import SLOT
 from backscroll_scoring.link_columns import WINDOW
-from backscroll_scoring.reference_answers import SLOT
 from backscroll_sidecar.channels import Channels
 from backscroll_sidecar.channels.written import MAX_BYTES
 from backscroll_sidecar.context import ahead, pages

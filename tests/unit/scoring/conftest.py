@@ -1,12 +1,14 @@
 """Channels written as lists of messages, and both engines."""
 
 from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from backscroll_scoring import ChannelColumns, QueryFeatures
+from backscroll_scoring import ChannelColumns, QueryFeatures, kernels
+from tests.reference import scores as reference
 
 Message = dict[str, Any]
 
@@ -55,6 +57,6 @@ def query() -> Callable[..., QueryFeatures]:
     return make_query
 
 
-@pytest.fixture(params=["kernels", "reference"])
-def engine(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=[kernels, reference], ids=["kernels", "reference"])
+def engine(request: pytest.FixtureRequest) -> ModuleType:
     return request.param

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import Page, Pieces, Tails, kernels_answers, reference_answers
-from backscroll_scoring.reference_answers import FORMS, KNOWN, NUMBERS, SLOT
+from backscroll_scoring import Page, Pieces, Tails, kernels_answers
+from backscroll_scoring.layout import FORMS, KNOWN, MISSING, NUMBERS, RECENT, SLOT
+from tests.reference import answers as reference_answers
 
 ENGINES = (kernels_answers, reference_answers)
 KEYS = b"\x3a\x42\x2a\x18\x21\x32"
@@ -66,8 +67,8 @@ def test_twins(selection, pieces, tails, wants_payload, data):
     np.testing.assert_array_equal(fast.laid[:KNOWN], plain.laid[:KNOWN])
     assert fast.kinds == plain.kinds
     assert fast.places.tolist() == sorted(selection[-1])
-    if fast.totals[reference_answers.MISSING]:
-        assert (fast.laid[SLOT] < 0).sum() == fast.totals[reference_answers.MISSING]
+    if fast.totals[MISSING]:
+        assert (fast.laid[SLOT] < 0).sum() == fast.totals[MISSING]
         return
     assert set(fast.kinds) == {selection[-2][place] for place in fast.places}
     m, scored = len(selection[3]), None
@@ -102,9 +103,9 @@ def test_a_page_grows_and_forgets():
     )
     laid = page.lay_out(*wanted)
     assert laid.laid[SLOT].tolist() == list(range(0, 300, 2))
-    assert laid.totals[reference_answers.RECENT] == sum(range(0, 300, 2))
+    assert laid.totals[RECENT] == sum(range(0, 300, 2))
     copy = page.without([4, 6])
-    assert copy.lay_out(*wanted).totals[reference_answers.MISSING] == 2
+    assert copy.lay_out(*wanted).totals[MISSING] == 2
     copy.add([4], [[b"new"] * FORMS], [[1] * NUMBERS])
     assert copy.lay_out(*wanted).laid[SLOT, 2] == 300
     assert page.lay_out(*wanted).laid[SLOT, 2] == 4

@@ -13,7 +13,6 @@ from backscroll_scoring import (
     decay_per_hour,
     score_rows,
 )
-from backscroll_scoring.engine import resolve
 
 NO_IDS = np.empty(0, np.int32)
 
@@ -124,11 +123,6 @@ def test_broken_offsets_are_refused_not_followed(talk, query, engine, name, midd
     asked = query(keywords=[1], mentions=[1])
     with pytest.raises(ValueError, match="offsets"):
         score_rows(broken, asked, np.array(rows, np.int32), engine=engine)
-
-
-def test_engines_have_names():
-    with pytest.raises(ValueError, match=r"\['kernels', 'reference'\]"):
-        resolve("cuda")
 
 
 def test_columns_know_their_length(talk):

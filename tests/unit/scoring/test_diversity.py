@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from backscroll_scoring import (
     FeatureSets,
+    kernels,
     mmr_order,
     near_duplicates,
     set_similarity,
@@ -21,7 +22,7 @@ KEYS = "The keys are under the blue flower pot next to the back door"
 CAT = "我家的猫每天早上六点钟准时叫我起床给它开罐头"
 
 
-def leaders(*texts, authors=None, engine="kernels", **options):
+def leaders(*texts, authors=None, engine=kernels, **options):
     """Best first, as given."""
     who = None if authors is None else np.array(authors, np.int32)
     order = np.arange(len(texts), dtype=np.int32)

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import Tails, join_records
-from backscroll_scoring.reference_fields import varint
+from backscroll_scoring import Tails, join_records, kernels_answers
+from tests.reference import fields
+from tests.reference.fields import varint
 
-ENGINES = ("kernels", "reference")
+ENGINES = (kernels_answers, fields)
 KEYS = b"\x0a\x18\x21"
 number = st.integers(0, 300) | st.integers(0, 2**63 - 1)
 body = st.binary(max_size=5) | st.integers(100, 20_000).map(bytes)

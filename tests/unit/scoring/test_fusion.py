@@ -13,11 +13,11 @@ from backscroll_scoring import (
     kernels_fusion,
     linear_fusion,
     reciprocal_rank_fusion,
-    reference_fusion,
     turns,
     with_marked,
     with_recalled,
 )
+from tests.reference import fusion as reference_fusion
 
 
 def rows(*values):

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import kernels_lately, newest_by, reference_lately
+from backscroll_scoring import kernels_lately, newest_by
+from tests.reference import lately as reference_lately
 
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 5)), max_size=12)
 

@@ -13,10 +13,10 @@ from backscroll_scoring import (
     bound_bm25,
     in_use,
     kernels_lexical,
-    reference_lexical,
     rows_with,
 )
-from backscroll_scoring.reference_lexical import BESIDE, CHUNK
+from backscroll_scoring.layout import BESIDE, CHUNK
+from tests.reference import lexical as reference_lexical
 
 TWINS = settings(deadline=None, max_examples=100)
 TERMS = 12

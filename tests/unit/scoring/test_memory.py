@@ -10,11 +10,11 @@ from backscroll_scoring import (
     Matches,
     MemoryCues,
     kernels_memory,
-    reference_memory,
     score_memory,
     top_order,
 )
-from backscroll_scoring.reference_lexical import BESIDE, CHUNK
+from backscroll_scoring.layout import BESIDE, CHUNK
+from tests.reference import memory as reference_memory
 
 TWINS = settings(deadline=None, max_examples=150)
 HOUR = 3_600_000

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import Packed, Slots, StringTable, kernels_strings, reference_strings
+from backscroll_scoring import Packed, Slots, StringTable, kernels_strings
+from tests.reference import strings as reference_strings
 
 TWINS = settings(deadline=None, max_examples=60)
 BOTH = (kernels_strings, reference_strings)

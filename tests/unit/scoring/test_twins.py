@@ -12,7 +12,6 @@ from backscroll_scoring import (
     ancestors,
     kernels,
     look_at_rows,
-    reference,
     reply_tree,
     roots,
     score_only,
@@ -20,6 +19,7 @@ from backscroll_scoring import (
     score_rows,
     top_order,
 )
+from tests.reference import scores as reference
 
 TWINS = settings(deadline=None, max_examples=150)
 NEVER = np.zeros(0, np.int32)
@@ -224,14 +224,14 @@ parents = st.integers(0, 14).flatmap(
 def test_replies(parent, data):
     """S5-06, S5-13: paths, roots and trees, cycles included."""
     parent.flags.writeable = False
-    np.testing.assert_array_equal(roots(parent), roots(parent, engine="reference"))
+    np.testing.assert_array_equal(roots(parent), roots(parent, engine=reference))
     for row in range(len(parent)):
         depth = data.draw(st.integers(0, 16)) if data else 10
         np.testing.assert_array_equal(
-            ancestors(parent, row, depth), ancestors(parent, row, depth, engine="reference")
+            ancestors(parent, row, depth), ancestors(parent, row, depth, engine=reference)
         )
         np.testing.assert_array_equal(
-            reply_tree(parent, row), reply_tree(parent, row, engine="reference")
+            reply_tree(parent, row), reply_tree(parent, row, engine=reference)
         )
 
 
@@ -249,7 +249,7 @@ def test_top(pairs, limit):
     for given_rows in (rows, None):
         fast = top_order(scores, given_rows, limit=limit)
         np.testing.assert_array_equal(
-            fast, top_order(scores, given_rows, limit=limit, engine="reference")
+            fast, top_order(scores, given_rows, limit=limit, engine=reference)
         )
         np.testing.assert_array_equal(fast, top_order(scores, given_rows)[:limit])
 
@@ -277,7 +277,7 @@ def test_one_look_at_rows(listed, flags):
     """S5-13 to S5-15: whether all that was proposed is eligible, and in order."""
     rows, eligible = array(listed, np.int32, True), array(flags, np.bool_, True)
     found = look_at_rows(rows, eligible)
-    assert found == look_at_rows(rows, eligible, engine="reference")
+    assert found == look_at_rows(rows, eligible, engine=reference)
     assert found[0] == all(0 <= row < len(flags) and flags[row] for row in listed)
     if found[0]:
         assert found[1] == (listed == sorted(set(listed)))

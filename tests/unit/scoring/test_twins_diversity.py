@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 from backscroll_scoring import (
     FeatureSets,
     KeptSets,
+    kernels,
     kernels_diversity,
     near_duplicates,
-    reference_diversity,
     set_similarity,
     shingle_sets,
 )
+from tests.reference import diversity as reference_diversity
 
 TWINS = settings(deadline=None, max_examples=200)
-ENGINES = ("kernels", "reference")
+ENGINES = (kernels, reference_diversity)
 NONE = np.empty(0, np.int32)
 letters = st.sampled_from("abAB 12,.?？！１ａ猫吃鱼，。\n\u200d😀ß\ud800")
 texts = st.lists(st.text(letters, max_size=12) | st.text(max_size=6), max_size=6)

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_scoring import GraphParameters, graph_scores
+from backscroll_scoring import GraphParameters, graph_scores, kernels_graph
+from tests.reference import graph as reference_graph
 
 channels = st.integers(0, 14).flatmap(
     lambda n: st.tuples(
@@ -45,7 +46,7 @@ def test_graph(channel, question_parent, own, parameters):
             parameters=parameters,
             engine=engine,
         )
-        for engine in ("kernels", "reference")
+        for engine in (kernels_graph, reference_graph)
     )
     np.testing.assert_array_equal(fast.rows, plain.rows)
     np.testing.assert_array_equal(fast.values, plain.values)

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_scoring import index as indexes
+from backscroll_scoring import kernels_vectors
 from backscroll_scoring.index import ScanIndex, Signs, VectorRows, normalised, padded
+from tests.reference import vectors as vectors_in_python
 
 
 @given(
@@ -31,8 +33,8 @@ def test_kernels_and_twins_agree(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indexes, "SIGN_RERANK_LEAST", least)
         fast, plain = (
-            ScanIndex(VectorRows.of(vectors), slot_of, signs, use_reference=slow)
-            for slow in (False, True)
+            ScanIndex(VectorRows.of(vectors), slot_of, signs, engine=engine)
+            for engine in (kernels_vectors, vectors_in_python)
         )
         found, expected = (one.search(query, limit, seqs) for one in (fast, plain))
         similar, like = (one.similarities(query, seqs) for one in (fast, plain))
@@ -82,8 +84,8 @@ def test_messages_in_a_row_are_found_like_any_other(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indexes, "SIGN_RERANK_LEAST", 40)
         fast, plain = (
-            ScanIndex(VectorRows.of(vectors), slot_of, signs, use_reference=slow)
-            for slow in (False, True)
+            ScanIndex(VectorRows.of(vectors), slot_of, signs, engine=engine)
+            for engine in (kernels_vectors, vectors_in_python)
         )
         found, expected = (one.search(query, 15, seqs) for one in (fast, plain))
         similar, like = (one.similarities(query, seqs) for one in (fast, plain))
@@ -108,8 +110,8 @@ def test_of_equal_ones_the_later_place_comes_first() -> None:
     """What decides is where a message is named, not where its vector lies."""
     vectors = normalised(np.array([[1, 0], [0, 1], [1, 0], [1, 0]], np.float32))
     slot_of = np.array([3, 1, 0, 2], np.int32)
-    for slow in (False, True):
-        index = ScanIndex(VectorRows.of(vectors), slot_of, use_reference=slow)
+    for engine in (kernels_vectors, vectors_in_python):
+        index = ScanIndex(VectorRows.of(vectors), slot_of, engine=engine)
         assert index.search(vectors[0], 2, np.array([2, 1, 0, 3]))[0].tolist() == [3, 2]
         assert index.search(vectors[0], 9, np.array([3, 0, 2, 1]))[0].tolist() == [2, 1, 0, 3]
         assert index.search(vectors[0], 0, np.array([3, 0]))[0].tolist() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.history.losses import REMEMBERED, Losses
+from backscroll_sidecar.history.erasure_guard import REMEMBERED, ErasureGuard
 from backscroll_sidecar.ports import (
     AppendChange,
     Change,
@@ -51,24 +51,24 @@ def reply(since: int) -> AppendChange:
     ],
 )
 def test_what_is_admitted(before: list[Change], change: Change, *, admitted: bool) -> None:
-    losses = Losses()
-    assert all(map(losses.admits, before))
-    assert losses.admits(change) == admitted
+    guard = ErasureGuard()
+    assert all(map(guard.admits, before))
+    assert guard.admits(change) == admitted
 
 
 def test_a_turn_counts_from_what_is_published() -> None:
     """One that begins between an erasure's commit and its publication may have read the old rows."""
-    losses = Losses()
-    losses.admits(erase())
-    assert not losses.admits(keep(losses.published))
-    losses.publish()
-    assert losses.admits(keep(losses.published))
+    guard = ErasureGuard()
+    guard.admits(erase())
+    assert not guard.admits(keep(guard.published))
+    guard.publish()
+    assert guard.admits(keep(guard.published))
 
 
 def test_what_is_forgotten_counts_as_lost() -> None:
     """The memory is bounded; a turn older than it is dropped rather than trusted."""
-    losses = Losses()
+    guard = ErasureGuard()
     for _ in range(REMEMBERED + 1):
-        losses.admits(recall("m1", OTHER))
-    assert not losses.admits(keep(0))
-    assert losses.admits(keep(1))
+        guard.admits(recall("m1", OTHER))
+    assert not guard.admits(keep(0))
+    assert guard.admits(keep(1))

@@ -6,9 +6,8 @@ from itertools import cycle
 
 import numpy as np
 
-from .arrays import Bool, Int32, UInt32
-
-BY_WORDS, BY_MEANING, BY_NEITHER = 1, 2, 4
+from backscroll_scoring.arrays import Bool, Int32, UInt32
+from backscroll_scoring.layout import BY_MEANING, BY_NEITHER, BY_WORDS
 
 
 def take_turns(

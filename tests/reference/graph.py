@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arrays import Float64, Int32
+from backscroll_scoring.arrays import Float64, Int32
 
 
 def tree_values(

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-from .reference_fields import varint
-
-ITEM, REFERENCE_ITEM, RENDERED, BODY, LINE, ESCAPED_LINE, ID_FIELD = range(7)
-"""The forms of a message, in the order in which a page has them: the fields an item begins with, as a message of its
-own and as a reference; the field of the answer that holds it as a message of its own; the same for the model's API,
-JSON; its line, UTF-8; that as it stands inside a JSON text; the field that names it among those shown together."""
-FORMS = 7
-TURN_TOKENS, TURN_COST, LINE_TOKENS, LINE_COST, LAST_LINE_TOKENS, CHARS, SEAMLESS = range(7)
-"""What is known of a message by number: the tokens it adds as a message of its own, and the most that may be; of its
-line with a break behind it the tokens and the most; of its line without one; the characters of its text; whether the
-tokens of its line are the same behind another line (1)."""
-NUMBERS = 7
-MISSING, TURNS, RECENT, COST, SEMANTIC, LONGEST, SLASHED, BYTES, KINDS = range(9)
-"""Sums over messages laid out: how many are not on the page; messages of their own; their tokens; the most all may
-cost; tokens of the references' lines; characters of the longest text; references that are not seamless; bytes of all
-forms; how many kinds there are."""
-TOTALS = 9
-PLACE, RANK, SLOT, IS_REFERENCE, KIND, KNOWN = range(6)
-"""What is said of each message laid out: its place among the candidates, its rank from 1 on, its slot on the page (-1:
-it is not there), whether it is a reference, its kind. In the first places of the last row stand the kinds there are,
-each once, in the order in which they come."""
-LAID = 6
+from backscroll_scoring.arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from backscroll_scoring.layout import (
+    BODY,
+    BYTES,
+    CHARS,
+    COST,
+    ESCAPED_LINE,
+    FORMS,
+    ID_FIELD,
+    IS_REFERENCE,
+    ITEM,
+    KIND,
+    KINDS,
+    KNOWN,
+    LAST_LINE_TOKENS,
+    LINE,
+    LINE_COST,
+    LINE_TOKENS,
+    LONGEST,
+    MISSING,
+    PLACE,
+    RANK,
+    RECENT,
+    REFERENCE_ITEM,
+    RENDERED,
+    SEAMLESS,
+    SEMANTIC,
+    SLASHED,
+    SLOT,
+    TURN_COST,
+    TURN_TOKENS,
+    TURNS,
+)
+from tests.reference.fields import varint
 
 
 def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:

@@ -7,13 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Bool, Float64, Int32, Int64
-from .status import BAD_OFFSETS, NOT_KEPT, OK, ROW_OUT_OF_RANGE
+from backscroll_scoring.arrays import Bool, Float64, Int32, Int64
+from backscroll_scoring.layout import HEAD
+from backscroll_scoring.status import BAD_OFFSETS, NOT_KEPT, OK, ROW_OUT_OF_RANGE
 
 HASHES, BASE = 2**31 - 1, 0x61C88647
-HEAD = 3
-"""Words before the ids of a kept set: how many ids, and the facts in two halves, the lower first. Whoever changes it
-deletes the cache of compiled kernels."""
 _NO_CONTENT = re.compile(
     "[\x00-\x22'()*,.:;?\\[\\]\\\\_`{-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf"
     "\u2000-\u206f\u3000-\u303f\ufe00-\ufe0f\uff5f-\uff65]"

@@ -12,10 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from .arrays import Bool, Float64, Int32, Int64
-from .reference_diversity import collapse, jaccard, shingles
-from .reference_graph import tree_values
-from .status import (
+from backscroll_scoring.arrays import Bool, Float64, Int32, Int64
+from backscroll_scoring.status import (
     BAD_OFFSETS,
     NOT_A_NUMBER,
     NOT_ASCENDING,
@@ -24,7 +22,9 @@ from .status import (
     REFUSED,
     ROW_OUT_OF_RANGE,
 )
-from .weights import Constants, Weights
+from backscroll_scoring.weights import Constants, Weights
+from tests.reference.diversity import collapse, jaccard, shingles
+from tests.reference.graph import tree_values
 
 __all__ = [
     "collapse",
@@ -198,7 +198,7 @@ def may_reach(
     constants: Constants,
     max_chain_depth: int,
     at_least: float,
-    in_order: bool,  # noqa: ARG001 - it decides how much is looked at, not what is found
+    in_order: bool,
     places: Int32,
 ) -> int:
     """Write the positions in ``rows`` of those whose sum may reach `at_least`, ascending; return how many.

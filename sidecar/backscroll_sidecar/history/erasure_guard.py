@@ -24,7 +24,7 @@ REMEMBERED = 2_048
 """Erasures and recalls kept in mind. A turn that began before the oldest of them is taken to have seen one of it."""
 
 
-class Losses:
+class ErasureGuard:
     """Erasures and recalls in the order of their commits. Used by the writer alone, on its event loop."""
 
     def __init__(self) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import Bool, Float64, Int32, Int64, UInt32
-from .reference_fusion import add_recalled, take_turns
-from .reference_selection import add_older, choose, give_places
+from backscroll_scoring.arrays import Bool, Float64, Int32, Int64, UInt32
+from tests.reference.fusion import add_recalled, take_turns
+from tests.reference.selection import add_older, choose, give_places
 
 NEAR, FAR = 0, 1
 

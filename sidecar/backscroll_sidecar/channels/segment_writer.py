@@ -21,8 +21,8 @@ from backscroll_sidecar.background import in_background
 from backscroll_sidecar.channels import kept_links
 from backscroll_sidecar.channels.hot import HotChannel
 from backscroll_sidecar.channels.registry import Channels
+from backscroll_sidecar.channels.segment_ranges import SegmentRange, rows_for_segment
 from backscroll_sidecar.channels.segments import SEGMENT_ROWS, batch_of_rows, pack
-from backscroll_sidecar.channels.stretches import Stretch, rows_for_segment
 from backscroll_sidecar.channels.view import ChannelView
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.errors import BackscrollError
@@ -50,7 +50,7 @@ class _Due:
     last_s: float
 
 
-class Packer:
+class SegmentWriter:
     """Writes what hot channels have and segments do not. Owned by the event loop; also a publisher of the writer.
 
     Parameters
@@ -84,7 +84,7 @@ class Packer:
     async def start(self) -> None:
         """Start the task, once."""
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="backscroll-packer")
+            self._task = asyncio.create_task(self._run(), name="backscroll-segment-writer")
 
     async def close(self) -> None:
         """Write what is due, for a few seconds at most, and stop. Before the writer is drained. Idempotent."""
@@ -95,12 +95,12 @@ class Packer:
         await asyncio.wait({task})
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                await self.pack_all()
+                await self.write_all()
 
-    async def pack_all(self) -> None:
+    async def write_all(self) -> None:
         """Write what is due now, however little time has passed."""
         while self._due:
-            await self._pack(next(iter(self._due)), is_quiet=True)
+            await self._write_due(next(iter(self._due)), is_quiet=True)
 
     async def _run(self) -> None:
         while True:
@@ -108,16 +108,16 @@ class Packer:
             for key, due in list(self._due.items()):
                 is_quiet = time.monotonic() - due.last_s >= QUIET_S
                 if is_quiet or due.rows >= SEGMENT_ROWS:
-                    await self._pack(key, is_quiet=is_quiet)
+                    await self._write_due(key, is_quiet=is_quiet)
 
-    async def _pack(self, key: ChannelKey, *, is_quiet: bool) -> None:
+    async def _write_due(self, key: ChannelKey, *, is_quiet: bool) -> None:
         """Write all full segments of a channel; the rows behind them, too, when no more are expected soon."""
         due = self._due.pop(key)
         channel = self._channels.hot(key)
         least = LEAST_ROWS if is_quiet else SEGMENT_ROWS
         try:
             while channel is not None and channel is self._channels.hot(key):
-                view, held = channel.view(), tuple(channel.stretches)
+                view, held = channel.view(), tuple(channel.segment_ranges)
                 rows = await asyncio.to_thread(
                     rows_for_segment, view.seq, held, least, SEGMENT_ROWS, MERGED
                 )
@@ -138,9 +138,9 @@ class Packer:
     ) -> None:
         """One segment. It counts as there from now on: what changes its rows from here on takes it away again."""
         revised = dict(channel.revised)
-        stretch = Stretch(view.seq[rows[0]].item(), view.seq[rows[-1]].item())
-        others = [one for one in channel.stretches if not stretch.holds(one.first_seq)]
-        channel.stretches = [*others, stretch]
+        span = SegmentRange(view.seq[rows[0]].item(), view.seq[rows[-1]].item())
+        others = [one for one in channel.segment_ranges if not span.holds(one.first_seq)]
+        channel.segment_ranges = [*others, span]
         segment = await asyncio.to_thread(_packed, key, view, rows, revised)
         await self._submit(SegmentsChange(key, self._channels.segment_format, (segment,)))
 

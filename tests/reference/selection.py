@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
-
-OWN, OTHERS = 1, 2
+from backscroll_scoring.arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
+from backscroll_scoring.layout import OTHERS, OWN
 
 
 def add_older(

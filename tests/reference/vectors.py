@@ -14,9 +14,9 @@ import math
 
 import numpy as np
 
-from .arrays import Float32, Int8, Int32, Int64, UInt64
-from .intrinsics import BLOCK
-from .kernels_vectors import (
+from backscroll_scoring.arrays import Float32, Int8, Int32, Int64, UInt64
+from backscroll_scoring.intrinsics import BLOCK
+from backscroll_scoring.kernels_vectors import (
     CLEAR,
     EXACT,
     EXACT_TIMES,

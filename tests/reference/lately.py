@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .arrays import Int32, Int64
-
-NO_ROW = -1
+from backscroll_scoring.arrays import Int32, Int64
+from backscroll_scoring.layout import NO_ROW
 
 
 def newest_by(author: Int32, time_ms: Int64, user: int, since_ms: int, end: int) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from .link_columns import COLUMNS, CONVERSATION
-from .link_model import Linear, LinkModel
-from .links import LinkArrays, LinkQuestion
-from .reference_links import (
+from backscroll_scoring.link_columns import COLUMNS, CONVERSATION
+from backscroll_scoring.link_model import Linear, LinkModel
+from backscroll_scoring.links import LinkArrays, LinkQuestion
+from tests.reference.links import (
     Columns,
     candidates,
     conversation_columns,

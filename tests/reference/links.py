@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from .link_columns import (
+from backscroll_scoring.link_columns import (
     BASE,
     CONVERSATION,
     MAX_EXTRA,
@@ -23,7 +23,7 @@ from .link_columns import (
     TOP,
     WINDOW,
 )
-from .links import LinkArrays, LinkQuestion
+from backscroll_scoring.links import LinkArrays, LinkQuestion
 
 QUESTION_TYPE, ANSWER_TYPE, CASUAL_TYPE = 1, 2, 5
 FLAGS = (

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from .arrays import Bool, Float32, Float64, Int32, Int64, UInt8, UInt64
-from .reference_lexical import CHUNK
-from .status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
+from backscroll_scoring.arrays import Bool, Float32, Float64, Int32, Int64, UInt8, UInt64
+from backscroll_scoring.layout import CHUNK
+from backscroll_scoring.status import BAD_OFFSETS, OK, ROW_OUT_OF_RANGE
 
 
 def neighbours(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SegmentRange:
     """Rows by seq, both ends included."""
 
     first_seq: int
@@ -22,7 +22,7 @@ class Stretch:
 
 
 def rows_for_segment(
-    seqs: NDArray[np.int64], stretches: Iterable[Stretch], least: int, full: int, merged: int
+    seqs: NDArray[np.int64], ranges: Iterable[SegmentRange], least: int, full: int, merged: int
 ) -> NDArray[np.intp] | None:
     """The rows of the segment to write next, in order of arrival; None when there is nothing worth one.
 
@@ -34,11 +34,11 @@ def rows_for_segment(
     ----------
     seqs : int64[n]
         Arrival number of each row.
-    stretches : what segments hold already; they do not overlap.
+    ranges : what segments hold already; they do not overlap.
     """
     order = np.argsort(seqs, kind="stable")
     seqs = seqs[order]
-    ends = [(one.first_seq, one.last_seq + 1) for one in stretches]
+    ends = [(one.first_seq, one.last_seq + 1) for one in ranges]
     spans = sorted(map(tuple, np.searchsorted(seqs, np.array(ends).reshape(-1, 2)).tolist()))
     held, begins = np.zeros(len(seqs), np.bool_), {end: start for start, end in spans}
     for start, end in spans:

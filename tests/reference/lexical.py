@@ -16,16 +16,11 @@ from itertools import takewhile
 
 import numpy as np
 
-from .arrays import Bool, Float32, Int32, Int64, UInt8, UInt64
-from .status import BAD_POSTINGS, OK
+from backscroll_scoring.arrays import Bool, Float32, Int32, Int64, UInt8, UInt64
+from backscroll_scoring.layout import BESIDE, CHUNK, FIRST_CHUNK, LARGEST_CHUNK
+from backscroll_scoring.status import BAD_POSTINGS, OK
 
-CHUNK, BESIDE = 128, 4
-"""Rows of a long history that are passed over together where none of them, nor one so near, has a word of the question.
-(Of 100,000 rows a fifth to two fifths lie in chunks that have one, of smaller chunks fewer, but each costs as much.)
-Kernels are made with it: whoever changes it deletes the cache of compiled ones."""
 ROUNDING = 1e-4
-FIRST_CHUNK = 2
-LARGEST_CHUNK = 512
 NO_PLACE = -1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arrays import Float64, Int64, UInt8, UInt32
+from backscroll_scoring.arrays import Float64, Int64, UInt8, UInt32
 
 
 def varint(value: int) -> bytes:

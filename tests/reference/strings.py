@@ -8,12 +8,9 @@ does not have: no lock.
 
 from __future__ import annotations
 
-from .arrays import Int32, Int64, UInt8
+from backscroll_scoring.arrays import Int32, Int64, UInt8
+from backscroll_scoring.layout import EMPTY, UNKNOWN
 
-EMPTY = -1
-UNKNOWN = -1
-BETWEEN = 0xFF
-"""A byte that no string has in UTF-8."""
 PRIME = 16_777_619
 LOW_BITS = 0xFFFFFFFF
 
