@@ -25,7 +25,7 @@ from backscroll_sidecar.ports import (
     MembersChange,
     RecallChange,
 )
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.strategies import BUILTIN
 from tests.kit.chats import ANN, KEY, MINUTE_MS, NOON_MS, PEOPLE, PlainCodec, StillClock, say
 from tests.kit.rooms import EventList
@@ -150,7 +150,7 @@ def check_same_after_restart(some_changes, requests, data):
     """Build from a channel that lived through the changes, and from one that is loaded afterwards."""
 
     async def scenario() -> None:
-        store = MemoryStore()
+        store = InMemoryStore()
         live = Channels(store, PlainCodec())
         for n, change in enumerate(some_changes):
             (applied,) = await store.apply([change])
@@ -168,7 +168,7 @@ def check_same_after_restart(some_changes, requests, data):
     asyncio.run(scenario())
 
 
-def _builder(channels: Channels, store: MemoryStore) -> ContextBuilder:
+def _builder(channels: Channels, store: InMemoryStore) -> ContextBuilder:
     return ContextBuilder(
         channels, store, BUILTIN, Analyzer(), ContextSettings(), StillClock(), EventList()
     )

@@ -31,7 +31,6 @@ from backscroll_sidecar.history.ingest import (
     merge_results,
 )
 from backscroll_sidecar.history.lane import LoopSlices
-from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.reads import HistoryReads
 from backscroll_sidecar.history.requests import (
     check_id,
@@ -42,6 +41,7 @@ from backscroll_sidecar.history.requests import (
     check_time,
 )
 from backscroll_sidecar.history.rosters import Rosters
+from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.validate import Accepted, Refused
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
@@ -87,11 +87,11 @@ class HistoryService(HistoryReads):
         *,
         embedding: EmbeddingProgress | None = None,
         dims_of: DimsOf = any_dims,
-        meaning: MeaningSearch | None = None,
+        semantic_search: SemanticSearch | None = None,
     ) -> None:
         super().__init__(reader, analyzer, embedding)
         self._writer = writer
-        self.meaning = meaning or MeaningSearch(reader, {})
+        self.semantic_search = semantic_search or SemanticSearch(reader, {})
         self._clock = clock
         self.ingest = Ingest(analyzer, rosters, executor, dims_of=dims_of)
 

@@ -25,8 +25,8 @@ from backscroll_sidecar.values import quick
 class TurnMark:
     """What a turn of StreamChat read, told with everything it writes: the writer drops what would undo an erasure.
 
-    `since` is the writer's `erasures_seen` before the turn read its context. Dropped is what comes after a later erasure
-    in the channel, and after a recall of one of the messages in `shown`.
+    `since` is the writer's `erasures_seen` before the turn read its context. Dropped is what comes after a later
+    erasure in the channel, and after a recall of one of the messages in `shown`.
     """
 
     since: int

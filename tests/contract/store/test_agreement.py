@@ -41,7 +41,7 @@ from backscroll_sidecar.ports import (
     TurnChange,
     TurnMark,
 )
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.contract.store.builders import NOON_MS, analysis, comparable, everything
 
@@ -204,7 +204,7 @@ def test_stores_agree_on_any_history(
     keys = [ChannelKey(f"{tenant}{number}", channel) for tenant in TENANTS for channel in CHANNELS]
 
     async def play() -> None:
-        memory = MemoryStore()
+        memory = InMemoryStore()
         sqlite = await SqliteStore.open(path, durability="normal")
         for group in groups:
             moved = in_tenants_of(number, group)
@@ -227,7 +227,7 @@ def test_how_changes_are_grouped_makes_no_difference(group: list[Change], cut: i
     """Law 1: one group, two groups, one group a change: the same results, the same state."""
 
     async def play(groups: list[list[Change]]) -> tuple[list[Any], list[Any]]:
-        store = MemoryStore()
+        store = InMemoryStore()
         applied = [comparable(a) for part in groups for a in await store.apply(part)]
         keys = [ChannelKey(tenant, channel) for tenant in TENANTS for channel in CHANNELS]
         return applied, await everything(store, keys, IDS)
@@ -247,7 +247,7 @@ def test_appends_and_recalls_sent_twice_change_nothing(group: list[Change]) -> N
     ]
 
     async def play() -> None:
-        store = MemoryStore()
+        store = InMemoryStore()
         first = await store.apply(group)
         unknown = {id(c) for c, a in zip(group, first, strict=True) if a.error is not None}
         keys = [ChannelKey(tenant, channel) for tenant in TENANTS for channel in CHANNELS]

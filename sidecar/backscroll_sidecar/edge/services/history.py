@@ -224,7 +224,9 @@ class HistoryServicer:
             raise invalid("channel", "has a meaning for SEARCH_SCOPE_CHANNEL only")
         if request.user_id and scope is not SearchScope.USER:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
-        found = await self._history.meaning.find(call.tenant, scope, request.user_id, query, limit)
+        found = await self._history.semantic_search.find(
+            call.tenant, scope, request.user_id, query, limit
+        )
         return await encode_hits(
             [hit.stored for hit in found.hits],
             [hit.score for hit in found.hits],

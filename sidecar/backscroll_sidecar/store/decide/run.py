@@ -31,7 +31,9 @@ from backscroll_sidecar.ports import (
     TurnChange,
     VectorsChange,
 )
-from backscroll_sidecar.store.appends import Appends, given_vectors
+from backscroll_sidecar.store.decide.appends import Appends, given_vectors
+from backscroll_sidecar.store.decide.people import added, upserted
+from backscroll_sidecar.store.decide.revisions import emptied, is_known_edit
 from backscroll_sidecar.store.facts import (
     Facts,
     Named,
@@ -42,8 +44,6 @@ from backscroll_sidecar.store.facts import (
     drawer_of,
     messages_named,
 )
-from backscroll_sidecar.store.people import added, upserted
-from backscroll_sidecar.store.revisions import emptied, is_known_edit
 
 EDITED = "message.edited"
 RECALLED = "message.recalled"
