@@ -79,7 +79,7 @@ async def test_recalled_texts_leave_pages_that_were_split(tmp_path: Path) -> Non
             if "secretword" in text and n % 3:
                 await app.history.edit(KEY, f"m{n}", (TextPart("x" * (n % 700)),))
             if "secretword" in text:
-                await app.history.recall(KEY, f"m{n}")
+                await app.history.retract(KEY, f"m{n}")
         await until(lambda: is_rewritten(tmp_path / "b.db") and not has(tmp_path, b"secretword"))
 
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-import grpc
 import structlog
 
+from backscroll_sidecar.edge.call_pipeline import Endpoint
 from backscroll_sidecar.edge.http2.frames import (
     ACK,
     DATA,
@@ -32,8 +32,9 @@ from backscroll_sidecar.edge.http2.frames import (
     SETTINGS,
     U32,
     WINDOW_UPDATE,
-    Code,
     ConnectionFault,
+    ErrorCode,
+    FrameReader,
     frame,
     goaway,
     headers,
@@ -43,16 +44,15 @@ from backscroll_sidecar.edge.http2.frames import (
     unpadded,
     window_update,
 )
-from backscroll_sidecar.edge.http2.headers import (
+from backscroll_sidecar.edge.http2.messages import (
     MAX_METADATA_BYTES,
     OLDER_HTTP_ANSWER,
     Asked,
     HeaderReader,
     status_block,
 )
-from backscroll_sidecar.edge.http2.reading import FrameReader
-from backscroll_sidecar.edge.http2.sending import Sending
-from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES, Stream
+from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES, Sending, Stream
+from backscroll_sidecar.edge.status import Code
 
 log = structlog.get_logger("backscroll.rpc")
 
@@ -64,6 +64,7 @@ HIGH_WATER_BYTES = 2**20
 """A client that leaves so much unread is not read from either, until it has caught up."""
 PIECE_BYTES = 16 * 1024
 """Of what one read brought, so much is taken in one callback of the loop: some 50 calls (law 9)."""
+_NO_METHOD = status_block(Code.UNIMPLEMENTED, "Method not found!")
 GOAWAY_BYTES = 8
 """At least."""
 GREETING_S = 20.0
@@ -76,15 +77,12 @@ def _drop(_: bytes) -> None:
     """Where nobody hears it any more."""
 
 
-FindHandler = Callable[[str, Any], Any]
-
-
 class Connection(asyncio.Protocol):
     """A client's connection.
 
     Parameters
     ----------
-    find : the handler of a path, None where there is none.
+    endpoints : by path.
     max_bytes : of a message.
     opened, closed : told of the connection.
     hold : told of bytes of messages that lie here half received or unread, and of their end; False: too many.
@@ -98,14 +96,14 @@ class Connection(asyncio.Protocol):
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        find: FindHandler,
+        endpoints: Mapping[str, Endpoint],
         max_bytes: int,
         opened: Callable[[Connection], None],
         closed: Callable[[Connection], None],
         hold: Callable[[int], bool],
     ) -> None:
         self.loop = loop
-        self._find = find
+        self._endpoints = endpoints
         self._max_bytes = max_bytes
         self._opened, self._closed = opened, closed
         self.hold = hold
@@ -198,7 +196,7 @@ class Connection(asyncio.Protocol):
             self._cut_off(fault)
         except Exception:
             log.exception("rpc.connection_failed")
-            self._cut_off(ConnectionFault(Code.INTERNAL_ERROR, "the server failed"))
+            self._cut_off(ConnectionFault(ErrorCode.INTERNAL_ERROR, "the server failed"))
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """All of its calls are over."""
@@ -226,7 +224,7 @@ class Connection(asyncio.Protocol):
         size = len(body)
         self._left -= size
         if self._left < 0:
-            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than there was room for")
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more than there was room for")
         if self._left < CONNECTION_WINDOW_BYTES // 2:
             self.allow(0, CONNECTION_WINDOW_BYTES - self._left)
             self._left = CONNECTION_WINDOW_BYTES
@@ -235,16 +233,16 @@ class Connection(asyncio.Protocol):
             self._must_have_been(stream_id, "DATA")
             return  # sent before the client knew that it is over
         if stream.has_ended:
-            stream.leave(Code.STREAM_CLOSED)
+            stream.leave(ErrorCode.STREAM_CLOSED)
             return
         stream.left -= size
         if stream.left < 0:
-            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than there was room for")
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more than there was room for")
         stream.take(unpadded(flags, body), size, ended=bool(flags & END_STREAM))
 
     def _headers_of(self, flags: int, stream_id: int, block: bytes) -> None:
         if not stream_id & 1:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "no stream of a client's")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "no stream of a client's")
         ends_stream = bool(flags & END_STREAM)
         asked = self._headers.read(block)  # always: the next block may hang on it
         if stream_id <= self._last_id:
@@ -254,16 +252,16 @@ class Connection(asyncio.Protocol):
             return  # the client was told that it is not taken
         self._last_id = stream_id
         if len(self._streams) >= MOST_STREAMS:
-            self.write(reset(stream_id, Code.REFUSED_STREAM))
+            self.write(reset(stream_id, ErrorCode.REFUSED_STREAM))
             return
         if asked.refusal:
             self._refuse(stream_id, asked.refusal, asked.refusal_text, ended=ends_stream)
             return
-        handler = self._find(asked.path, asked.metadata)
-        if handler is None:
-            self._refuse(stream_id, status_block(12, "Method not found!"), ended=ends_stream)
+        endpoint = self._endpoints.get(asked.path)
+        if endpoint is None:
+            self._refuse(stream_id, _NO_METHOD, ended=ends_stream)
             return
-        stream = Stream(self, stream_id, asked, handler, self._max_bytes)
+        stream = Stream(self, stream_id, asked, endpoint, self._max_bytes)
         self._streams[stream_id] = stream
         stream.open(ended=ends_stream)
 
@@ -271,9 +269,9 @@ class Connection(asyncio.Protocol):
         """What a caller may say behind its requests, of a call that goes on or is over."""
         stream = self._streams.get(stream_id)
         if asked.path or not ends_stream:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "headers again")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "headers again")
         if stream is not None and stream.has_ended:
-            raise ConnectionFault(Code.STREAM_CLOSED, "headers behind the end")
+            raise ConnectionFault(ErrorCode.STREAM_CLOSED, "headers behind the end")
         if stream is not None:
             stream.end_requests()
 
@@ -287,7 +285,7 @@ class Connection(asyncio.Protocol):
             self.window -= size
             self.write(frame(DATA, END_STREAM, stream_id, text))
         if not ended:
-            self.write(reset(stream_id, Code.NO_ERROR))
+            self.write(reset(stream_id, ErrorCode.NO_ERROR))
 
     def _reset(self, _: int, stream_id: int, body: bytes) -> None:
         sized(body, 4, "RST_STREAM")
@@ -301,27 +299,29 @@ class Connection(asyncio.Protocol):
     def _must_have_been(self, stream_id: int, name: str) -> None:
         is_known = 0 < stream_id <= self._last_id or self._is_leaving
         if not (is_known and stream_id & 1):
-            raise ConnectionFault(Code.PROTOCOL_ERROR, f"{name} on a stream that never was")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"{name} on a stream that never was")
 
     def _settings(self, flags: int, stream_id: int, body: bytes) -> None:
         if stream_id:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "settings of one stream")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "settings of one stream")
         if self._last_call is not None:
             self._last_call.cancel()
         if flags & ACK:
             sized(body, 0, "the acknowledgement of settings")
             return
         if len(body) % SETTING.size:
-            raise ConnectionFault(Code.FRAME_SIZE_ERROR, "settings are cut off")
+            raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "settings are cut off")
         before = self.initial_window
         for name, value in SETTING.iter_unpack(body):
             if name == INITIAL_WINDOW_SIZE:
                 if value > MOST_WINDOW_BYTES:
-                    raise ConnectionFault(Code.FLOW_CONTROL_ERROR, f"a window of {value} bytes")
+                    raise ConnectionFault(
+                        ErrorCode.FLOW_CONTROL_ERROR, f"a window of {value} bytes"
+                    )
                 self.initial_window = value  # those of open streams move along (section 6.9.2)
             elif name == MAX_FRAME_SIZE:
                 if not LEAST_FRAME_BYTES <= value <= MOST_FRAME_BYTES:
-                    raise ConnectionFault(Code.PROTOCOL_ERROR, f"frames of {value} bytes")
+                    raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"frames of {value} bytes")
                 self._max_frame = value
         self.write(frame(SETTINGS, ACK, 0))
         if self.initial_window > before and not self._is_widening:
@@ -333,29 +333,29 @@ class Connection(asyncio.Protocol):
         self._is_widening = False
         for stream in list(self._streams.values()):
             if stream.window > MOST_WINDOW_BYTES:
-                self._cut_off(ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window"))
+                self._cut_off(ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "too wide a window"))
                 return
             stream.flush()
 
     def _ping(self, flags: int, stream_id: int, body: bytes) -> None:
         sized(body, 8, "PING")
         if stream_id:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "a ping of one stream")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a ping of one stream")
         if not flags & ACK:
             self.write(frame(PING, ACK, 0, body))
 
     def _goaway(self, _: int, stream_id: int, body: bytes) -> None:
         """The client makes no more streams; it closes when those that run are over."""
         if stream_id or len(body) < GOAWAY_BYTES:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "a farewell that is none")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a farewell that is none")
 
     def _priority(self, _: int, stream_id: int, body: bytes) -> None:
         sized(body, 5, "PRIORITY")
         if not stream_id:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "a priority of no stream")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a priority of no stream")
 
     def _push_promise(self, *_: object) -> None:
-        raise ConnectionFault(Code.PROTOCOL_ERROR, "a client pushes nothing")
+        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a client pushes nothing")
 
     def _window_update(self, _: int, stream_id: int, body: bytes) -> None:
         count = U32.unpack(sized(body, 4, "WINDOW_UPDATE"))[0] & MOST_STREAM_ID
@@ -363,10 +363,10 @@ class Connection(asyncio.Protocol):
             self._widen_stream(stream_id, count)
             return
         if count == 0:
-            raise ConnectionFault(Code.PROTOCOL_ERROR, "room for nothing")
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "room for nothing")
         self.window += count
         if self.window > MOST_WINDOW_BYTES:
-            raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "too wide a window")
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "too wide a window")
         self._send_on()
 
     def _widen_stream(self, stream_id: int, count: int) -> None:
@@ -376,7 +376,7 @@ class Connection(asyncio.Protocol):
             return
         stream.credit += count
         if count == 0 or stream.window > MOST_WINDOW_BYTES:  # costs the stream only (section 6.9)
-            stream.leave(Code.FLOW_CONTROL_ERROR if count else Code.PROTOCOL_ERROR)
+            stream.leave(ErrorCode.FLOW_CONTROL_ERROR if count else ErrorCode.PROTOCOL_ERROR)
             return
         stream.flush()
 
@@ -399,7 +399,7 @@ class Connection(asyncio.Protocol):
         while self._blocked and self.room() > 0:
             self._blocked.pop(next(iter(self._blocked))).flush()
 
-    def forget(self, stream_id: int, told: Code | None) -> None:
+    def forget(self, stream_id: int, told: ErrorCode | None) -> None:
         """A stream is over; the client is told so, with that word, unless it knows."""
         self._blocked.pop(stream_id, None)
         if self._streams.pop(stream_id, None) is not None and told is not None:
@@ -415,14 +415,14 @@ class Connection(asyncio.Protocol):
             return
         self._is_leaving = True
         self._greet()
-        self.write(goaway(self._last_id, Code.NO_ERROR))
+        self.write(goaway(self._last_id, ErrorCode.NO_ERROR))
         if not self._streams:
             self._transport.close()
 
     def break_off(self) -> None:
         """End all calls."""
         for stream in list(self._streams.values()):
-            stream.cancel(grpc.StatusCode.UNAVAILABLE, "the server has stopped")
+            stream.cancel(Code.UNAVAILABLE, "the server has stopped")
 
     def abort(self) -> None:
         """Close without a word."""

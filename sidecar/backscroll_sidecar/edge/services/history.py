@@ -107,7 +107,7 @@ class HistoryServicer:
         """Take a message back; its id stays taken."""
         key = _key(request.channel, call)
         message_id = required_id(request.message_id, "message_id")
-        await self._history.recall(key, message_id, deadline_s=call.deadline_s)
+        await self._history.retract(key, message_id, deadline_s=call.deadline_s)
         return pb.RecallMessageResponse()
 
     async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> pb.PinMessageResponse:
