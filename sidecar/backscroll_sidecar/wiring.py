@@ -18,6 +18,7 @@ from backscroll_sidecar.background import make_room
 from backscroll_sidecar.channels import Channels, SegmentWriter
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
@@ -42,7 +43,6 @@ from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.recording import Recorder
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.strategies import BUILTIN, Semantic

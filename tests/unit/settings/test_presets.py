@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.config.sources import load
+from backscroll_sidecar.config.types import PROFILE_NAMES
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.settings import Settings
-from backscroll_sidecar.settings_sources import load
-from backscroll_sidecar.settings_types import PROFILE_NAMES
 
 
 def profiles_with(monkeypatch, **environment):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backscroll_sidecar.settings import MemorySettings, Settings, prepare_process
-from backscroll_sidecar.settings_sources import (
+from backscroll_sidecar.config.settings import MemorySettings, Settings, prepare_process
+from backscroll_sidecar.config.sources import (
     ConfigFileError,
     environment_name,
     known_names,
@@ -244,8 +244,8 @@ def test_kernels_are_kept_in_the_users_cache_before_numba_is_imported(tmp_path):
     """P-18: nothing is compiled twice, and loading the settings imports neither numba nor numpy."""
     code = (
         "import os, sys\n"
-        "from backscroll_sidecar.settings_sources import load\n"
-        "from backscroll_sidecar.settings import prepare_process\n"
+        "from backscroll_sidecar.config.sources import load\n"
+        "from backscroll_sidecar.config.settings import prepare_process\n"
         "prepare_process(load({'state_dir': sys.argv[1] + '/state'}).settings)\n"
         "assert not {'numba', 'numpy'} & set(sys.modules)\n"
         "import numba\n"

@@ -1,4 +1,4 @@
-"""What can be set, with its default and bounds. Where the values come from: `settings_sources`.
+"""What can be set, with its default and bounds. Where the values come from: `config.sources`.
 
 Three families of names: ``BACKSCROLL_…`` for the server, ``MEMORY_…`` exactly as design S5 writes them, and the two
 names of design S3 without a prefix. Nothing here imports numba: its cache directory is one of the settings.
@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from backscroll_sidecar.domain import (
-    StoredSystemRows,
-)
-from backscroll_sidecar.kernel_cache import KernelCache, kernel_cache
-from backscroll_sidecar.settings_types import (
+from backscroll_sidecar.config.types import (
     Address,
     BodyFields,
     Core,
@@ -32,6 +28,10 @@ from backscroll_sidecar.settings_types import (
     UserPath,
     Words,
 )
+from backscroll_sidecar.domain import (
+    StoredSystemRows,
+)
+from backscroll_sidecar.kernel_cache import KernelCache, kernel_cache
 from backscroll_sidecar.texts import Language, Wording, Wordings, wordings_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ UNPREFIXED = frozenset({"max_chars_per_message", "tg_history_window"})
 
 
 class _Section(BaseSettings):
-    """Values arrive merged (`settings_sources`), so that each one's origin is known."""
+    """Values arrive merged (`config.sources`), so that each one's origin is known."""
 
     @classmethod
     def settings_customise_sources(
@@ -420,11 +420,11 @@ class Settings(_Section):
 
         `own_sources` run in every profile but `classic`, after its own; `stages` are the operator's of `naive`.
         """
+        from backscroll_sidecar.config.derived import profiles  # noqa: PLC0415
         from backscroll_sidecar.context.partials import PartialReplies  # noqa: PLC0415
         from backscroll_sidecar.context.rounds import OrphanCalls  # noqa: PLC0415
         from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
         from backscroll_sidecar.own_parts import OwnStages  # noqa: PLC0415
-        from backscroll_sidecar.settings_profiles import profiles  # noqa: PLC0415
 
         memory = self.memory
         return ContextSettings(

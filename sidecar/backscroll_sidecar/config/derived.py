@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from backscroll_sidecar.context.profiles import PROFILES, Profile
 
 if TYPE_CHECKING:
+    from backscroll_sidecar.config.settings import Settings
     from backscroll_sidecar.own_parts import OwnStages
-    from backscroll_sidecar.settings import Settings
 
 
 def profiles(

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource
 
-from backscroll_sidecar.settings import CLASSIC_ONLY, UNPREFIXED, MemorySettings, Settings
+from backscroll_sidecar.config.settings import CLASSIC_ONLY, UNPREFIXED, MemorySettings, Settings
 
 CONFIG_NAME = "backscroll.toml"
 ENV_NAME = ".env"
