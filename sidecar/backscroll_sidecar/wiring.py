@@ -27,10 +27,10 @@ from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.edge.self_warmup import rehearse
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.meaning import MeaningSearch
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.rosters import Rosters
-from backscroll_sidecar.history.scrubbing import Scrubber
+from backscroll_sidecar.history.secure_delete import SecureDelete
+from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.models.echo import EchoModel
@@ -43,7 +43,7 @@ from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.recording import Recorder
 from backscroll_sidecar.settings import Settings
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.strategies import BUILTIN, Semantic
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
@@ -169,7 +169,7 @@ async def open_app(
 
 async def _open_store(settings: Settings) -> HistoryStore:
     if settings.in_memory:
-        return MemoryStore()
+        return InMemoryStore()
     path = settings.database_path
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -247,7 +247,9 @@ async def _assemble(
         executor,
         embedding=None if embedding is None else embedding.backlog,
         dims_of=dims_of,
-        meaning=MeaningSearch(store, permitted) if embedding is None else embedding.meaning,
+        semantic_search=SemanticSearch(store, permitted)
+        if embedding is None
+        else embedding.semantic_search,
     )
     pacer = Pacer()
     model = model or chat_model(settings, pacer)
@@ -287,13 +289,13 @@ async def _keep_files(
     stack: AsyncExitStack,
 ) -> None:
     """What works on the files behind the answers: what was deleted goes from them, channels are packed."""
-    scrubber = Scrubber(store)
-    await scrubber.start()
-    stack.push_async_callback(scrubber.close)
+    secure_delete = SecureDelete(store)
+    await secure_delete.start()
+    stack.push_async_callback(secure_delete.close)
     segment_writer = SegmentWriter(channels, writer.submit)
     await segment_writer.start()
     stack.push_async_callback(segment_writer.close)
-    publishers.add(scrubber, segment_writer)
+    publishers.add(secure_delete, segment_writer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +306,7 @@ class Embedding:
     vectors: Vectors
     backlog: Backlog
     semantic: Semantic
-    meaning: MeaningSearch
+    semantic_search: SemanticSearch
 
     @classmethod
     def over(
@@ -327,9 +329,9 @@ class Embedding:
             max_bytes=settings.vector_bytes,
         )
         backlog = Backlog(store, writer.submit, embedder)
-        meaning = MeaningSearch(store, permitted, embedder, vectors)
-        semantic = Semantic(embedder, vectors, wide=meaning)
-        return cls(embedder, vectors, backlog, semantic, meaning)
+        semantic_search = SemanticSearch(store, permitted, embedder, vectors)
+        semantic = Semantic(embedder, vectors, wide=semantic_search)
+        return cls(embedder, vectors, backlog, semantic, semantic_search)
 
     async def start(self) -> None:
         """Begin to load the model, and to embed what has no vector yet."""

@@ -3,4 +3,4 @@
 These modules import nothing of Backscroll; `worker` runs them.
 """
 
-NAMES = ("mem0-qdrant", "mem0-faiss", "chromadb", "langgraph", "llamaindex")
+NAMES = ("mem0-qdrant", "mem0-faiss", "chromadb", "langgraph")

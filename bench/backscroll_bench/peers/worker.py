@@ -24,7 +24,6 @@ CLASSES = {
     "mem0-faiss": f"{PACKAGE}.mem0_memory:Mem0Faiss",
     "chromadb": f"{PACKAGE}.chroma_memory:Chroma",
     "langgraph": f"{PACKAGE}.langgraph_memory:LangGraph",
-    "llamaindex": f"{PACKAGE}.llamaindex_memory:LlamaIndex",
 }
 LOOPBACK = ("127.", "::1", "localhost")
 

@@ -312,8 +312,11 @@ def elsewhere(asked: Questions, channels: Sequence[str]) -> Questions:
     return made
 
 
-async def once_loaded(call: Call, request: bytes) -> bytes:
-    """The answer once the channel is in memory: a cold one may take longer than a build waits, or leave it no time."""
+async def once_loaded(call: Call, request: bytes, look_s: float = LOAD_LOOK_S) -> bytes:
+    """The answer once the channel is in memory: a cold one may take longer than a build waits, or leave it no time.
+
+    `look_s` lie between two looks.
+    """
     end_s = time.monotonic() + LOAD_S
     while True:
         answer = await call(request)
@@ -323,7 +326,7 @@ async def once_loaded(call: Call, request: bytes) -> bytes:
         )
         if not is_late or time.monotonic() > end_s:
             return answer
-        await asyncio.sleep(LOAD_LOOK_S)
+        await asyncio.sleep(look_s)
 
 
 def _wants_meaning(built: context_pb2.BuildContextResponse) -> bool:

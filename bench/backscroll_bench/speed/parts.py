@@ -10,7 +10,6 @@ from backscroll_bench.speed import (
     appends,
     assembly,
     builds,
-    floor,
     fresh,
     kernels,
     lived_in,
@@ -48,14 +47,6 @@ PARTS: Mapping[str, Part] = {
     "classic-10k-c8": partial(builds.build, profile="classic_full", count=10_000, concurrency=8),
     "classic-c64": partial(builds.throughput, profile="classic_full", count=10_000, concurrency=64),
     "classic-window-10k": partial(builds.build, profile="classic", count=10_000),
-    "balanced-10k-floor": partial(floor.floor, what="balanced", row="balanced-10k"),
-    "balanced-c64-floor": partial(floor.floor, what="balanced", row="balanced-c64", concurrency=64),
-    "vector-10k-floor": partial(floor.floor, what=floor.VECTOR, row="vector-10k"),
-    "vector-c64-floor": partial(floor.floor, what=floor.VECTOR, row="vector-c64", concurrency=64),
-    "classic-10k-floor": partial(floor.floor, what="classic_full", row="classic-10k"),
-    "classic-c64-floor": partial(
-        floor.floor, what="classic_full", row="classic-c64", concurrency=64
-    ),
     "fresh-10k": fresh.fresh,
     "cold-10k": builds.cold,
     "rooms-1m": rooms.many,

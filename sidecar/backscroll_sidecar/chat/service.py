@@ -118,7 +118,7 @@ class ChatService:
         context = await self._with_trigger(request, context, turn_id)
         release = await self._hold_question(request, context, ends)
         try:
-            since = self._history.erasure_guard_seen  # before anything of the channel is read
+            since = self._history.erasures_seen  # before anything of the channel is read
             question = question_to_store(request, context, turn_id)
             saving: list[asyncio.Task[Any]] = []
             if question is not None:

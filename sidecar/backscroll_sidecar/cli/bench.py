@@ -77,7 +77,7 @@ def bench(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Measure no rows but how latency grows (history, channels, callers, peers), and draw it there as SVG.",
+            help="Measure no rows but how latency grows (history, channels, callers, cold loads), drawn there as SVG.",
             file_okay=False,
         ),
     ] = None,
@@ -112,7 +112,7 @@ def bench(
     if plots is not None:
         if row or objectives:
             usage("--plots measures no rows", "call it alone")
-        _plot(plots, sizes, peers, quiet=as_json)
+        _plot(plots, sizes, quiet=as_json)
         return
     if quick and not as_json:
         err().print(QUICK_BEGINS)
@@ -200,7 +200,7 @@ def _measured(
             raise CommandError(str(error), advice) from None
 
 
-def _plot(plots: Path, sizes: Sizes, peers: Path, *, quiet: bool) -> None:
+def _plot(plots: Path, sizes: Sizes, *, quiet: bool) -> None:
     """Measure the sweeps and draw them."""
     from backscroll_bench.speed import Wrong, drawing, machine, report
 
@@ -210,9 +210,7 @@ def _plot(plots: Path, sizes: Sizes, peers: Path, *, quiet: bool) -> None:
         from backscroll_bench.speed.sweeps import measure_points
 
         try:
-            points = measure_points(
-                server, directory, state_dir, sizes, peers_venv=peers.absolute(), progress=progress
-            )
+            points = measure_points(server, directory, state_dir, sizes, progress=progress)
         except Wrong as error:
             raise CommandError(str(error), "this could not be measured") from None
     where = machine.describe()

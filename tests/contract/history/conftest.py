@@ -13,7 +13,7 @@ from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.ports import Applied, Change
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.unit.history.fakes import FakeClock, Recorder
 
@@ -64,7 +64,7 @@ async def build(store, **writer_options) -> History:
 @pytest.fixture(params=["memory", "sqlite"])
 async def open_history(request, tmp_path):
     """Opens a history over the same data each time; close one before the next (memory keeps its store)."""
-    kept = MemoryStore()
+    kept = InMemoryStore()
     opened: list[History] = []
 
     async def open_history(**writer_options) -> History:

@@ -36,12 +36,12 @@ from backscroll_sidecar.ports import (
     EraseChange,
     EventsChange,
     MembersChange,
-    RecallChange,
     RecordChange,
+    RetractChange,
     TurnChange,
     TurnMark,
 )
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from tests.contract.store.builders import NOON_MS, analysis, comparable, everything
 
@@ -151,7 +151,7 @@ def changes(draw: Draw) -> Change:
             owner = draw(st.sampled_from(["", "u-bob"]))
             return RecordChange(key, "pin", id_, None, (), draw(times), owner=owner)
         case "recall":
-            return RecallChange(key, draw(ids), draw(times))
+            return RetractChange(key, draw(ids), draw(times))
         case "alias":
             return AliasChange(key, draw(ids), draw(ids))
         case "members":
@@ -204,7 +204,7 @@ def test_stores_agree_on_any_history(
     keys = [ChannelKey(f"{tenant}{number}", channel) for tenant in TENANTS for channel in CHANNELS]
 
     async def play() -> None:
-        memory = MemoryStore()
+        memory = InMemoryStore()
         sqlite = await SqliteStore.open(path, durability="normal")
         for group in groups:
             moved = in_tenants_of(number, group)
@@ -227,7 +227,7 @@ def test_how_changes_are_grouped_makes_no_difference(group: list[Change], cut: i
     """Law 1: one group, two groups, one group a change: the same results, the same state."""
 
     async def play(groups: list[list[Change]]) -> tuple[list[Any], list[Any]]:
-        store = MemoryStore()
+        store = InMemoryStore()
         applied = [comparable(a) for part in groups for a in await store.apply(part)]
         keys = [ChannelKey(tenant, channel) for tenant in TENANTS for channel in CHANNELS]
         return applied, await everything(store, keys, IDS)
@@ -243,11 +243,13 @@ def test_how_changes_are_grouped_makes_no_difference(group: list[Change], cut: i
 def test_appends_and_recalls_sent_twice_change_nothing(group: list[Change]) -> None:
     """N-08: whatever was appended or recalled, the second time nothing is new."""
     group = [
-        change for change in group if isinstance(change, AppendChange | RecallChange | EventsChange)
+        change
+        for change in group
+        if isinstance(change, AppendChange | RetractChange | EventsChange)
     ]
 
     async def play() -> None:
-        store = MemoryStore()
+        store = InMemoryStore()
         first = await store.apply(group)
         unknown = {id(c) for c, a in zip(group, first, strict=True) if a.error is not None}
         keys = [ChannelKey(tenant, channel) for tenant in TENANTS for channel in CHANNELS]

@@ -13,8 +13,8 @@ from werkzeug import Request, Response
 
 from backscroll import Author, Client, Message
 from backscroll_bench.server import ServerProcess
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.vectors.backlog import MAX_BATCH
+from tests.kit.fake_embedder import FakeEmbedder
 
 COUNT = 300
 NOON = 1_795_176_000_000

@@ -5,7 +5,6 @@ import json
 import sys
 import time
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from statistics import median
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from backscroll_bench.peers import NAMES, worker
 from backscroll_bench.peers.base import Said, Stub
 from backscroll_bench.speed import (
     assembly,
-    floor,
     meaning,
     peers,
     relay,
@@ -25,9 +23,8 @@ from backscroll_bench.speed import (
 )
 from backscroll_bench.speed.children import child
 from backscroll_bench.speed.echo import echo_server
-from backscroll_bench.speed.echo import method as echo_method
-from backscroll_bench.speed.fixture import BUILD, Bench, Questions
-from backscroll_bench.speed.load import open_channel, unary
+from backscroll_bench.speed.fixture import Bench, Questions
+from backscroll_bench.speed.load import open_channel
 from backscroll_bench.speed.sizes import sizes
 from backscroll_bench.speed.stats import Absent, Wrong
 from backscroll_scoring.index import normalised
@@ -63,44 +60,6 @@ async def test_r0_answers_each_request_with_as_many_bytes_as_the_server_does(ben
         call = await bench.r0_to(asked)
         assert [len(await call(one)) for one in asked.requests] == asked.replies
     assert asked.reply_bytes == 5
-
-
-async def test_the_floor_gives_back_the_recorded_bytes_and_builds_nothing(tmp_path):
-    replies = {b"one": b"\x00not a message", b"two": b"", b"three": bytes(range(256)) * 80}
-    floor.record(tmp_path / "recorded", list(replies), list(replies.values()))
-    assert floor.recorded(tmp_path / "recorded") == replies
-    with child(floor.MODULE, [str(tmp_path / "recorded")]) as address:
-        async with open_channel(address) as channel:
-            call = unary(channel, BUILD)
-            assert {one: await call(one) for one in replies} == replies
-            with pytest.raises(Wrong, match="BuildContext failed: INTERNAL"):
-                await call(b"a question that was not recorded")
-
-
-@pytest.mark.parametrize(
-    ("row", "concurrency", "name", "allowed"),
-    [("balanced-10k", 1, "p50", 2.0), ("balanced-c64", 4, "rate", 1 / 0.5)],
-)
-async def test_the_floor_says_what_a_gate_leaves_of_a_call(
-    bench, monkeypatch, row, concurrency, name, allowed
-):
-    with echo_server() as bench.echo, echo_server() as address:
-        async with open_channel(address) as real:
-
-            class Echoing:
-                def call(self, method):
-                    return unary(real, echo_method(7_000))
-
-            async def asked(bench, what):
-                return Echoing(), Questions([b"one", b"two"], [1, 1])
-
-            monkeypatch.setattr(floor, "_asked", asked)
-            found = (await floor.floor(bench, "balanced", row, concurrency))[name]
-    each = [(1 / a, 1 / b) for a, b in zip(found.rounds.values, found.rounds.bases, strict=True)]
-    if name == "p50":
-        each = list(zip(found.rounds.values, found.rounds.bases, strict=True))
-    expected = median(allowed * r0_s - floor_s for floor_s, r0_s in each) * 1e6
-    assert found.details["left_us"] == pytest.approx(expected)
 
 
 # --- answers -----------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from backscroll_sidecar.history import preferences as module
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.ports import EraseChange
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.wiring import SystemClock
 
 ROOM = ChannelKey("a", "room")
 
 
-class SlowStore(MemoryStore):
+class SlowStore(InMemoryStore):
     """Reads what there is, and answers when it is let go."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
     VectorsChange,
 )
-from backscroll_sidecar.store.memory import MemoryStore
+from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.vectors import block, service
 from backscroll_sidecar.vectors.files import IndexFiles
 from backscroll_sidecar.vectors.service import Vectors
@@ -50,7 +50,7 @@ class House:
     """A store, and the vectors over it, told of everything."""
 
     def __init__(self, **options) -> None:
-        self.store = MemoryStore()
+        self.store = InMemoryStore()
         self.vectors = self.fresh(**options)
 
     def fresh(self, **options) -> Vectors:

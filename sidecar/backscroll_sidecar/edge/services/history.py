@@ -107,7 +107,7 @@ class HistoryServicer:
         """Take a message back; its id stays taken."""
         key = _key(request.channel, call)
         message_id = required_id(request.message_id, "message_id")
-        await self._history.recall(key, message_id, deadline_s=call.deadline_s)
+        await self._history.retract(key, message_id, deadline_s=call.deadline_s)
         return pb.RecallMessageResponse()
 
     async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> pb.PinMessageResponse:
@@ -224,7 +224,9 @@ class HistoryServicer:
             raise invalid("channel", "has a meaning for SEARCH_SCOPE_CHANNEL only")
         if request.user_id and scope is not SearchScope.USER:
             raise invalid("user_id", "has a meaning for SEARCH_SCOPE_USER only")
-        found = await self._history.meaning.find(call.tenant, scope, request.user_id, query, limit)
+        found = await self._history.semantic_search.find(
+            call.tenant, scope, request.user_id, query, limit
+        )
         return await encode_hits(
             [hit.stored for hit in found.hits],
             [hit.score for hit in found.hits],

@@ -10,7 +10,7 @@ from pathlib import Path
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.store.sqlite import files, migrate
 from backscroll_sidecar.store.sqlite.files import StoreStats
-from backscroll_sidecar.store.sqlite.scrub import REWRITE_BYTES
+from backscroll_sidecar.store.sqlite.vacuum import REWRITE_BYTES
 
 __all__ = ["REWRITE_BYTES", "DatabaseReport", "examine_database"]
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
-from backscroll_sidecar.store.decide import decide
+from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
     PURGED_AT_ONCE,
     Facts,
@@ -23,8 +23,6 @@ from backscroll_sidecar.store.facts import (
     float32_bytes,
     named_among,
     named_in_turns,
-    needs_of,
-    runs,
 )
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import place_statements as place_sql
@@ -40,7 +38,7 @@ from backscroll_sidecar.store.sqlite.encoding import (
     encode_revision,
     wanted,
 )
-from backscroll_sidecar.store.sqlite.scrub import note_deletion
+from backscroll_sidecar.store.sqlite.vacuum import note_deletion
 
 N = TypeVar("N", Place, Named)
 T = TypeVar("T")

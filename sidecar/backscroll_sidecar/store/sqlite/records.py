@@ -17,7 +17,7 @@ from backscroll_sidecar.ports import (
 from backscroll_sidecar.store.facts import PURGED_AT_ONCE, Drawer, Named, drawer_of
 from backscroll_sidecar.store.sqlite import record_statements as sql
 from backscroll_sidecar.store.sqlite.encoding import wanted
-from backscroll_sidecar.store.sqlite.scrub import note_deletion
+from backscroll_sidecar.store.sqlite.vacuum import note_deletion
 
 # --- writing -------------------------------------------------------------------------------------
 

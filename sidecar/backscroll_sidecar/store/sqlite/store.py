@@ -31,7 +31,7 @@ from backscroll_sidecar.ports import (
     StoredVector,
     UnembeddedPage,
 )
-from backscroll_sidecar.store.sqlite import files, group, migrate, places, reads, records, scrub
+from backscroll_sidecar.store.sqlite import files, group, migrate, places, reads, records, vacuum
 from backscroll_sidecar.store.sqlite.connection import OwnedConnection
 from backscroll_sidecar.store.sqlite.files import Durability, FileLock, StoreStats
 from backscroll_sidecar.store.sqlite.reading import ReadingConnection
@@ -124,13 +124,13 @@ class SqliteStore:
 
     async def empty_log(self) -> None:
         """Write the log into the database and empty it. Raises `StoreUnavailable` where another program reads it."""
-        await self._writer.run(scrub.empty_log)
+        await self._writer.run(vacuum.empty_log)
 
     async def rewrite(self) -> None:
-        """Leave no byte of what was deleted since the last time (N-10); see `scrub.rewrite`. Writes wait meanwhile."""
+        """Leave no byte of what was deleted since the last time (N-10); see `vacuum.rewrite`. Writes wait meanwhile."""
         self._is_rewriting = True
         try:
-            await self._writer.run(lambda c: scrub.rewrite(c, self._path))
+            await self._writer.run(lambda c: vacuum.rewrite(c, self._path))
         finally:
             self._is_rewriting = False
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from backscroll_sidecar.domain import Author, Member, Stay
 from backscroll_sidecar.known_names import with_name_seen
+from backscroll_sidecar.store.decide.stays import stays_after
 from backscroll_sidecar.store.facts import Person
-from backscroll_sidecar.store.stays import stays_after
 
 
 def seen_writing(person: Person | None, author: Author, at_ms: int) -> Person:

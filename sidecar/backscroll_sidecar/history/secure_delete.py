@@ -41,7 +41,7 @@ class Files(Protocol):
         """Break off `rewrite`."""
 
 
-class Scrubber:
+class SecureDelete:
     """Cleans up behind deletions. Owned by the event loop; one of the writer's publishers."""
 
     def __init__(self, files: Files) -> None:
@@ -93,7 +93,7 @@ class _Chore:
 
     def start(self) -> None:
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="backscroll-scrubber")
+            self._task = asyncio.create_task(self._run(), name="backscroll-secure-delete")
 
     async def close(self, timeout_s: float, interrupt: Callable[[], None]) -> None:
         task, self._task = self._task, None

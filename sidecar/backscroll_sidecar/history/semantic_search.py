@@ -36,7 +36,7 @@ SLACK = 4
 """So many times what is wanted is looked at where some of it may not be shown."""
 
 
-class MeaningSearch:
+class SemanticSearch:
     """Finds messages by meaning. Safe to call from any task.
 
     Parameters

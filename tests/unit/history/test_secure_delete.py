@@ -13,11 +13,11 @@ import pytest
 
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.history import scrubbing
-from backscroll_sidecar.history.scrubbing import Scrubber
+from backscroll_sidecar.history import secure_delete
+from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.ports import Applied, EraseChange, EraseReceipt
 from backscroll_sidecar.settings import Settings
-from backscroll_sidecar.store.sqlite import SqliteStore, files, scrub
+from backscroll_sidecar.store.sqlite import SqliteStore, files, vacuum
 from backscroll_sidecar.wiring import open_app
 from tests.kit.chats import NOON_MS
 
@@ -29,9 +29,9 @@ ERASED = Applied(erased_ids=("m1",), receipt=EraseReceipt({"messages": 1}))
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scrubbing, "QUIET_S", 0.01)
-    monkeypatch.setattr(scrubbing, "REWRITE_GAP_S", 0.01)
-    monkeypatch.setattr(scrubbing, "RETRY_S", 0.01)
+    monkeypatch.setattr(secure_delete, "QUIET_S", 0.01)
+    monkeypatch.setattr(secure_delete, "REWRITE_GAP_S", 0.01)
+    monkeypatch.setattr(secure_delete, "RETRY_S", 0.01)
 
 
 @asynccontextmanager
@@ -46,7 +46,7 @@ def has(path: Path, word: bytes) -> bool:
 
 def is_rewritten(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as connection:
-        return scrub.is_rewritten(connection)
+        return vacuum.is_rewritten(connection)
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -79,7 +79,7 @@ async def test_recalled_texts_leave_pages_that_were_split(tmp_path: Path) -> Non
             if "secretword" in text and n % 3:
                 await app.history.edit(KEY, f"m{n}", (TextPart("x" * (n % 700)),))
             if "secretword" in text:
-                await app.history.recall(KEY, f"m{n}")
+                await app.history.retract(KEY, f"m{n}")
         await until(lambda: is_rewritten(tmp_path / "b.db") and not has(tmp_path, b"secretword"))
 
 
@@ -155,7 +155,7 @@ async def test_without_room_the_log_is_emptied_all_the_same(
 async def test_one_too_large_is_left_as_it_is_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scrub, "REWRITE_BYTES", 1)
+    monkeypatch.setattr(vacuum, "REWRITE_BYTES", 1)
     store = await with_erased_row(tmp_path)
     try:
         await store.rewrite()
@@ -188,35 +188,35 @@ class BrokenFiles:
 async def test_files_that_cannot_be_cleaned_cost_nothing_else() -> None:
     """Law 5: it is tried again, ever more seldom; closing it does not fail."""
     broken = BrokenFiles()
-    scrubber = Scrubber(broken)
-    await scrubber.start()
+    cleaner = SecureDelete(broken)
+    await cleaner.start()
     await until(lambda: broken.tried > 2)
-    await scrubber.close()
-    await scrubber.close()
+    await cleaner.close()
+    await cleaner.close()
     assert not broken.interrupted
 
 
 async def test_closing_waits_for_some_seconds_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scrubbing, "CLOSE_S", 0.02)
+    monkeypatch.setattr(secure_delete, "CLOSE_S", 0.02)
     broken = BrokenFiles()
-    scrubber = Scrubber(broken)
-    await scrubber.start()
+    cleaner = SecureDelete(broken)
+    await cleaner.start()
     broken.ends.clear()
     await until(lambda: broken.tried > 0)
-    await scrubber.close()
+    await cleaner.close()
     assert broken.interrupted
 
 
 async def test_who_always_deletes_does_not_keep_it_from_being_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scrubbing, "QUIET_S", 0.2)
-    monkeypatch.setattr(scrubbing, "LONGEST_S", 0.3)
+    monkeypatch.setattr(secure_delete, "QUIET_S", 0.2)
+    monkeypatch.setattr(secure_delete, "LONGEST_S", 0.3)
     broken = BrokenFiles()
-    scrubber = Scrubber(broken)
-    await scrubber.start()
+    cleaner = SecureDelete(broken)
+    await cleaner.start()
     async with asyncio.timeout(60):
         while not broken.tried:
-            scrubber.publish(KEY, ERASED)
+            cleaner.publish(KEY, ERASED)
             await asyncio.sleep(0.01)
-    await scrubber.close()
+    await cleaner.close()

@@ -100,7 +100,7 @@ def _newest(rows: list[StoredMessage], limit: int) -> list[StoredMessage]:
     return sorted(rows, key=_recency)[-limit:] if limit > 0 else []
 
 
-class MemoryReader:
+class InMemoryReader:
     """`HistoryReader` over dictionaries."""
 
     def __init__(self) -> None:

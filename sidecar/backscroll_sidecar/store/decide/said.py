@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from backscroll_sidecar.domain import Message, MessageState, Role
 from backscroll_sidecar.ports import AppendChange
-from backscroll_sidecar.store.echoes import ECHO_MS, may_be_echo, spoken
+from backscroll_sidecar.store.decide.echoes import ECHO_MS, may_be_echo, spoken
 from backscroll_sidecar.store.facts import Facts, Named, Place, Record
 from backscroll_sidecar.turn_ids import asked_mark, is_reply, is_said
 

@@ -24,7 +24,7 @@ from backscroll_sidecar.ports import (
     about_message,
     about_user,
 )
-from backscroll_sidecar.store.decide import decide
+from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
     PURGED_AT_ONCE,
     Drawer,
@@ -39,14 +39,12 @@ from backscroll_sidecar.store.facts import (
     drawer_of,
     float32_bytes,
     named_in_turns,
-    needs_of,
-    runs,
 )
-from backscroll_sidecar.store.memory_reads import Channel, KeptRecord, MemoryReader, Tombstone
+from backscroll_sidecar.store.memory.reads import Channel, InMemoryReader, KeptRecord, Tombstone
 from backscroll_sidecar.turn_ids import answer_marks, is_said
 
 
-class MemoryStore(MemoryReader):
+class InMemoryStore(InMemoryReader):
     """`HistoryStore` in memory."""
 
     def __init__(self) -> None:

@@ -21,6 +21,11 @@ from backscroll_sidecar.ports import (
     KeptVector,
     StoredVector,
 )
+from backscroll_sidecar.store.decide.people import seen_writing
+from backscroll_sidecar.store.decide.places import Places
+from backscroll_sidecar.store.decide.replies import ReplyWatch
+from backscroll_sidecar.store.decide.revisions import judge_known
+from backscroll_sidecar.store.decide.said import Said
 from backscroll_sidecar.store.facts import (
     Facts,
     Holder,
@@ -31,11 +36,6 @@ from backscroll_sidecar.store.facts import (
     bare,
     float32_bytes,
 )
-from backscroll_sidecar.store.people import seen_writing
-from backscroll_sidecar.store.places import Places
-from backscroll_sidecar.store.replies import ReplyWatch
-from backscroll_sidecar.store.revisions import judge_known
-from backscroll_sidecar.store.said import Said
 
 _STORED, _LIVE, _PARTIAL = AppendOutcome.STORED, MessageState.LIVE, MessageState.PARTIAL
 _ASSISTANT = Role.ASSISTANT
