@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.config.derived import chat_settings
 from backscroll_sidecar.config.settings import MemorySettings, Settings, prepare_process
 from backscroll_sidecar.config.sources import (
     ConfigFileError,
@@ -309,7 +310,7 @@ def test_a_temperature_is_a_number_or_none(monkeypatch, value, temperature):
     monkeypatch.setenv("BACKSCROLL_TEMPERATURE", value)
     loaded = load()
     assert (loaded.settings.temperature, loaded.problems) == (temperature, ())
-    assert loaded.settings.chat_settings().temperature == (
+    assert chat_settings(loaded.settings).temperature == (
         None if temperature == "none" else temperature
     )
 
