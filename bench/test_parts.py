@@ -16,13 +16,13 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed import chats, vectors
 from backscroll_sidecar.analyze import Analyzer, StaticRoster, token_counter
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.model import BuildRequest, BuiltContext
 from backscroll_sidecar.domain import ChannelKey, Message
 from backscroll_sidecar.edge.convert.built import encode_built
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.edge.convert.messages import message_from_proto
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.wiring import App, open_app
 

@@ -23,7 +23,7 @@ from backscroll_sidecar.ports import (
     EditChange,
     EraseChange,
     MembersChange,
-    RecallChange,
+    RetractChange,
 )
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.strategies import BUILTIN
@@ -75,7 +75,7 @@ def changes(
             one = replace(message(draw(st.sampled_from(used))), mentions=(Mention("u2"),))
             out.append(EditChange(KEY, one, analyzer.analyze(one, roster), NOON_MS + n))
         elif kind == "recall":
-            out.append(RecallChange(KEY, draw(st.sampled_from(used)), NOON_MS + n))
+            out.append(RetractChange(KEY, draw(st.sampled_from(used)), NOON_MS + n))
         elif kind == "alias":
             out.append(AliasChange(KEY, draw(st.sampled_from(used)), f"m{n + 20}"))
         elif kind == "erase":

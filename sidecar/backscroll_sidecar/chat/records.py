@@ -66,7 +66,7 @@ class Changes(Protocol):
 
     @property
     def erasures_seen(self) -> int:
-        """How many erasures and recalls no reader can miss any more."""
+        """How many erasures and retractions no reader can miss any more."""
 
 
 class ChatHistory:

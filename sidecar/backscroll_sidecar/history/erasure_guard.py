@@ -16,16 +16,16 @@ from backscroll_sidecar.ports import (
     Change,
     EraseChange,
     EventsChange,
-    RecallChange,
+    RetractChange,
     TurnChange,
 )
 
 REMEMBERED = 2_048
-"""Erasures and recalls kept in mind. A turn that began before the oldest of them is taken to have seen one of it."""
+"""Erasures and retractions kept in mind. A turn that began before the oldest of them counts as hit by one."""
 
 
 class ErasureGuard:
-    """Erasures and recalls in the order of their commits. Used by the writer alone, on its event loop."""
+    """Erasures and retractions in the order of their commits. Used by the writer alone, on its event loop."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -38,7 +38,7 @@ class ErasureGuard:
         match change:
             case EraseChange():
                 self._note(change.key, "")
-            case RecallChange():
+            case RetractChange():
                 self._note(change.key, change.message_id)
             case AppendChange() | TurnChange() | EventsChange() if change.turn is not None:
                 since, shown = change.turn.since, change.turn.shown

@@ -42,7 +42,7 @@ class History(Protocol):
 
     def alias(self, key: ChannelKey, message_id: str, alias_id: str) -> Awaitable[None]: ...
 
-    def recall(self, key: ChannelKey, message_id: str) -> Awaitable[None]: ...
+    def retract(self, key: ChannelKey, message_id: str) -> Awaitable[None]: ...
 
     def add_members(
         self, key: ChannelKey, members: Sequence[Member], at_ms: int | None
@@ -162,7 +162,7 @@ async def _marked(
     """Give messages their other ids and take them back, where they are those of the export; what became of all."""
     out = list(results)
     aliases: list[Callable[[], Awaitable[None]]] = []
-    recalls: list[Callable[[], Awaitable[None]]] = []
+    retractions: list[Callable[[], Awaitable[None]]] = []
     for i, (alias_ids, is_recalled) in marks.items():
         result = results[i]
         if is_recalled and result.outcome is AppendOutcome.GONE and result.seq:
@@ -178,8 +178,8 @@ async def _marked(
             ask = partial(history.alias, key, message_id, alias_id)
             aliases.append(partial(_asked, ask, complain))
         if is_recalled and WarningCode.METADATA_DIFFERS not in result.warnings:
-            recalls.append(partial(_asked, partial(history.recall, key, message_id)))
-    for asked in (aliases, recalls):
+            retractions.append(partial(_asked, partial(history.retract, key, message_id)))
+    for asked in (aliases, retractions):
         for first in range(0, len(asked), CHUNK_ITEMS):  # together they are one group of the writer
             await asyncio.gather(*(ask() for ask in asked[first : first + CHUNK_ITEMS]))
     return out

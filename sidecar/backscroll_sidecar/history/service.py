@@ -55,8 +55,8 @@ from backscroll_sidecar.ports import (
     EraseReceipt,
     HistoryReader,
     MembersChange,
-    RecallChange,
     RecordChange,
+    RetractChange,
     TurnMark,
     about_message,
 )
@@ -71,7 +71,7 @@ _REASONS = {
 
 
 class HistoryService(HistoryReads):
-    """Appends, edits, recalls, erases and reads. Safe to call from any task; raises typed errors only.
+    """Appends, edits, retracts, erases and reads. Safe to call from any task; raises typed errors only.
 
     `deadline_s` is everywhere a time on the clock of `time.monotonic`, as `Writer.submit` takes it.
     """
@@ -188,11 +188,11 @@ class HistoryService(HistoryReads):
         await self._writer.submit(EditChange(key, checked.message, analysis, at_ms), deadline_s)
         return await self.get_message(key, message_id)
 
-    async def recall(
+    async def retract(
         self,
         key: ChannelKey,
         message_id: str,
-        recalled_at_ms: int | None = None,
+        retracted_at_ms: int | None = None,
         *,
         deadline_s: float | None = None,
     ) -> None:
@@ -201,15 +201,15 @@ class HistoryService(HistoryReads):
         Raises
         ------
         NotFound, Gone
-            Nothing to recall, or erased.
+            Nothing to retract, or erased.
         """
         check_key(key)
         check_id(message_id, "message_id")
-        at_ms = self._clock.now_ms() if recalled_at_ms is None else recalled_at_ms
+        at_ms = self._clock.now_ms() if retracted_at_ms is None else retracted_at_ms
         check_time(at_ms, "recalled_at_ms")
         # By its own id: open turns know no other (`TurnMark`).
         true_id = await self._true_id(key, message_id)
-        await self._writer.submit(RecallChange(key, true_id, at_ms), deadline_s)
+        await self._writer.submit(RetractChange(key, true_id, at_ms), deadline_s)
 
     async def _true_id(self, key: ChannelKey, message_id: str) -> str:
         """The id under which a message is stored; what is not stored keeps what it was called."""

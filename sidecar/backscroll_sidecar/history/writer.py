@@ -126,7 +126,7 @@ class Writer:
 
     @property
     def erasures_seen(self) -> int:
-        """How many erasures and recalls no reader can miss any more; see `TurnMark`."""
+        """How many erasures and retractions no reader can miss any more; see `TurnMark`."""
         return self._guard.published
 
     # --- asking ------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Writer:
         StoreUnavailable, StoreReadOnly
             Nothing of the change was stored, unless the server was stopped in the middle of its commit.
         Gone
-            An erasure or a recall came before it that it would undo (`TurnMark`); nothing of it was stored.
+            An erasure or a retraction came before it that it would undo (`TurnMark`); nothing of it was stored.
         BackscrollError
             The store refused this change (`Applied.error`), or could not take it (INTERNAL).
         """

@@ -26,7 +26,7 @@ class TurnMark:
     """What a turn of StreamChat read, told with everything it writes: the writer drops what would undo an erasure.
 
     `since` is the writer's `erasures_seen` before the turn read its context. Dropped is what comes after a later
-    erasure in the channel, and after a recall of one of the messages in `shown`.
+    erasure in the channel, and after a retraction of one of the messages in `shown`.
     """
 
     since: int
@@ -59,7 +59,7 @@ class EditChange:
 
 
 @dataclass(frozen=True, slots=True)
-class RecallChange:
+class RetractChange:
     """Take one message back: its text is gone, its place in the reply tree stays, its id stays taken.
 
     Turns of the channel that name it go: they hold its text as it was.
@@ -67,7 +67,7 @@ class RecallChange:
 
     key: ChannelKey
     message_id: str
-    recalled_at_ms: int
+    retracted_at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,8 @@ class IndexChange:
 class SegmentsChange:
     """Keep segments of one channel, each in the place of those it overlaps.
 
-    One whose rows are not what it says (see `Segment`) is left out. An edit, a recall or an erasure drops the segments
-    that hold one of its rows, in the same transaction. A store may keep none.
+    One whose rows are not what it says (see `Segment`) is left out. An edit, a retraction or an erasure drops the
+    segments that hold one of its rows, in the same transaction. A store may keep none.
     """
 
     key: ChannelKey
@@ -170,7 +170,7 @@ class SegmentsChange:
 Change = (
     AppendChange
     | EditChange
-    | RecallChange
+    | RetractChange
     | AliasChange
     | MembersChange
     | EraseChange

@@ -172,7 +172,7 @@ class HistoryReader(Protocol):
         """The vectors of current revisions by one embedder, whoever sent them, in order of `seq`."""
 
     async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
-        """The file written last as index of these vectors; None after a recall or an erasure in the channel."""
+        """The file written last as index of these vectors; None after a retraction or an erasure in the channel."""
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

@@ -28,7 +28,7 @@ class RecordChange:
         Opaque to the store.
     named_ids
         What it is about: ``m:`` and the id of a message of its channel, ``u:`` and the id of a user. It is deleted in
-        the transaction that erases one of them or recalls the message; a user is erased of a channel, and of what
+        the transaction that erases one of them or retracts the message; a user is erased of a channel, and of what
         belongs to none, too. A record that names a message of its channel that is not there is refused (NotFound,
         Gone).
     expires_at_ms

@@ -46,7 +46,7 @@ Drawer = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class OldRevision:
-    """The content an edit replaced. After a recall it is empty."""
+    """The content an edit replaced. After a retraction it is empty."""
 
     revision: int
     parts: tuple[Part, ...]

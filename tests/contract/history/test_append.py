@@ -107,7 +107,7 @@ class TestOutcomes:
         """N-08, law 1: nothing twice, first wins, gone stays gone, refused by field."""
         first = message("m1", "hello")
         await service.append(KEY, [first, message("gone"), message("k1", dedupe_key="k")])
-        await service.recall(KEY, "gone")
+        await service.retract(KEY, "gone")
         results = await service.append(
             KEY,
             [

@@ -237,7 +237,7 @@ class TestReplay:
                 for i in range(0, min(start, 120), 17):
                     await self._edit(service, f"m{i}", f"edited {i}")
                 for i in range(5, min(start, 120), 23):
-                    await self._recall(service, f"m{i}")
+                    await self._retract(service, f"m{i}")
 
         await play(service, random.Random(1))
         before = await service.list_messages(KEY, ListQuery(limit=1_000, include_recalled=True))
@@ -261,5 +261,5 @@ class TestReplay:
         with suppress(Gone):
             await service.edit(KEY, id, [TextPart(text)], edited_at_ms=NOW_MS)
 
-    async def _recall(self, service, id: str) -> None:
-        await service.recall(KEY, id, NOW_MS)
+    async def _retract(self, service, id: str) -> None:
+        await service.retract(KEY, id, NOW_MS)

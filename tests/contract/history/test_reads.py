@@ -121,7 +121,7 @@ class TestReads:
         await service.append(KEY, [*talk("one", "two"), *replies])
         tree = await service.reply_tree(KEY, "r2")
         assert [row.message.id for row in tree] == ["m1", "r1", "r2"]
-        await service.recall(KEY, "m2")
+        await service.retract(KEY, "m2")
         exported = [row.message.id async for row in service.export(KEY)]
         assert exported == ["m1", "m2", "r1", "r2"]
 

@@ -68,7 +68,7 @@ class TestEdit:
 
     async def test_unknown_recalled_erased(self, service):
         await service.append(KEY, talk("one", "two"))
-        await service.recall(KEY, "m1")
+        await service.retract(KEY, "m1")
         await service.erase(KEY, message_ids=["m2"])
         for key, id, error, reason in (
             (KEY, "m9", NotFound, Reason.MESSAGE_NOT_FOUND),
@@ -101,8 +101,8 @@ class TestRecallAndErase:
     async def test_recalled_stays_recalled(self, service):
         """N-08."""
         await service.append(KEY, talk("secret", "open"))
-        await service.recall(KEY, "m1")
-        await service.recall(KEY, "m1")
+        await service.retract(KEY, "m1")
+        await service.retract(KEY, "m1")
         row = await service.get_message(KEY, "m1")
         assert (row.state, row.message.text) == (MessageState.RECALLED, "")
         assert found(await service.search(KEY, "secret")) == []
@@ -110,7 +110,7 @@ class TestRecallAndErase:
         (result,) = await service.append(KEY, talk("secret"))
         assert result.outcome is GONE
         with pytest.raises(NotFound):
-            await service.recall(KEY, "m9")
+            await service.retract(KEY, "m9")
 
     async def test_erase_messages(self, service, history):
         await service.append(KEY, talk("one", "two"))
@@ -120,7 +120,7 @@ class TestRecallAndErase:
         with pytest.raises(NotFound):
             await service.get_message(KEY, "m1")
         with pytest.raises(Gone):
-            await service.recall(KEY, "m1")
+            await service.retract(KEY, "m1")
         assert [one.outcome for one in await service.append(KEY, talk("one"))] == [GONE]
 
     async def test_erase_a_person(self, service):

@@ -23,8 +23,8 @@ from backscroll_sidecar.ports import (
     EditChange,
     EventQuery,
     HistoryStore,
-    RecallChange,
     RecordChange,
+    RetractChange,
     TurnChange,
 )
 
@@ -78,9 +78,9 @@ def edit(
     return EditChange(key, edited, analysis(edited), NOON_MS + at)
 
 
-def recall(id_: str, *, at: int = 900, key: ChannelKey = ROOM) -> RecallChange:
+def recall(id_: str, *, at: int = 900, key: ChannelKey = ROOM) -> RetractChange:
     """A recall."""
-    return RecallChange(key, id_, NOON_MS + at)
+    return RetractChange(key, id_, NOON_MS + at)
 
 
 def turn(

@@ -36,8 +36,8 @@ from backscroll_sidecar.ports import (
     EraseChange,
     EventsChange,
     MembersChange,
-    RecallChange,
     RecordChange,
+    RetractChange,
     TurnChange,
     TurnMark,
 )
@@ -151,7 +151,7 @@ def changes(draw: Draw) -> Change:
             owner = draw(st.sampled_from(["", "u-bob"]))
             return RecordChange(key, "pin", id_, None, (), draw(times), owner=owner)
         case "recall":
-            return RecallChange(key, draw(ids), draw(times))
+            return RetractChange(key, draw(ids), draw(times))
         case "alias":
             return AliasChange(key, draw(ids), draw(ids))
         case "members":
@@ -243,7 +243,9 @@ def test_how_changes_are_grouped_makes_no_difference(group: list[Change], cut: i
 def test_appends_and_recalls_sent_twice_change_nothing(group: list[Change]) -> None:
     """N-08: whatever was appended or recalled, the second time nothing is new."""
     group = [
-        change for change in group if isinstance(change, AppendChange | RecallChange | EventsChange)
+        change
+        for change in group
+        if isinstance(change, AppendChange | RetractChange | EventsChange)
     ]
 
     async def play() -> None:

@@ -10,7 +10,7 @@ from backscroll_sidecar.ports import (
     AppendChange,
     Change,
     EraseChange,
-    RecallChange,
+    RetractChange,
     TurnChange,
     TurnMark,
 )
@@ -22,8 +22,8 @@ def erase(key: ChannelKey = ROOM) -> EraseChange:
     return EraseChange(key, ("m9",), "", 0)
 
 
-def recall(id_: str, key: ChannelKey = ROOM) -> RecallChange:
-    return RecallChange(key, id_, 0)
+def recall(id_: str, key: ChannelKey = ROOM) -> RetractChange:
+    return RetractChange(key, id_, 0)
 
 
 def keep(since: int, *shown: str) -> TurnChange:

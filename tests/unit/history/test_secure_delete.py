@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.history import secure_delete
 from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.ports import Applied, EraseChange, EraseReceipt
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.sqlite import SqliteStore, files, vacuum
 from backscroll_sidecar.wiring import open_app
 from tests.kit.chats import NOON_MS
@@ -79,7 +79,7 @@ async def test_recalled_texts_leave_pages_that_were_split(tmp_path: Path) -> Non
             if "secretword" in text and n % 3:
                 await app.history.edit(KEY, f"m{n}", (TextPart("x" * (n % 700)),))
             if "secretword" in text:
-                await app.history.recall(KEY, f"m{n}")
+                await app.history.retract(KEY, f"m{n}")
         await until(lambda: is_rewritten(tmp_path / "b.db") and not has(tmp_path, b"secretword"))
 
 

@@ -17,7 +17,7 @@ from backscroll_sidecar.errors import (
 )
 from backscroll_sidecar.history.groups import PUBLISH_SLICE, joined_by_channel
 from backscroll_sidecar.history.writer import CROWD_ROUNDS, MAX_GROUP_ITEMS, Writer
-from backscroll_sidecar.ports import Applied, RecallChange
+from backscroll_sidecar.ports import Applied, RetractChange
 from tests.unit.history.fakes import (
     KEY,
     NOW_MS,
@@ -196,7 +196,7 @@ class TestGroups:
         done = [
             (append_change("a"), Applied(stored=(rows[0],))),
             (append_change("b"), Applied(stored=(rows[1],))),
-            (RecallChange(KEY, "a", NOW_MS), recalled),
+            (RetractChange(KEY, "a", NOW_MS), recalled),
             (append_change("c"), Applied(stored=(rows[2],))),
         ]
         published = [applied.stored for _, applied in joined_by_channel(done)]

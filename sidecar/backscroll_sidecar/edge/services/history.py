@@ -107,7 +107,7 @@ class HistoryServicer:
         """Take a message back; its id stays taken."""
         key = _key(request.channel, call)
         message_id = required_id(request.message_id, "message_id")
-        await self._history.recall(key, message_id, deadline_s=call.deadline_s)
+        await self._history.retract(key, message_id, deadline_s=call.deadline_s)
         return pb.RecallMessageResponse()
 
     async def pin_message(self, request: pb.PinMessageRequest, call: Call) -> pb.PinMessageResponse:
@@ -182,7 +182,7 @@ class HistoryServicer:
         return (await Rows(_PINNED, len(rows)).add_all(rows)).take()
 
     async def get_channel(self, request: pb.GetChannelRequest, call: Call) -> pb.GetChannelResponse:
-        """Tell where a channel stands (P-26)."""
+        """Tell where a channel stands."""
         return channel_to_proto(await self._history.channel_info(_key(request.channel, call)))
 
     async def list_channels(

@@ -12,8 +12,8 @@ from backscroll_sidecar.ports import (
     EditChange,
     EraseChange,
     MembersChange,
-    RecallChange,
     RecordChange,
+    RetractChange,
     VectorsChange,
 )
 from backscroll_sidecar.store.decide.echoes import ECHO_MS, may_be_echo
@@ -23,21 +23,21 @@ from backscroll_sidecar.store.facts import Needs, drawer_of, messages_named
 def runs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
     """Split a group so that every erasure stands alone: what it hits is only known once the others are written.
 
-    What a recall leaves of the records is not known sooner either.
+    What a retraction leaves of the records is not known sooner either.
     """
     start = 0
-    has_recall = False
+    has_retraction = False
     for at, change in enumerate(changes):
         if isinstance(change, EraseChange):
             if at > start:
                 yield changes[start:at]
             yield changes[at : at + 1]
-            start, has_recall = at + 1, False
-        elif has_recall and isinstance(change, RecordChange):
+            start, has_retraction = at + 1, False
+        elif has_retraction and isinstance(change, RecordChange):
             yield changes[start:at]
-            start, has_recall = at, False
+            start, has_retraction = at, False
         else:
-            has_recall = has_recall or isinstance(change, RecallChange)
+            has_retraction = has_retraction or isinstance(change, RetractChange)
     if start < len(changes):
         yield changes[start:]
 
@@ -53,7 +53,7 @@ def needs_of(changes: Iterable[Change]) -> Needs:
                 _need_for_append(needs, change)
             case EditChange():
                 needs.ids[tenant, channel, change.message.id] = None
-            case RecallChange():
+            case RetractChange():
                 needs.ids[tenant, channel, change.message_id] = None
             case AliasChange():
                 needs.ids[tenant, channel, change.message_id] = None

@@ -24,8 +24,8 @@ from backscroll_sidecar.ports import (
     IndexChange,
     KeptVector,
     MembersChange,
-    RecallChange,
     RecordChange,
+    RetractChange,
     SegmentsChange,
     StoredVector,
     TurnChange,
@@ -80,8 +80,8 @@ class _Run(Appends):
                 return self.append(change)
             case EditChange():
                 return self._edit(change)
-            case RecallChange():
-                return self._recall(change)
+            case RetractChange():
+                return self._retract(change)
             case AliasChange():
                 return self._alias(change)
             case MembersChange():
@@ -109,7 +109,7 @@ class _Run(Appends):
                 raise ValueError("an erasure is a run of its own")
         return _NOTHING
 
-    # --- edit, recall, alias -----------------------------------------------------------------
+    # --- edit, retract, alias -----------------------------------------------------------------
 
     def _alias(self, change: AliasChange) -> Applied:
         here, alias_id = change.key, change.alias_id
@@ -160,7 +160,7 @@ class _Run(Appends):
         self._tell(named, EDITED, revision, change.edited_at_ms)
         return Applied(stored=(edited,), vectors=tuple(given_vectors(edit, edited)))
 
-    def _recall(self, change: RecallChange) -> Applied:
+    def _retract(self, change: RetractChange) -> Applied:
         here = change.key
         named = (*here, self._places.true_id(here, change.message_id))
         record = self._records.get(named)
@@ -177,7 +177,7 @@ class _Run(Appends):
         for index in [index for index in self.plan.indexes if index[:2] == named[:2]]:
             del self.plan.indexes[index]
         self.plan.emptied[named] = None
-        self._tell(named, RECALLED, recalled.stored.revision, change.recalled_at_ms)
+        self._tell(named, RECALLED, recalled.stored.revision, change.retracted_at_ms)
         return Applied(stored=(recalled.stored,))
 
     # --- vectors -----------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def encode_place(stored: StoredMessage) -> Row:
 
 
 def encode_content(stored: StoredMessage) -> Row:
-    """What an edit or a recall changes, in the order of `statements.CONTENT_COLUMNS`; no words, no details: ''."""
+    """What an edit or a retraction changes, in the order of `statements.CONTENT_COLUMNS`; no words, no details: ''."""
     analysis = stored.analysis
     return (
         int(stored.state),
