@@ -24,12 +24,12 @@ from backscroll.v1 import (
     preference_pb2,
     preference_pb2_grpc,
 )
-from backscroll_sidecar.edge.call_pipeline import CallRecord, Guard
+from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord
 from backscroll_sidecar.edge.exposure import parse_address
-from backscroll_sidecar.edge.grpc.registration import Servicer, add_servicer
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners
 from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServicer
 from backscroll_sidecar.edge.services.history import HistoryServicer
+from backscroll_sidecar.edge.services.methods import Servicer, methods_of
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant
 from backscroll_sidecar.history.preferences import Preferences
@@ -94,11 +94,10 @@ async def rehearse(
 
 @asynccontextmanager
 async def _served(edge: EdgeName, *servicers: Servicer) -> AsyncIterator[grpc.aio.Channel]:
-    guard = Guard(OneTenant(), _tell_nobody)
-    guard.ready = True
-    listeners = Listeners(edge=edge)
-    for servicer in servicers:
-        add_servicer(listeners, servicer, guard)
+    pipeline = CallPipeline(OneTenant(), _tell_nobody)
+    pipeline.ready = True
+    methods = (method for servicer in servicers for method in methods_of(servicer))
+    listeners = Listeners(list(map(pipeline.endpoint, methods)), edge=edge)
     try:
         target = listeners.bind(parse_address(ADDRESS))
         await listeners.start()

@@ -11,8 +11,8 @@ from backscroll import AsyncClient, Client, ContextEvent, Delta, End, NotFound, 
 from backscroll_sidecar import wiring
 from backscroll_sidecar.domain import ToolCallPart
 from backscroll_sidecar.models.echo import EchoModel
-from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
+from tests.kit.fake_model import FakeModel, Wait
 from tests.kit.served import served
 
 pytestmark = pytest.mark.slow

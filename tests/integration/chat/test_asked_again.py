@@ -8,11 +8,11 @@ import pytest
 
 from backscroll import Message
 from backscroll_sidecar.domain import Role
-from backscroll_sidecar.models.fake import FakeModel
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Finished, FinishReason, ModelFault
 from tests.integration.chat.talk import Bot, Heard, talk, text_of, turn
 from tests.kit.chats import StillClock
+from tests.kit.fake_model import FakeModel
 
 T0 = 1_795_176_000_000
 SAID = "and now? 现在呢？"

@@ -10,9 +10,9 @@ import pytest
 from backscroll import Author, Message
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.fake import FakeModel
 from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
+from tests.kit.fake_model import FakeModel
 
 STOP = Finished(FinishReason.STOP)
 CALLS = Finished(FinishReason.TOOL_CALLS)

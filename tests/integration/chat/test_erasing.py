@@ -10,9 +10,9 @@ import pytest
 
 from backscroll import Message
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.ports import Finished, FinishReason, ToolCallDelta
 from tests.integration.chat.talk import ROOM, Bot, Heard, answers, talk, text_of, turn
+from tests.kit.fake_model import FakeModel, Wait
 
 STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 SECRET = Message("m1", "u2", "my secret is 4711", 1_795_176_000_000)

@@ -10,10 +10,10 @@ from backscroll import Author, Message, Overrides
 from backscroll.errors import InvalidRequest, NotFound
 from backscroll.v1 import admin_pb2 as pb
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.fake import FakeModel
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
 from tests.integration.chat.talk import ENOUGH_S, Bot, answers, talk, turn
+from tests.kit.fake_model import FakeModel
 
 T0 = 1_795_176_000_000
 STOP = Finished(FinishReason.STOP)

@@ -12,10 +12,10 @@ import pytest
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat import ChatEnd, Delta, EndReason, Notice
 from backscroll_sidecar.edge.convert.chat import chat_request
-from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.ports import Finished, FinishReason, TextDelta
 from tests.contract.models.sse_server import HANG, Reply, SseServer, said, stopped
 from tests.integration.chat.talk import ENOUGH_S, Bot, Heard, answers, talk, talk_to, text_of, turn
+from tests.kit.fake_model import FakeModel, Wait
 
 STOP = Finished(FinishReason.STOP)
 SLOW = Reply([step for n in range(40) for step in (said(f"{n} "), 0.002)] + [stopped(), HANG])

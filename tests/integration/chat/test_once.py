@@ -9,10 +9,10 @@ import pytest
 from backscroll import Author, Message
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.domain import ToolCallPart
-from backscroll_sidecar.models.fake import FakeModel
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
 from tests.integration.chat.talk import Bot, answers, talk, text_of, turn
+from tests.kit.fake_model import FakeModel
 
 T0 = 1_795_176_000_000
 STOP = Finished(FinishReason.STOP)

@@ -17,7 +17,6 @@ from backscroll_sidecar.chat.storing import NOT_STORED_YET
 from backscroll_sidecar.domain import MAX_TEXT_BYTES, Role, ToolCallPart
 from backscroll_sidecar.edge.convert.chat import chat_request
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
-from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import (
     Finished,
@@ -32,6 +31,7 @@ from backscroll_sidecar.texts import CHINESE
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped
 from tests.integration.chat.talk import Bot, Heard, answers, talk, talk_to, text_of, turn
 from tests.kit.chats import NOON_MS, StillClock
+from tests.kit.fake_model import FakeModel, Wait
 
 STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 BROKEN = failed(ModelFault.CONNECTION)

@@ -14,12 +14,12 @@ from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.chat import ChatEnd
 from backscroll_sidecar.domain import Role, ToolCallPart
 from backscroll_sidecar.edge.convert.chat import chat_request
-from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import Finished, FinishReason, ModelFault, ToolCallDelta
 from backscroll_sidecar.wiring import SystemClock
 from tests.contract.models.sse_server import DONE, Reply, chunk, data, said, stopped
 from tests.integration.chat.talk import TOOLS, Bot, Heard, answers, talk, talk_to, text_of, turn
+from tests.kit.fake_model import FakeModel, Wait
 
 STOP, CALLS = Finished(FinishReason.STOP), Finished(FinishReason.TOOL_CALLS)
 LENGTH = Finished(FinishReason.LENGTH)

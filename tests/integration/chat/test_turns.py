@@ -13,10 +13,10 @@ from backscroll import Message
 from backscroll.v1 import context_pb2 as pb
 from backscroll_sidecar.domain import Role
 from backscroll_sidecar.errors import StoreReadOnly, StoreUnavailable
-from backscroll_sidecar.models.fake import FakeModel, Wait
 from backscroll_sidecar.ports import Finished, FinishReason
 from tests.contract.models.sse_server import DONE, Reply, said, stopped
 from tests.integration.chat.talk import ROOM, TOOLS, talk, talk_to, text_of, turn
+from tests.kit.fake_model import FakeModel, Wait
 
 STOP = Finished(FinishReason.STOP)
 T0 = 1_795_176_000_000

@@ -11,8 +11,8 @@ import pytest
 import regex
 
 from backscroll import Author, Message, Overrides, SystemPrompt
-from backscroll_sidecar.models.fake import FakeModel
 from backscroll_sidecar.ports import Finished, FinishReason
+from tests.kit.fake_model import FakeModel
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -11,8 +11,8 @@ from backscroll.v1 import context_pb2
 from backscroll_sidecar.adapters import ADAPTERS
 from backscroll_sidecar.analyze import token_counter
 from backscroll_sidecar.domain import TokenizerName
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from tests.kit import own_stages
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.own_stages import LOG
 from tests.kit.served import served
 

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from backscroll import AsyncClient, Author, Message, Overrides, SystemPrompt
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

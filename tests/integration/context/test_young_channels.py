@@ -12,7 +12,7 @@ import pytest_asyncio
 from backscroll import AsyncClient, Author, Media, Message, ToolCall, ToolResult
 from backscroll.v1 import context_pb2
 from backscroll_sidecar.context.profiles import PROFILES
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

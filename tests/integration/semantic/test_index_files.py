@@ -9,7 +9,7 @@ import pytest
 
 from backscroll import Author, Message
 from backscroll_scoring import hnsw
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -6,9 +6,9 @@ import pytest
 
 from backscroll import Author, Message, Overrides
 from backscroll.v1 import context_pb2
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault
+from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served
 
 NOON = 1_795_176_000_000

@@ -8,13 +8,13 @@ import itertools
 import pytest
 
 from backscroll_sidecar.domain import ChannelKey
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import ModelFault
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.vectors import backlog as module
 from backscroll_sidecar.vectors.backlog import Backlog
 from tests.contract.store.builders import ROOM, append, edit, message, recall
+from tests.kit.fake_embedder import FakeEmbedder
 
 
 class Works:

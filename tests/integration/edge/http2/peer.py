@@ -31,7 +31,7 @@ from backscroll_sidecar.edge.http2.frames import (
     RST_STREAM,
     SETTINGS,
     WINDOW_UPDATE,
-    Code,
+    ErrorCode,
     frame,
     reset,
     window_update,
@@ -140,7 +140,7 @@ class Peer:
         self.frames: list[Frame] = []
         self.allowed: dict[int, int] = {}
         self.settings: dict[int, int] = {}
-        self.farewell: tuple[int, Code, bytes] | None = None
+        self.farewell: tuple[int, ErrorCode, bytes] | None = None
         self.is_closed = False
 
     # --- what it says
@@ -222,7 +222,7 @@ class Peer:
         self.call(stream_id, path, body, *more)
         return await self.over(stream_id)
 
-    async def fault(self) -> Code | None:
+    async def fault(self) -> ErrorCode | None:
         """Why the server closes; None when it just does."""
         while await self.next() is not None:
             pass
@@ -268,7 +268,7 @@ class Peer:
                 self.allowed[stream_id] = self.allowed.get(stream_id, 0) + count
             case frames.GOAWAY:
                 last, code = struct.unpack(">II", body[:8])
-                self.farewell = last, Code(code), body[8:]
+                self.farewell = last, ErrorCode(code), body[8:]
             case _:
                 assert kind == PING
 
@@ -345,7 +345,7 @@ def conversation() -> bytes:
             frame(0x55, 0xFF, 9, b"unknown"),
             data(9, message(b"x") + message(b"y")),
             window_update(9, 1_000),
-            reset(9, Code.CANCEL),
+            reset(9, ErrorCode.CANCEL),
             headers(11, "/t/Nothing"),
             frames.settings((frames.INITIAL_WINDOW_SIZE, 50)),
             headers(13, "/t/Echo"),

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import grpc
 import hpack
 import pytest
 
@@ -20,7 +19,7 @@ from backscroll_sidecar.edge.http2.frames import (
     LEAST_FRAME_BYTES,
     MOST_WINDOW_BYTES,
     PREFACE,
-    Code,
+    ErrorCode,
     frame,
     reset,
     window_update,
@@ -28,6 +27,7 @@ from backscroll_sidecar.edge.http2.frames import (
 from tests.integration.edge.http2.peer import CALL, Peer, Status, data, message
 from tests.integration.edge.http2.serving import Served, pattern, serving
 from tests.integration.edge.http2.wire import hung_up, said, settle, wired
+from tests.kit.endpoints import unary_stream
 
 
 async def test_an_answer_goes_through_a_window_of_one_byte() -> None:
@@ -105,7 +105,7 @@ async def test_frames_are_as_long_as_the_client_takes_them(served: Served) -> No
 async def test_a_frame_size_that_cannot_be_ends_the_connection(served: Served, value: int) -> None:
     async with served.peer() as peer:
         peer.send(frames.settings((frames.MAX_FRAME_SIZE, value)))
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
 
 
 async def test_streams_share_the_window_of_the_connection_and_none_starves(served: Served) -> None:
@@ -128,7 +128,7 @@ async def test_a_stream_without_an_end_leaves_room_for_others() -> None:
             yield bytes(50_000)
 
     async with (
-        serving(Endless=grpc.unary_stream_rpc_method_handler(endless)) as served,
+        serving(Endless=unary_stream(endless)) as served,
         served.peer(gives_room=False) as peer,
     ):
         peer.set((frames.INITIAL_WINDOW_SIZE, 2**30))
@@ -139,7 +139,7 @@ async def test_a_stream_without_an_end_leaves_room_for_others() -> None:
             peer.give_room(0, 5_000)
             await peer.until(lambda: peer.window == 0 or peer.answer(3).is_over)
         assert peer.answer(3).messages == [pattern(70_000)]
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
 
 
 async def test_a_stream_that_is_cancelled_gives_its_place_to_others(served: Served) -> None:
@@ -148,7 +148,7 @@ async def test_a_stream_that_is_cancelled_gives_its_place_to_others(served: Serv
         peer.call(1, "/t/Big", b"100000")
         await peer.until(lambda: peer.window == 0)
         peer.call(3, "/t/Echo", b"x")
-        peer.send(reset(1, Code.CANCEL))
+        peer.send(reset(1, ErrorCode.CANCEL))
         await peer.ping()
         peer.give_room(0, 6)
         assert (await peer.over(3)).messages == [b"x"]
@@ -161,7 +161,7 @@ async def test_room_for_nothing_is_an_error(served: Served, stream_id: int) -> N
         while not peer.answer(1).is_over and await peer.next() is not None:
             pass
         found = peer.farewell[1] if peer.farewell else peer.answer(1).reset
-        assert found == Code.PROTOCOL_ERROR
+        assert found == ErrorCode.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("stream_id", [0, 1])
@@ -174,13 +174,13 @@ async def test_too_wide_a_window_is_an_error(served: Served, stream_id: int) -> 
         while not peer.answer(1).is_over and await peer.next() is not None:
             pass
         found = peer.farewell[1] if peer.farewell else peer.answer(1).reset
-        assert found == Code.FLOW_CONTROL_ERROR
+        assert found == ErrorCode.FLOW_CONTROL_ERROR
 
 
 async def test_settings_of_too_wide_a_window_are_an_error(served: Served) -> None:
     async with served.peer() as peer:
         peer.send(frames.settings((frames.INITIAL_WINDOW_SIZE, 2**31)))
-        assert await peer.fault() is Code.FLOW_CONTROL_ERROR
+        assert await peer.fault() is ErrorCode.FLOW_CONTROL_ERROR
 
 
 async def test_settings_that_make_a_window_too_wide_are_an_error(served: Served) -> None:
@@ -189,7 +189,7 @@ async def test_settings_that_make_a_window_too_wide_are_an_error(served: Served)
         peer.send(peer.headers(1, "/t/Join"), window_update(1, 2**30))
         peer.set((frames.INITIAL_WINDOW_SIZE, 2**31 - 1))
         await peer.until(lambda: peer.farewell)
-        assert peer.farewell[1] is Code.FLOW_CONTROL_ERROR
+        assert peer.farewell[1] is ErrorCode.FLOW_CONTROL_ERROR
 
 
 async def test_a_client_that_may_remember_no_headers_is_told_that_none_are(served: Served) -> None:

@@ -25,7 +25,7 @@ from backscroll_sidecar.edge.http2.frames import (
     RST_STREAM,
     SETTINGS,
     WINDOW_UPDATE,
-    Code,
+    ErrorCode,
     frame,
     reset,
     window_update,
@@ -89,10 +89,10 @@ async def test_padding_alone_is_no_content(peer: Peer) -> None:
 async def test_more_padding_than_frame_ends_the_connection(served: Served, body: bytes) -> None:
     async with served.peer() as peer:
         peer.send(peer.headers(1), frame(DATA, PADDED, 1, body))
-        assert await peer.fault() in {Code.PROTOCOL_ERROR, Code.FRAME_SIZE_ERROR}
+        assert await peer.fault() in {ErrorCode.PROTOCOL_ERROR, ErrorCode.FRAME_SIZE_ERROR}
     async with served.peer() as peer:
         peer.send(frame(HEADERS, PADDED | END_HEADERS, 1, body))
-        assert await peer.fault() in {Code.PROTOCOL_ERROR, Code.FRAME_SIZE_ERROR}
+        assert await peer.fault() in {ErrorCode.PROTOCOL_ERROR, ErrorCode.FRAME_SIZE_ERROR}
 
 
 async def test_headers_may_be_cut_anywhere(peer: Peer) -> None:
@@ -124,7 +124,7 @@ async def test_the_end_of_the_stream_is_said_by_the_first_frame_of_headers(serve
 @pytest.mark.parametrize(
     "between",
     [data(1, b""), frame(PING, 0, 0, bytes(8)), frame(0x42, 0, 0), frame(SETTINGS, 0, 0), window_update(0, 1),
-     frame(HEADERS, END_HEADERS, 3, b"\x82"), frame(CONTINUATION, END_HEADERS, 3, b"\x82"), reset(1, Code.CANCEL)],
+     frame(HEADERS, END_HEADERS, 3, b"\x82"), frame(CONTINUATION, END_HEADERS, 3, b"\x82"), reset(1, ErrorCode.CANCEL)],
 )  # fmt: skip
 async def test_nothing_may_come_between_the_frames_of_headers(
     served: Served, between: bytes
@@ -133,7 +133,7 @@ async def test_nothing_may_come_between_the_frames_of_headers(
         block = peer.block()
         peer.send(frame(HEADERS, 0, 1, block[:5]), between)
         peer.send(frame(CONTINUATION, END_HEADERS, 1, block[5:]))
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("size", [0, 1, LEAST_FRAME_BYTES])
@@ -149,10 +149,10 @@ async def test_headers_without_an_end_end_the_connection(served: Served, size: i
 async def test_headers_go_on_only_where_they_have_begun(served: Served) -> None:
     async with served.peer() as peer:
         peer.send(frame(CONTINUATION, END_HEADERS, 1, peer.block()))
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
     async with served.peer() as peer:
         peer.send(peer.headers(1), frame(CONTINUATION, END_HEADERS, 1, b""))
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
 
 
 async def test_what_nobody_knows_is_passed_over(peer: Peer) -> None:
@@ -180,7 +180,7 @@ async def test_a_longer_frame_ends_the_connection_before_it_has_come(
     async with served.peer() as peer:
         peer.send(peer.headers(1))
         peer.send(frame(kind, 0, 1, bytes(LEAST_FRAME_BYTES + 1))[:9])
-        assert await peer.fault() is Code.FRAME_SIZE_ERROR
+        assert await peer.fault() is ErrorCode.FRAME_SIZE_ERROR
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ async def test_a_longer_frame_ends_the_connection_before_it_has_come(
 async def test_a_frame_of_a_wrong_size_ends_the_connection(served: Served, raw: bytes) -> None:
     async with served.peer() as peer:
         peer.send(peer.headers(1, "/t/Join"), raw)
-        assert await peer.fault() is Code.FRAME_SIZE_ERROR
+        assert await peer.fault() is ErrorCode.FRAME_SIZE_ERROR
 
 
 @pytest.mark.parametrize(
     "raw",
     [frame(SETTINGS, 0, 1), frame(SETTINGS, ACK, 1), frame(PING, 0, 1, bytes(8)), data(0, b"x"),
-     frame(HEADERS, END_HEADERS, 0, b"\x82"), frame(HEADERS, END_HEADERS, 2, b"\x82"), reset(0, Code.CANCEL),
+     frame(HEADERS, END_HEADERS, 0, b"\x82"), frame(HEADERS, END_HEADERS, 2, b"\x82"), reset(0, ErrorCode.CANCEL),
      frame(PUSH_PROMISE, END_HEADERS, 1, bytes(4)), frame(CONTINUATION, END_HEADERS, 0)],
 )  # fmt: skip
 async def test_a_frame_on_a_stream_where_it_cannot_be_ends_the_connection(
@@ -206,14 +206,14 @@ async def test_a_frame_on_a_stream_where_it_cannot_be_ends_the_connection(
 ) -> None:
     async with served.peer() as peer:
         peer.send(peer.headers(1, "/t/Join"), raw)
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("raw", [frame(PRIORITY, 0, 0, bytes(5)), frame(GOAWAY, 0, 1, bytes(8))])
 async def test_priority_and_farewell_have_their_streams_too(served: Served, raw: bytes) -> None:
     async with served.peer() as peer:
         peer.send(raw)
-        assert await peer.fault() is Code.PROTOCOL_ERROR
+        assert await peer.fault() is ErrorCode.PROTOCOL_ERROR
 
 
 async def test_a_priority_may_come_for_any_stream(peer: Peer) -> None:

@@ -7,19 +7,19 @@ import contextlib
 import socket
 from typing import Any
 
-import grpc
 import pytest
 
 from backscroll_sidecar.edge.http2 import frames
 from backscroll_sidecar.edge.http2 import server as server_module
 from backscroll_sidecar.edge.http2.frames import (
-    Code,
+    ErrorCode,
     reset,
 )
 from backscroll_sidecar.edge.http2.server import LocalServer
 from tests.integration.edge.http2.peer import MAX_BYTES, PATIENCE_S, Answer, Status, data, message
 from tests.integration.edge.http2.serving import Gate, Served, flow, serving, until
 from tests.integration.edge.http2.wire import hung_up, settle, wire_of
+from tests.kit.endpoints import unary_stream, unary_unary
 
 
 async def test_stopping_closes_idle_connections_with_a_farewell(served: Served) -> None:
@@ -27,10 +27,10 @@ async def test_stopping_closes_idle_connections_with_a_farewell(served: Served) 
         assert await peer.is_well(3)
         await other.ping()
         await served.server.stop(PATIENCE_S)
-        assert await peer.fault() is Code.NO_ERROR
+        assert await peer.fault() is ErrorCode.NO_ERROR
         assert peer.farewell
         assert peer.farewell[0] == 3
-        assert await other.fault() is Code.NO_ERROR
+        assert await other.fault() is ErrorCode.NO_ERROR
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", served.port)
 
@@ -38,7 +38,7 @@ async def test_stopping_closes_idle_connections_with_a_farewell(served: Served) 
 async def test_stopping_lets_running_calls_end_and_takes_no_new_ones() -> None:
     gate = Gate()
     async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
+        serving(Wait=unary_unary(gate.unary)) as served,
         served.peer() as peer,
     ):
         peer.call(1, "/t/Wait", b"answer")
@@ -46,9 +46,9 @@ async def test_stopping_lets_running_calls_end_and_takes_no_new_ones() -> None:
         await until(lambda: gate.started and len(served.connection._streams) == 2, "both run")
         stopping = asyncio.create_task(served.server.stop(PATIENCE_S))
         await peer.until(lambda: peer.farewell)
-        assert peer.farewell == (3, Code.NO_ERROR, b"")
+        assert peer.farewell == (3, ErrorCode.NO_ERROR, b"")
         peer.call(5, "/t/Wait", b"too late")
-        peer.send(reset(5, Code.CANCEL))
+        peer.send(reset(5, ErrorCode.CANCEL))
         peer.send(data(3, message(b"b"), end=True))
         assert (await peer.over(3)).messages == [b"a+b"]
         await peer.ping()
@@ -65,7 +65,7 @@ async def test_stopping_lets_running_calls_end_and_takes_no_new_ones() -> None:
 async def test_calls_that_outlive_the_grace_are_unavailable(grace_s: float | None) -> None:
     gate = Gate()
     async with (
-        serving(Wait=grpc.unary_unary_rpc_method_handler(gate.unary)) as served,
+        serving(Wait=unary_unary(gate.unary)) as served,
         served.peer() as peer,
     ):
         peer.call(1, "/t/Wait")
@@ -84,7 +84,7 @@ async def test_calls_that_outlive_the_grace_are_unavailable(grace_s: float | Non
 async def test_an_answer_that_nobody_has_room_for_is_broken_off_with_a_word(path: str) -> None:
     """Its handler is done, or waits for room: UNAVAILABLE or a reset, not just a closed connection."""
     async with (
-        serving(Flow=grpc.unary_stream_rpc_method_handler(flow)) as served,
+        serving(Flow=unary_stream(flow)) as served,
         served.peer(gives_room=False) as peer,
     ):
         peer.set((frames.INITIAL_WINDOW_SIZE, 4))
@@ -110,7 +110,7 @@ async def test_a_handler_that_goes_on_though_cancelled_holds_up_no_stop(
         return request
 
     async with (
-        serving(Deaf=grpc.unary_unary_rpc_method_handler(deaf)) as served,
+        serving(Deaf=unary_unary(deaf)) as served,
         served.peer() as peer,
     ):
         peer.call(1, "/t/Deaf")
@@ -131,7 +131,7 @@ async def test_stopping_twice_and_at_once_is_stopping(served: Served) -> None:
 
 
 async def test_stopping_before_the_start_closes_the_sockets() -> None:
-    server = LocalServer(MAX_BYTES)
+    server = LocalServer((), MAX_BYTES)
     bound = socket.create_server(("127.0.0.1", 0))
     server.add_socket(bound)
     async with asyncio.timeout(PATIENCE_S):
@@ -143,7 +143,7 @@ async def test_stopping_before_the_start_closes_the_sockets() -> None:
 async def test_who_connects_while_the_server_stops_is_closed_too() -> None:
     """The connection is accepted, and made known only after `stop` has told all connections to leave."""
     before = asyncio.all_tasks()
-    server = LocalServer(MAX_BYTES)
+    server = LocalServer((), MAX_BYTES)
     await server.stop(0.0)
     wire = wire_of(server)
     await settle(wire)

@@ -2,7 +2,6 @@ import asyncio
 
 import pytest
 
-from backscroll_sidecar.models.fake import FakeModel, Refuse, Wait
 from backscroll_sidecar.models.faults import failed
 from backscroll_sidecar.ports import (
     Finished,
@@ -13,6 +12,7 @@ from backscroll_sidecar.ports import (
     TextDelta,
     UsageDelta,
 )
+from tests.kit.fake_model import FakeModel, Refuse, Wait
 
 REQUEST = ModelRequest((), "m")
 

@@ -1,21 +1,23 @@
-"""The scripted fake keeps the contract."""
+"""The scripted model and the fake of the tests keep the contract."""
 
 from __future__ import annotations
 
 import pytest
 
-from backscroll_sidecar.models.fake import FakeModel, Refuse, Step, Wait
 from backscroll_sidecar.models.faults import failed, of_status
+from backscroll_sidecar.models.scripted import ScriptedModel
 from backscroll_sidecar.ports import (
     ChatModel,
     Finished,
     FinishReason,
     ModelFault,
+    TextDelta,
     ToolCallDelta,
     UsageDelta,
 )
 from tests.contract.models.model_contract import AnyModelContract, ScriptedModelContract
 from tests.contract.models.scenario import Making, Scenario
+from tests.kit.fake_model import FakeModel, Refuse, Step, Wait
 
 
 def script(scenario: Scenario) -> list[Step]:
@@ -29,6 +31,13 @@ def script(scenario: Scenario) -> list[Step]:
     if scenario.usage:
         steps.append(UsageDelta(*scenario.usage))
     return [*steps, Finished(scenario.finish)] if scenario.finish else steps
+
+
+class TestScriptedModel(AnyModelContract):
+    @pytest.fixture
+    def model(self) -> ChatModel:
+        pieces = [TextDelta("猫吃"), TextDelta("鱼。🐟"), Finished(FinishReason.STOP)]
+        return ScriptedModel(lambda _: pieces)
 
 
 class TestFakeModel(AnyModelContract, ScriptedModelContract):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from backscroll_sidecar.models.faults import failed
+from backscroll_sidecar.models.scripted import joined
 from backscroll_sidecar.ports import (
     Finished,
     FinishReason,
@@ -97,7 +98,7 @@ class FakeModel:
         async with self._call(request, streamed=False) as (call, script, deadline):
             events = [event async for event in _play(script, deadline)]
             call.sent, call.whole = events, True
-            return _joined(events)
+            return joined(events)
 
     async def close(self) -> None:
         self.closed = True
@@ -172,14 +173,3 @@ async def _by(deadline: float | None, awaited: Awaitable[T]) -> T:
             return await awaited
     except TimeoutError:
         raise failed(ModelFault.TIMEOUT) from None
-
-
-def _joined(events: Iterable[ModelEvent]) -> list[ModelEvent]:
-    """The events of an answer that was not streamed: its text is one."""
-    text, rest = "", list[ModelEvent]()
-    for event in events:
-        if isinstance(event, TextDelta):
-            text += event.text
-        else:
-            rest.append(event)
-    return [TextDelta(text), *rest] if text else rest

@@ -1,4 +1,4 @@
-"""The fake keeps the contract, and counts."""
+"""The embedder of words keeps the contract, and so does the fake that is made of it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,32 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 
-from backscroll_sidecar.models.fake_embedder import FakeEmbedder
+from backscroll_sidecar.models.word_embedder import WordEmbedder
 from tests.contract.embedders.embedder_contract import Breaking, EmbedderContract
+from tests.kit.fake_embedder import FakeEmbedder
 
 
-class TestFakeEmbedder(EmbedderContract):
+class TestWordEmbedder(EmbedderContract):
+    @pytest.fixture
+    async def embedder(self) -> AsyncIterator[WordEmbedder]:
+        made = WordEmbedder()
+        await made.start()
+        yield made
+        await made.close()
+
+    @pytest.fixture
+    def unusable(self, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch) -> Breaking:
+        bad = np.full(embedder.dims, np.nan, np.float32)
+        return lambda: monkeypatch.setattr(embedder, "vector", lambda _: bad)
+
+
+class TestFakeEmbedder(TestWordEmbedder):
     @pytest.fixture
     async def embedder(self) -> AsyncIterator[FakeEmbedder]:
         made = FakeEmbedder(synonyms={"feline": "cat"})
         await made.start()
         yield made
         await made.close()
-
-    @pytest.fixture
-    def unusable(self, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch) -> Breaking:
-        bad = np.full(embedder.dims, np.nan, np.float32)
-        return lambda: monkeypatch.setattr(embedder, "vector", lambda _: bad)
 
     async def test_synonyms_mean_the_same(self, embedder: FakeEmbedder) -> None:
         cat, feline, dog = await embedder.embed(["cat", "feline", "dog"])

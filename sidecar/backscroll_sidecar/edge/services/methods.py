@@ -1,0 +1,48 @@
+"""From the contract's descriptors to methods: every RPC of a service finds its handler by name, or none starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from google.protobuf import message_factory
+from google.protobuf.descriptor import ServiceDescriptor
+
+from backscroll_sidecar.edge.call_pipeline import Method
+from backscroll_sidecar.edge.convert.parsing import parse
+
+
+class Servicer(Protocol):
+    """Answers the RPCs of one service: for ``BuildContext`` it has ``build_context(request, call)``.
+
+    Attributes
+    ----------
+    SERVICE
+        What the contract says of the service.
+    PARSERS
+        Parsers by RPC, where a request needs another than its message's.
+    """
+
+    SERVICE: ServiceDescriptor
+    PARSERS: Mapping[str, Callable[[bytes], Any]]
+
+
+def methods_of(servicer: Servicer) -> Iterator[Method]:
+    """All RPCs of a service."""
+    service = servicer.SERVICE
+    for method in service.methods:
+        kind = message_factory.GetMessageClass(method.input_type)
+        yield Method(
+            full_name=f"{service.full_name}/{method.name}",
+            parse=servicer.PARSERS.get(method.name) or partial(parse, kind),
+            answer=getattr(servicer, snake_case(method.name)),
+            client_streaming=method.client_streaming,
+            server_streaming=method.server_streaming,
+        )
+
+
+def snake_case(name: str) -> str:
+    """The method's name for an RPC's: ``BuildContext`` is ``build_context``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
