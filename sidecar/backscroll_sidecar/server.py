@@ -23,8 +23,8 @@ from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServi
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.methods import Servicer, methods_of
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
-from backscroll_sidecar.edge.start_errors import StartRefused
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
+from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer

@@ -14,9 +14,9 @@ TOO_LARGE = {
     "join_answer", "lay_out",
     "conversation_columns",
     "question_scores", "choose_far",
-    "bm25", "bound_bm25",
+   
     "link_columns", "question_links",
-    "reply_links", "memory_scores",
+    "reply_links",
     "may_reach", "score_reaching",
     "score_rows", "choose_near",
 }  # fmt: skip

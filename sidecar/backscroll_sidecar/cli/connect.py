@@ -15,7 +15,7 @@ from backscroll_sidecar.cli.console import CommandError, usage
 from backscroll_sidecar.cli.options import Target
 from backscroll_sidecar.config.sources import ConfigFileError, dotenv_value
 from backscroll_sidecar.edge.exposure import parse_address
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 
 AnyClient = TypeVar("AnyClient", Client, AsyncClient)
 ADVICE = {

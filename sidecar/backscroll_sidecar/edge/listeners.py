@@ -27,7 +27,7 @@ from backscroll_sidecar.edge.http2.server import (
     listening_path,
 )
 from backscroll_sidecar.edge.limits import MAX_RECEIVE_BYTES
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 
 EdgeName = Literal["auto", "grpc"]
 """What answers on this machine's own addresses: our edge where it can, or gRPC's server as everywhere else."""

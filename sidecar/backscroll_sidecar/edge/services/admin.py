@@ -11,7 +11,7 @@ from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.built import recorded_event
 from backscroll_sidecar.edge.convert.checks import check_count, check_id, required_id
 from backscroll_sidecar.edge.convert.history import limit_of
-from backscroll_sidecar.edge.convert.page_tokens import page_position, page_token
+from backscroll_sidecar.edge.convert.pages import page_position, page_token
 from backscroll_sidecar.edge.limits import MAX_EVENT_TYPES
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.service import HistoryService

@@ -35,8 +35,14 @@ from backscroll_sidecar.edge.convert.history import (
     summary_to_proto,
 )
 from backscroll_sidecar.edge.convert.messages import mentions_from_proto, parts_from_proto
-from backscroll_sidecar.edge.convert.page_tokens import page_name, page_token
-from backscroll_sidecar.edge.convert.pages import Rows, encode_hits, export_runs, list_page
+from backscroll_sidecar.edge.convert.pages import (
+    Rows,
+    encode_hits,
+    export_runs,
+    list_page,
+    page_name,
+    page_token,
+)
 from backscroll_sidecar.edge.convert.parsing import Batch, parse_batch
 from backscroll_sidecar.edge.convert.wire import LENGTH, lengthed, tag
 from backscroll_sidecar.edge.limits import (
