@@ -17,9 +17,9 @@ from backscroll_sidecar.ports.changes import (
     EventsChange,
     IndexChange,
     MembersChange,
+    RecordChange,
     RetractChange,
     SegmentsChange,
-    TurnChange,
     TurnMark,
     VectorsChange,
 )
@@ -49,9 +49,10 @@ from backscroll_sidecar.ports.models import (
     reserved_fields,
 )
 from backscroll_sidecar.ports.records import (
+    ANY_ERASURE,
     EVERYWHERE,
     PIN,
-    RecordChange,
+    TURN,
     StoredRecord,
     about_message,
     about_user,
@@ -78,10 +79,12 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "ANY_ERASURE",
     "ANY_EVENT",
     "EVERYWHERE",
     "PIN",
     "RESERVED_BODY_FIELDS",
+    "TURN",
     "AliasChange",
     "AppendChange",
     "Applied",
@@ -127,7 +130,6 @@ __all__ = [
     "TextDelta",
     "TextTakenBack",
     "ToolCallDelta",
-    "TurnChange",
     "TurnMark",
     "Unembedded",
     "UnembeddedPage",

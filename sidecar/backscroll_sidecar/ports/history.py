@@ -137,9 +137,6 @@ class HistoryReader(Protocol):
     ) -> Sequence[RecordedEvent]:
         """Recorded events of a channel in the order of recording; `newest_first` takes the end, newest first."""
 
-    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
-        """The channel and body of a turn that is kept and has not expired; None otherwise."""
-
     async def records(
         self,
         key: ChannelKey,

@@ -28,7 +28,6 @@ from backscroll_sidecar.ports import (
     RetractChange,
     SegmentsChange,
     StoredVector,
-    TurnChange,
     VectorsChange,
 )
 from backscroll_sidecar.store.decide.appends import Appends, given_vectors
@@ -99,8 +98,6 @@ class _Run(Appends):
             case EventsChange():
                 here = change.key
                 self.plan.events += [(here, change.context_id, event) for event in change.events]
-            case TurnChange():
-                self.plan.turns.append(change)
             case IndexChange():
                 self.plan.indexes[(*change.key, change.record.embedder_id)] = change.record
             case SegmentsChange():

@@ -28,7 +28,6 @@ from backscroll_sidecar.ports import (
     RecordedEvent,
     StoredRecord,
     StoredVector,
-    TurnChange,
     Unembedded,
     UnembeddedPage,
 )
@@ -105,8 +104,6 @@ class InMemoryReader:
 
     def __init__(self) -> None:
         self._channels: dict[Place, Channel] = {}
-        self._turns: dict[tuple[str, str], TurnChange] = {}
-        """By tenant and turn id."""
         self._event_count = 0
         self._drawers: dict[Drawer, dict[str, KeptRecord]] = {}
         self._closed = False
@@ -236,11 +233,6 @@ class InMemoryReader:
         if query.newest_first:
             found.reverse()
         return found[: max(query.limit, 0)]
-
-    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
-        self._check_open()
-        kept = self._turns.get((tenant, turn_id))
-        return None if kept is None or kept.expires_at_ms <= now_ms else (kept.key, kept.body)
 
     async def records(
         self,

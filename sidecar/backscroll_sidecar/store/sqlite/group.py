@@ -8,10 +8,9 @@ from itertools import chain
 from typing import TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
+from backscroll_sidecar.ports import TURN, Applied, Change, EraseChange, EraseReceipt, about_message
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
-    PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
@@ -22,7 +21,6 @@ from backscroll_sidecar.store.facts import (
     dedupe_digest,
     float32_bytes,
     named_among,
-    named_in_turns,
 )
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import place_statements as place_sql
@@ -235,18 +233,10 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.people:
         people = [(*named[:2], *encode_person(person)) for named, person in plan.people.items()]
         _write_rows(connection, sql.PUT_MEMBER, people)
-    for turn in plan.turns:
-        tenant, channel = turn.key.tenant, turn.key.channel
-        kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
-        connection.execute(sql.PUT_TURN, kept)
-        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": PURGED_AT_ONCE}
-        connection.execute(sql.PURGE_TURNS, expired)
     records.write(connection, plan.records)
-    if plan.emptied:  # recalled: behind turns and records, which came earlier in the run
+    if plan.emptied:  # retracted: behind the records, which came earlier in the run
         note_deletion(connection)
-        records.forget_messages(connection, plan.emptied)
-        recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
-        many(sql.RECALL_TURNS, recalled)
+        records.forget(connection, [(*n[:2], about_message(n[2])) for n in plan.emptied])
     if plan.events:
         many(
             event_sql.PUT_EVENT,
@@ -324,10 +314,7 @@ def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
 
 
 def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
-    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand.
-
-    All turns of the channel go with it: which texts they hold is not known here.
-    """
+    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
     key = change.key
     here = (key.tenant, key.channel)
     victims = _victims(connection, change)
@@ -354,9 +341,10 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
     drop_segments(connection, ((*here, seq) for seq, *_ in victims))
     connection.execute(sql.ERASE_INDEXES, here)
-    counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
     ids = [message_id for _, message_id, *_ in victims]
-    counts["records"] = records.erase(connection, change, ids)
+    kinds = records.erase(connection, change, ids)
+    counts["turns"] = kinds.count(TURN)
+    counts["records"] = len(kinds) - counts["turns"]
     counts["members"] = 0
     if is_whole:
         counts["events"] += connection.execute(event_sql.ERASE_ALL_EVENTS, here).rowcount

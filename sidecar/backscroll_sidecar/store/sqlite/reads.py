@@ -222,14 +222,6 @@ def events(
     ]
 
 
-def turn(
-    connection: sqlite3.Connection, tenant: str, turn_id: str, now_ms: int
-) -> tuple[ChannelKey, bytes] | None:
-    """Channel and body; None when there is none or its time is over."""
-    row = connection.execute(sql.TURN, (tenant, turn_id, now_ms)).fetchone()
-    return None if row is None else (ChannelKey(tenant, row[0]), row[1])
-
-
 def export_page(
     connection: sqlite3.Connection, key: ChannelKey, after_seq: int
 ) -> list[StoredMessage]:

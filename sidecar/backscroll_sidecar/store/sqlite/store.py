@@ -199,9 +199,6 @@ class SqliteStore:
     ) -> Sequence[RecordedEvent]:
         return await self._reader.run(lambda c: reads.events(c, key, query))
 
-    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
-        return await self._reader.run(lambda c: reads.turn(c, tenant, turn_id, now_ms))
-
     async def records(
         self,
         key: ChannelKey,
