@@ -1,7 +1,6 @@
 """Relevance of the messages of a channel for a question: arrays in, arrays out.
 
-No I/O, no logging, no configuration. `reference` is the specification in plain Python, `kernels`
-the same compiled.
+No I/O, no logging, no configuration. What computes is in `kernels_*`; `tests/reference` says the same another way.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from .decay import decay_per_hour
 from .diversity import (
     Similarity,
     mmr_order,
-    near_duplicates,
     set_similarity,
-    vector_similarity,
 )
 from .features import CLASSIC_FACTORS, ChannelColumns, QueryFeatures
 from .fields import Tails, join_records
@@ -44,7 +41,7 @@ from .lexical import (
 )
 from .memory import MEMORY_FACTORS, MemoryCues, MemoryScores, score_memory
 from .recency import recency_multipliers
-from .replies import ancestors, reply_tree, roots
+from .replies import ancestors, roots
 from .score import Scored, score_only, score_reaching, score_rows
 from .selection import (
     Rules,
@@ -111,12 +108,10 @@ __all__ = [
     "linear_fusion",
     "look_at_rows",
     "mmr_order",
-    "near_duplicates",
     "newest_by",
     "older_marks",
     "recency_multipliers",
     "reciprocal_rank_fusion",
-    "reply_tree",
     "roots",
     "rows_with",
     "score_memory",
@@ -128,7 +123,6 @@ __all__ = [
     "spread",
     "top_order",
     "turns",
-    "vector_similarity",
     "warm",
     "with_marked",
     "with_recalled",

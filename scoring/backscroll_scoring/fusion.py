@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -161,7 +160,6 @@ def interleave(
     pattern: Sequence[bool] | Bool,
     *,
     limit: int | None = None,
-    kernels: ModuleType = kernels_fusion,
 ) -> Interleaved:
     """Let two rankings take turns: true takes the next row of ``first``, false of ``second``.
 
@@ -194,7 +192,9 @@ def interleave(
     most = most if limit is None else min(most, limit)
     rows, by_first = np.empty(most, np.int32), np.empty(most, np.bool_)
     places = np.empty(most, np.int32)
-    count = kernels.take_turns(first, second, np.asarray(pattern, np.bool_), rows, by_first, places)
+    count = kernels_fusion.take_turns(
+        first, second, np.asarray(pattern, np.bool_), rows, by_first, places
+    )
     return Interleaved(rows[:count], by_first[:count], places[:count])
 
 
@@ -206,7 +206,6 @@ def with_marked(
     more_marks: UInt32,
     *,
     flag: bool,
-    kernels: ModuleType = kernels_fusion,
 ) -> tuple[Int32, UInt32, Bool]:
     """Add rows to marked rows: both ascending and each row once, as the result is.
 
@@ -234,7 +233,7 @@ def with_marked(
         raise ValueError(f"marks must have one entry a row: {k}")
     out, out_marks = np.empty(m + k, np.int32), np.empty(m + k, np.uint32)
     out_flags = np.empty(m + k, np.bool_)
-    count = kernels.add_marked(
+    count = kernels_fusion.add_marked(
         rows, marks, flags, more, more_marks, flag, out, out_marks, out_flags
     )
     return out[:count], out_marks[:count], out_flags[:count]
@@ -248,17 +247,25 @@ def with_recalled(
     by_words: Bool,
     by_meaning: Bool,
     first: int,
-    *,
-    engine: ModuleType = kernels_fusion,
 ) -> tuple[Int32, UInt32, Bool, Int32, int]:
-    """Add the rows of a ranking to marked rows, as `reference_fusion.add_recalled` tells.
+    """Add the rows of a ranking to marked rows: ascending and each row once, as the result is.
+
+    Parameters
+    ----------
+    marks, flags : uint32[m], bool[m]
+        Bit i of a row's mark: source i proposed it. Rows of the ranking alone have the flag.
+    more : int32[k]
+        The ranking, each row once.
+    by_words, by_meaning : bool[k]
+        Which of three sources a row of the ranking comes from: words, meaning, both, or, by neither, the third.
+    first : the number of the first source of the ranking; those without rows have no number.
 
     Returns rows, marks and flags of all, the places of the ranking's among them, and its sources.
     """
     most = len(rows) + len(more)
     out, out_marks = np.empty(most, np.int32), np.empty(most, np.uint32)
     out_flags, places = np.empty(most, np.bool_), np.empty(len(more), np.int32)
-    count, sources = engine.add_recalled(
+    count, sources = kernels_fusion.add_recalled(
         *(rows, marks, flags, more, by_words, by_meaning, first),
         *(out, out_marks, out_flags, places),
     )

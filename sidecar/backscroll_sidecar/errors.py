@@ -99,7 +99,7 @@ class StoreUnavailable(BackscrollError):
 
 
 class StoreReadOnly(StoreUnavailable):
-    """The disk is full or read-only: appends are refused, builds go on (law 5)."""
+    """The disk is full or read-only: appends are refused, builds go on."""
 
     reason = Reason.STORE_READ_ONLY
 

@@ -18,6 +18,8 @@ from backscroll_sidecar.background import make_room
 from backscroll_sidecar.channels import Channels, SegmentWriter
 from backscroll_sidecar.chat import ChatService
 from backscroll_sidecar.chat.records import ChatHistory
+from backscroll_sidecar.config.derived import chat_settings, context_settings
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
@@ -42,7 +44,6 @@ from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
 from backscroll_sidecar.pacing import Pacer
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
 from backscroll_sidecar.recording import Recorder
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
 from backscroll_sidecar.strategies import BUILTIN, Semantic
@@ -230,7 +231,7 @@ async def _assemble(
         store,
         sources,
         analyzer,
-        settings.context_settings(tuple(own), stages),
+        context_settings(settings, tuple(own), stages),
         clock,
         events,
         preferences=preferences,
@@ -259,7 +260,7 @@ async def _assemble(
         builder,
         ChatHistory(history, writer, store, clock, settings.wordings()),
         model,
-        settings.chat_settings(),
+        chat_settings(settings),
         clock,
         pacer,
         events,
@@ -382,7 +383,7 @@ def _of_embedder(error: ValueError) -> str:
 
 
 def chat_model(settings: Settings, pacer: Pacer | None = None) -> ChatModel:
-    """The configured model; without key and address an echo, which says that it is one (P-18).
+    """The configured model; without key and address an echo, which says that it is one.
 
     An echo as well where the model could never be called: OpenAI shall not get what was meant for another.
     """

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from backscroll import AsyncClient, Client
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.ports import ChatModel, Clock, Embedder
 from backscroll_sidecar.server import RunningServer, start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import App, open_app
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from backscroll import AsyncClient, BackscrollError, Message
 from backscroll.results import text_of
-from backscroll_bench.server import ServerProcess
+from tests.kit.server_process import ServerProcess
 
 KILLS = int(os.environ.get("BACKSCROLL_KILLS", "100"))
 CLIENTS = 8

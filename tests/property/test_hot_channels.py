@@ -63,7 +63,7 @@ def words_in(view: ChannelView) -> list[set[str]]:
     out: list[set[str]] = [set() for _ in range(view.count)]
     for word, number in view.lexicon.ids.items():
         if number < len(postings.tail):
-            for row in rows_of_term(postings.pool, postings.tail, postings.rows, number):
+            for row in rows_of_term(postings, number):
                 if row < view.count:
                     out[row].add(word)
     return out

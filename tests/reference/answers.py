@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from google.protobuf.internal.encoder import _VarintBytes as varint
+
 from backscroll_scoring.arrays import Bool, Float64, Int32, Int64, UInt8, UInt32
 from backscroll_scoring.layout import (
     BODY,
@@ -35,7 +37,6 @@ from backscroll_scoring.layout import (
     TURN_TOKENS,
     TURNS,
 )
-from tests.reference.fields import varint
 
 
 def keep_slot(key: int, slot: int, keys: Int64, slots: Int32) -> None:

@@ -1,46 +1,30 @@
-"""The specification of `kernels_graph` in plain Python; see `reference`."""
-
-from __future__ import annotations
-
-from backscroll_scoring.arrays import Float64, Int32
+"""What a row is worth in the graph of replies: every way that leads to it, the best counts."""
 
 
-def tree_values(
-    parent: Int32,
-    end: int,
-    starts: Int32,
-    values: Float64,
-    down: float,
-    max_down: int,
-    reach: int,
-    out_rows: Int32,
-    out_values: Float64,
-) -> int:
-    """Give every row below ``end`` the best of ``values[s] * down ** d`` over the starts s that are the row
-    itself or stand above it in at most ``max_down`` steps from parent to parent and at most ``reach`` rows away.
-    Write those above 0, ascending; return how many (N-02).
+def graph_values(parent, author, end, question_parent, question_row, own_authors, parameters):
+    """By row, above 0, without the question: see `backscroll_scoring.graph_scores`."""
+    p, n = parameters, len(parent)
+    recent = [row for row in range(max(0, end - p.reach), end) if author[row] in own_authors]
+    worth = dict.fromkeys(recent[len(recent) - min(len(recent), p.own_lines) :], p.own)
+    if 0 <= question_row < end:
+        worth[question_row] = 1.0
+    row, value, seen = question_parent, 1.0, set()
+    while 0 <= row < n and row not in seen and question_parent < end and len(seen) < p.max_up:
+        seen.add(row)
+        if row < end:
+            worth[row] = max(value, worth.get(row, 0.0))
+        row, value = parent[row], value * p.up
+    best = {row: _best(row, parent, end, worth, p) for row in range(end) if row != question_row}
+    return {row: value for row, value in best.items() if value > 0}
 
-    Parameters
-    ----------
-    starts : int32[s]
-        Ascending, unique, in [0, end).
-    values : float64[s]
-        In (0, 1].
-    out_rows, out_values : int32[r], float64[r], written
-        r at least min(end, s * (2 * reach + 1)).
-    """
-    worth = dict(zip(starts.tolist(), values.tolist(), strict=True))
-    count = 0
-    for row in range(end):
-        best, factor, above = 0.0, 1.0, row
-        for _ in range(max_down + 1):
-            if not 0 <= above < end:
-                break
-            if abs(above - row) <= reach:
-                best = max(best, worth.get(above, 0.0) * factor)
-            factor *= down
-            above = int(parent[above])
-        if best > 0:
-            out_rows[count], out_values[count] = row, best
-            count += 1
-    return count
+
+def _best(row, parent, end, worth, p):
+    """The row itself, or what stands above it in at most `max_down` steps and at most `reach` rows away."""
+    best, factor, above = 0.0, 1.0, row
+    for _ in range(p.max_down + 1):
+        if not 0 <= above < end:
+            break
+        if abs(above - row) <= p.reach:
+            best = max(best, worth.get(above, 0.0) * factor)
+        above, factor = parent[above], factor * p.down
+    return best

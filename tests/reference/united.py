@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from backscroll_scoring.arrays import Bool, Float64, Int32, Int64, UInt32
-from tests.reference.fusion import add_recalled, take_turns
-from tests.reference.selection import add_older, choose, give_places
+from backscroll_scoring.kernels_fusion import add_recalled, take_turns
+from backscroll_scoring.kernels_selection import add_older, choose, give_places
 
 NEAR, FAR = 0, 1
 

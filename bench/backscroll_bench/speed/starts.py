@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import time
@@ -13,20 +12,18 @@ from statistics import median
 
 import numpy as np
 
-from backscroll.v1 import context_pb2, message_pb2
+from backscroll.v1 import message_pb2
 from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import (
     BUILD,
     COLD,
-    LOAD_LOOK_S,
-    LOAD_S,
     Bench,
     Served,
     channel_of,
-    near_questions,
     stages_of,
 )
 from backscroll_bench.speed.load import Call, closed_loop, open_channel, unary
+from backscroll_bench.speed.questions import answered, is_by_meaning, near, near_questions
 from backscroll_bench.speed.reading import Reading, Readings
 from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.stats import Wrong
@@ -43,7 +40,7 @@ async def start(bench: Bench) -> Readings:
 
     Readings: serving (s); first_build (the first build of a process over a history, x steady ones).
     """
-    asked = await bench.questions("plain", "balanced", START_HISTORY)  # compiles what was not yet
+    asked = await near(bench, "balanced", START_HISTORY)  # compiles what was not yet
     serving_s, steady_ms, first_ms, stages = [], [], [], []
     for _ in range(QUICK_STARTS if bench.sizes.quick else STARTS):
         flags = bench.flags(f"{bench.new_name('start')}.db")
@@ -92,7 +89,7 @@ async def memory_with_vectors(bench: Bench) -> Readings:
         (said,) = chats.said(1, skip=count)
         request = chats.build_request(channel, said, "retrieval")
         request.query_embedding.CopyFrom(_random_vector(said.line.content))
-        await _answered_by_meaning(call, request.SerializeToString())
+        await answered(call, request.SerializeToString(), is_by_meaning)
 
     count = QUICK_HISTORY if bench.sizes.quick else VECTOR_HISTORY
     name = f"{bench.new_name('memory-vectors')}.db"
@@ -138,18 +135,6 @@ def _random_vector(text: str) -> message_pb2.Embedding:
     rng = np.random.default_rng(zlib.crc32(text.encode()))
     values = rng.standard_normal(LOCAL_DIMS).astype("<f4").tobytes()
     return message_pb2.Embedding(embedder_id=LOCAL_ID, values=values)
-
-
-async def _answered_by_meaning(call: Call, request: bytes) -> None:
-    """Ask until the vectors are in memory, too."""
-    end_s = time.monotonic() + LOAD_S
-    while True:
-        built = context_pb2.BuildContextResponse.FromString(await call(request))
-        if any(context_pb2.SOURCE_SEMANTIC in item.sources for item in built.items):
-            return
-        if time.monotonic() > end_s:
-            raise Wrong("nothing was found by its meaning")
-        await asyncio.sleep(LOAD_LOOK_S)
 
 
 def resident_bytes(pid: int) -> int:

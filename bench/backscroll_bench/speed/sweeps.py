@@ -9,30 +9,32 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from backscroll_bench.awake import Awake
-from backscroll_bench.speed import chats, meaning
-from backscroll_bench.speed.builds import KINDS
-from backscroll_bench.speed.echo import echo_server
+from backscroll_bench.speed import chats
 from backscroll_bench.speed.fixture import (
     BUILD,
     COLD,
     Bench,
-    NoQuestion,
-    Questions,
     Serve,
     channel_of,
-    elsewhere,
-    near_questions,
-    once_loaded,
+    opened,
 )
-from backscroll_bench.speed.load import Call, Load, open_channel, unary
+from backscroll_bench.speed.load import Load, Questions, open_channel, unary
 from backscroll_bench.speed.loops import run
+from backscroll_bench.speed.questions import (
+    NoQuestion,
+    answered,
+    elsewhere,
+    far,
+    is_loaded,
+    near,
+    near_questions,
+)
 from backscroll_bench.speed.resting import settled
 from backscroll_bench.speed.sizes import Sizes
 
@@ -73,28 +75,18 @@ def measure_points(
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, list[Point]]:
     """The points of all sweeps, by the sweep's name. Parameters as of `run.measure`."""
-    return run(_points(serve, directory, state_dir, sizes, progress))
-
-
-async def _points(
-    serve: Serve,
-    directory: Path,
-    state_dir: Path,
-    sizes: Sizes,
-    progress: Callable[[str], None],
-) -> dict[str, list[Point]]:
     reach = QUICK if sizes.quick else Reach()
     sizes = replace(sizes, rounds=min(sizes.rounds, ROUNDS), seconds=min(sizes.seconds, SECONDS))
     found = {}
-    with ExitStack() as stack:
-        async with AsyncExitStack() as connections:
-            stack.enter_context(Awake())
-            echo = stack.enter_context(echo_server())
-            bench = Bench(serve, directory, state_dir, echo, sizes, stack, connections)
+
+    async def measured() -> None:
+        async with opened(serve, directory, state_dir, sizes) as bench:
             for name, sweep in SWEEPS.items():
                 progress(name)
                 found[name] = await sweep(bench, reach)
             progress("")
+
+    run(measured())
     return found
 
 
@@ -103,18 +95,13 @@ async def _history(bench: Bench, reach: Reach) -> list[Point]:
     points = []
     for count in reach.history:
         for profile in PROFILES:
-            kind = KINDS[profile]
             try:
-                asked = await bench.questions(kind, profile, count)
+                asked = await near(bench, profile, count)
             except NoQuestion:
                 continue
-            call = (await bench.served(kind)).call(BUILD)
-            points.append(
-                {"profile": profile, "messages": count} | await _point(bench, call, asked)
-            )
+            points.append({"profile": profile, "messages": count} | await _point(bench, asked))
         if count <= VECTOR_UP_TO:
-            served, given, _ = await meaning.asked(bench, count)
-            point = await _point(bench, served.call(BUILD), given)
+            point = await _point(bench, await far(bench, count))
             points.append({"profile": "balanced, vector given", "messages": count} | point)
     return points
 
@@ -135,7 +122,7 @@ async def _channels(bench: Bench, reach: Reach) -> list[Point]:
         asked = elsewhere(base, rng.sample(names, count))
         for request in asked.requests:  # all of them in memory
             await call(request)
-        points.append({"channels": count} | await _point(bench, call, asked))
+        points.append({"channels": count} | await _point(bench, asked))
     return points
 
 
@@ -143,11 +130,9 @@ async def _concurrency(bench: Bench, reach: Reach) -> list[Point]:
     """One channel, more and more callers."""
     points = []
     for profile in PROFILES:
-        kind = KINDS[profile]
-        asked = await bench.questions(kind, profile, reach.messages)
-        call = (await bench.served(kind)).call(BUILD)
+        asked = await near(bench, profile, reach.messages)
         for callers in reach.concurrency:
-            point = await _point(bench, call, asked, callers)
+            point = await _point(bench, asked, callers)
             points.append({"profile": profile, "callers": callers} | point)
     return points
 
@@ -177,7 +162,7 @@ async def _cold(bench: Bench, reach: Reach) -> list[Point]:
                 await call(_question("nowhere", 1))  # what a process's first build takes besides
                 for count, each_ms in taken_ms.items():
                     began = time.perf_counter()
-                    await once_loaded(call, _question(channel_of(count), count), look_s=0)
+                    await answered(call, _question(channel_of(count), count), is_loaded, look_s=0)
                     each_ms.append((time.perf_counter() - began) * 1e3)
     return [
         {"messages": count, "first_ms": median(each_ms), "slowest_ms": max(each_ms)}
@@ -190,9 +175,9 @@ def _question(channel: str, count: int) -> bytes:
     return chats.build_request(channel, said, "balanced").SerializeToString()
 
 
-async def _point(bench: Bench, call: Call, asked: Questions, concurrency: int = 1) -> Point:
+async def _point(bench: Bench, asked: Questions, concurrency: int = 1) -> Point:
     calls = bench.sizes.calls if concurrency == 1 else bench.sizes.many
-    rounds = await bench.beside_r0(call, asked, calls=calls, concurrency=concurrency)
+    rounds = await bench.beside_r0(asked, calls=calls, concurrency=concurrency)
     return _figures("", [one for one, _ in rounds]) | _figures("r0_", [r0 for _, r0 in rounds])
 
 

@@ -175,9 +175,9 @@ async def _run(
     stop: threading.Event,
 ) -> None:
     from backscroll_sidecar import server, wiring  # noqa: PLC0415 - the server is an extra
+    from backscroll_sidecar.config.settings import Settings  # noqa: PLC0415
     from backscroll_sidecar.models.scripted import ScriptedModel  # noqa: PLC0415
     from backscroll_sidecar.models.word_embedder import WordEmbedder  # noqa: PLC0415
-    from backscroll_sidecar.settings import Settings  # noqa: PLC0415
 
     try:
         loop, asked_to_stop = asyncio.get_running_loop(), asyncio.Event()

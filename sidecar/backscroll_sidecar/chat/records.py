@@ -39,7 +39,15 @@ from backscroll_sidecar.errors import (
     NotFound,
     Reason,
 )
-from backscroll_sidecar.ports import Applied, Change, Clock, HistoryReader, TurnChange, TurnMark
+from backscroll_sidecar.ports import (
+    TURN,
+    Applied,
+    Change,
+    Clock,
+    HistoryReader,
+    RecordChange,
+    TurnMark,
+)
 from backscroll_sidecar.texts import NEUTRAL, Wordings
 from backscroll_sidecar.turn_ids import asked_mark, mark_of, partial_id, reply_id
 
@@ -230,13 +238,16 @@ class ChatHistory:
     async def keep(self, turn: Turn) -> None:
         """Keep the turn for its lifetime."""
         await self._writer.submit(
-            TurnChange(
+            RecordChange(
                 turn.key,
-                turn.id,
+                TURN,
+                "",
                 encode_turn(turn),
-                turn.expires_at_ms,
+                turn.named_ids,
                 self._clock.now_ms(),
-                turn.mark,
+                turn.expires_at_ms,
+                owner=turn.id,
+                turn=TurnMark(turn.since),
             )
         )
 
@@ -249,10 +260,11 @@ class ChatHistory:
             It is not, or it is another tenant's.
         """
         since = self.erasures_seen  # before the row is read: what is lost from now on counts
-        found = await self._reader.turn(tenant, turn_id, self._clock.now_ms())
-        if found is None:
+        now_ms = self._clock.now_ms()
+        found = await self._reader.records_of_owner(tenant, TURN, turn_id, now_ms)
+        if not found:
             raise turn_not_found()
-        return replace(decode_turn(found[1]), since=since)
+        return replace(decode_turn(found[0].body), since=since)
 
     @property
     def erasures_seen(self) -> int:

@@ -20,7 +20,7 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.ports import TurnMark
+from backscroll_sidecar.ports import ANY_ERASURE, about_message
 from backscroll_sidecar.texts import Language
 
 FORMAT_VERSION = 1
@@ -86,10 +86,11 @@ class Turn:
     language: Language = Language.EN
 
     @property
-    def mark(self) -> TurnMark:
-        """What may not be recalled for this turn to be kept."""
+    def named_ids(self) -> tuple[str, ...]:
+        """With what it goes: it holds texts of its channel as they were, of these messages."""
         shown = {message_id for message in self.messages for message_id in message.message_ids}
-        return TurnMark(self.since, frozenset({*shown, self.question_message_id}))
+        ids = sorted({*shown, self.question_message_id} - {""})
+        return (ANY_ERASURE, *map(about_message, ids))
 
     @property
     def calls_id(self) -> str:

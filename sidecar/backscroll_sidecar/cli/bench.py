@@ -16,8 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.console import CommandError, err, json_text, out, print_json, usage
 from backscroll_sidecar.cli.process import server
-from backscroll_sidecar.settings import prepare_process
-from backscroll_sidecar.settings_sources import load
+from backscroll_sidecar.config.settings import prepare_process
+from backscroll_sidecar.config.sources import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.console import CommandError, err, out, print_json
-from backscroll_sidecar.settings import Settings, prepare_process
-from backscroll_sidecar.settings_sources import STAGES, ConfigFileError, Loaded, Problem, load
+from backscroll_sidecar.config.settings import Settings, prepare_process
+from backscroll_sidecar.config.sources import STAGES, ConfigFileError, Loaded, Problem, load
 
 EPILOG = "Example: backscroll check-config --config /etc/backscroll.toml"
 

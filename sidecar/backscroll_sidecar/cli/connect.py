@@ -13,9 +13,9 @@ from backscroll._channel import DEFAULT_TARGET
 from backscroll.errors import BackscrollError, Unauthenticated, Unavailable
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import CommandError, usage
+from backscroll_sidecar.config.sources import ConfigFileError, dotenv_value
 from backscroll_sidecar.edge.exposure import parse_address
 from backscroll_sidecar.edge.start_errors import StartRefused
-from backscroll_sidecar.settings_sources import ConfigFileError, dotenv_value
 
 AnyClient = TypeVar("AnyClient", Client, AsyncClient)
 ADVICE = {

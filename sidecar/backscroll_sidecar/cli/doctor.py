@@ -20,8 +20,8 @@ from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.connect import target
 from backscroll_sidecar.cli.console import os_words, out, print_json
-from backscroll_sidecar.settings import Settings, prepare_process
-from backscroll_sidecar.settings_sources import Loaded
+from backscroll_sidecar.config.settings import Settings, prepare_process
+from backscroll_sidecar.config.sources import Loaded
 
 EPILOG = "Example: backscroll doctor --config /etc/backscroll.toml"
 WAL_RESET_FIXED = (3, 51, 3)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from backscroll_sidecar.settings_types import PROFILE_NAMES
+from backscroll_sidecar.config.types import PROFILE_NAMES
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Server = Annotated[

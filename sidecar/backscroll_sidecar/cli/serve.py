@@ -28,11 +28,11 @@ from backscroll_sidecar.cli.console import (
     out,
     print_json,
 )
+from backscroll_sidecar.config.settings import Settings, prepare_process
+from backscroll_sidecar.config.sources import Loaded
 from backscroll_sidecar.edge.start_errors import StartRefused
 from backscroll_sidecar.errors import BackscrollError, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.kernel_cache import KernelCache
-from backscroll_sidecar.settings import Settings, prepare_process
-from backscroll_sidecar.settings_sources import Loaded
 from backscroll_sidecar.telemetry import logs
 from backscroll_sidecar.threads import keep_on_core, pool
 

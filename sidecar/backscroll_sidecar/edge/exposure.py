@@ -1,4 +1,4 @@
-"""Where a server may listen (P-28): loopback and unix sockets, and anywhere else only with TLS and a credential."""
+"""Where a server may listen: loopback and unix sockets, and anywhere else only with TLS and a credential."""
 
 from __future__ import annotations
 

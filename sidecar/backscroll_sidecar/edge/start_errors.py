@@ -11,7 +11,7 @@ class StartRefused(BackscrollError):
     Parameters
     ----------
     setting
-        The name of the setting at fault, as `settings.py` spells it.
+        The name of the setting at fault, as `config/settings.py` spells it.
     why
         Goes on after that name: "listen: 0.0.0.0:7171 is …".
     """

@@ -9,6 +9,7 @@ to be stored.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
@@ -16,8 +17,9 @@ from backscroll_sidecar.ports import (
     Change,
     EraseChange,
     EventsChange,
+    RecordChange,
     RetractChange,
-    TurnChange,
+    about_message,
 )
 
 REMEMBERED = 2_048
@@ -40,9 +42,10 @@ class ErasureGuard:
                 self._note(change.key, "")
             case RetractChange():
                 self._note(change.key, change.message_id)
-            case AppendChange() | TurnChange() | EventsChange() if change.turn is not None:
-                since, shown = change.turn.since, change.turn.shown
-                return not self._lost(change.key, since, shown)
+            case RecordChange() if change.turn is not None:
+                return not self._lost(change.key, change.turn.since, change.named_ids)
+            case AppendChange() | EventsChange() if change.turn is not None:
+                return not self._lost(change.key, change.turn.since)
         return True
 
     def publish(self) -> None:
@@ -53,12 +56,12 @@ class ErasureGuard:
         self._count += 1
         self._recent.append((self._count, key, message_id))
 
-    def _lost(self, key: ChannelKey, since: int, shown: frozenset[str]) -> bool:
+    def _lost(self, key: ChannelKey, since: int, named_ids: Sequence[str] = ()) -> bool:
         if since < self._count - len(self._recent):
             return True
         for number, where, message_id in reversed(self._recent):
             if number <= since:
                 return False
-            if where == key and (not message_id or message_id in shown):
+            if where == key and (not message_id or about_message(message_id) in named_ids):
                 return True
         return False

@@ -15,7 +15,6 @@ from backscroll_sidecar.ports import (
     EventsChange,
     MembersChange,
     RecordChange,
-    TurnChange,
     VectorsChange,
 )
 from backscroll_sidecar.values import quick
@@ -66,8 +65,6 @@ def pend(change: Change, future: asyncio.Future[Applied] | None = None) -> Pendi
             texts = sum([len(vector.values) for vector in change.vectors])
         case EditChange():
             texts = change.analysis.text.__sizeof__()
-        case TurnChange():
-            texts = len(change.body)
         case RecordChange():
             texts = len(change.body or b"")
         case _:

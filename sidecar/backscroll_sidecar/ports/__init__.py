@@ -15,11 +15,10 @@ from backscroll_sidecar.ports.changes import (
     EraseChange,
     EraseReceipt,
     EventsChange,
-    IndexChange,
     MembersChange,
+    RecordChange,
     RetractChange,
     SegmentsChange,
-    TurnChange,
     TurnMark,
     VectorsChange,
 )
@@ -49,12 +48,16 @@ from backscroll_sidecar.ports.models import (
     reserved_fields,
 )
 from backscroll_sidecar.ports.records import (
+    ANY_ERASURE,
+    ANY_RETRACTION,
     EVERYWHERE,
     PIN,
-    RecordChange,
+    TURN,
+    VECTOR_INDEX,
     StoredRecord,
     about_message,
     about_user,
+    count_by_part,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
@@ -62,7 +65,6 @@ from backscroll_sidecar.ports.vectors import (
     Comparison,
     Embedder,
     EmbeddingProgress,
-    IndexRecord,
     KeptVector,
     MessageVector,
     Nearest,
@@ -78,10 +80,14 @@ from backscroll_sidecar.ports.vectors import (
 )
 
 __all__ = [
+    "ANY_ERASURE",
     "ANY_EVENT",
+    "ANY_RETRACTION",
     "EVERYWHERE",
     "PIN",
     "RESERVED_BODY_FIELDS",
+    "TURN",
+    "VECTOR_INDEX",
     "AliasChange",
     "AppendChange",
     "Applied",
@@ -104,8 +110,6 @@ __all__ = [
     "FragmentCodec",
     "HistoryReader",
     "HistoryStore",
-    "IndexChange",
-    "IndexRecord",
     "KeptVector",
     "LastMessage",
     "ListQuery",
@@ -127,7 +131,6 @@ __all__ = [
     "TextDelta",
     "TextTakenBack",
     "ToolCallDelta",
-    "TurnChange",
     "TurnMark",
     "Unembedded",
     "UnembeddedPage",
@@ -140,5 +143,6 @@ __all__ = [
     "WideSearch",
     "about_message",
     "about_user",
+    "count_by_part",
     "reserved_fields",
 ]

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import orjson
-
 from backscroll_sidecar.domain import (
     Embedding,
     Event,
@@ -24,14 +22,12 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.ports import (
     EVERYWHERE,
     Applied,
-    IndexRecord,
     RecordChange,
     SegmentsChange,
-    TurnChange,
 )
 
 PURGED_AT_ONCE = 16
-"""Expired turns, or records, of its tenant that every kept one removes: more than come in, few enough at once."""
+"""Expired records of its tenant that every kept one removes: more than come in, few enough at once."""
 
 Place = tuple[str, str]
 """(tenant, channel): a `ChannelKey` is one."""
@@ -160,18 +156,14 @@ class Plan:
     vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
     embedded: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
     """Vectors the server made: revision, embedder, values."""
-    indexes: dict[Named, IndexRecord] = field(default_factory=dict)
-    """By tenant, channel and embedder."""
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, Event]] = field(default_factory=list)
     """Each with its place and its context id."""
     segments: list[SegmentsChange] = field(default_factory=list)
     aliases: dict[Named, str] = field(default_factory=dict)
     """By alias: the id of its message."""
-    turns: list[TurnChange] = field(default_factory=list)
-    """In order: each is kept, then expired ones of its tenant go."""
     records: list[RecordChange] = field(default_factory=list)
-    """In order, as the turns."""
+    """In order: each is kept, then expired ones of its tenant go."""
 
     def put(self, named: Named, record: Record) -> None:
         """Write a known row as it now stands."""
@@ -209,19 +201,14 @@ def named_among(taken: Iterable[Named], facts: Facts) -> list[Named]:
     return [one for one in taken if one not in facts.records and one not in facts.aliases]
 
 
-def named_in_turns(message_id: str) -> bytes:
-    """A message's id as it stands in the body of every turn that holds its text."""
-    return orjson.dumps(message_id)
-
-
 def drawer_of(change: RecordChange) -> Drawer:
     """Where its record lies."""
     return (*change.key, change.kind, change.owner)
 
 
 def messages_named(change: RecordChange) -> Iterator[Named]:
-    """The messages of its channel that a kept record is about."""
-    if change.body is not None and change.key.channel != EVERYWHERE:
+    """The messages of its channel that must be there for a record to be kept."""
+    if change.body is not None and change.turn is None and change.key.channel != EVERYWHERE:
         for name in change.named_ids:
             if name.startswith("m:"):
                 yield (*change.key, name[2:])

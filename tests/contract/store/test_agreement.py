@@ -38,12 +38,11 @@ from backscroll_sidecar.ports import (
     MembersChange,
     RecordChange,
     RetractChange,
-    TurnChange,
     TurnMark,
 )
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
-from tests.contract.store.builders import NOON_MS, analysis, comparable, everything
+from tests.contract.store.builders import NOON_MS, analysis, comparable, everything, turn
 
 IDS = ["m1", "m2", "m3", f"{'a' * 32}:reply", f"{'b' * 32}:calls:1", "m/5'\u202e", "群😀"]
 USERS = ["u-alice", "u-bob"]
@@ -127,8 +126,8 @@ def changes(draw: Draw) -> Change:
                 for m in sent
             )
             ranks = tuple(m.sent_at_ms + draw(st.integers(0, 1)) for m in sent)
-            turn = draw(st.sampled_from([None, TurnMark(0)]))
-            return AppendChange(key, sent, found, ranks, NOON_MS, turn)
+            mark = draw(st.sampled_from([None, TurnMark(0)]))
+            return AppendChange(key, sent, found, ranks, NOON_MS, mark)
         case "edit":
             edited = replace(draw(messages), channel=key.channel)
             return EditChange(key, edited, analysis(edited), draw(times))
@@ -164,9 +163,10 @@ def changes(draw: Draw) -> Change:
             return EraseChange(key, erased, user, NOON_MS)
         case "turn":
             body = draw(st.sampled_from([b"", b"one", b"two"]))
-            return TurnChange(
-                key, draw(st.sampled_from(["t1", "t2"])), body, draw(times), draw(times)
-            )
+            shows = draw(st.sampled_from([(), ("m1",), ("m1", "m2")]))
+            id_ = draw(st.sampled_from(["t1", "t2"]))
+            at, lives = draw(st.integers(0, 4)), draw(st.integers(0, 4))
+            return turn(id_, body, shows=shows, at=at, lives=lives, key=key)
         case _:
             context = draw(st.sampled_from(["c1", "c2"]))
             return EventsChange(key, context, tuple(draw(st.lists(events, max_size=2))))

@@ -90,7 +90,7 @@ async def check_stored(bot: Bot, channel: str, row: Row, end: pb.ChatEnd) -> Non
 
 def test_the_notices_are_the_bytes_of_the_design() -> None:
     """S5-31, S5-32: exact bytes under the wording of the designs, in either language."""
-    from backscroll_sidecar.settings import Settings
+    from backscroll_sidecar.config.settings import Settings
 
     wordings = Settings(wording="designs").wordings()
     for texts in (wordings.english, wordings.chinese):

@@ -8,7 +8,7 @@ import pytest
 
 from backscroll.errors import InvalidRequest
 from backscroll.v1 import context_pb2 as pb
-from backscroll_sidecar.settings_sources import load
+from backscroll_sidecar.config.sources import load
 from tests.contract.models.sse_server import Reply, chunk, data, said, stopped, used
 from tests.integration.chat.talk import answers, talk, talk_to, turn
 

@@ -23,8 +23,8 @@ from backscroll_sidecar.ports import (
     FinishReason,
     ModelFault,
     ModelRequest,
+    RecordChange,
     ToolCallDelta,
-    TurnChange,
 )
 from backscroll_sidecar.server import start_server
 from backscroll_sidecar.texts import CHINESE
@@ -61,7 +61,7 @@ def refuse(bot: Bot, failure: Exception, *, turns_only: bool = True) -> None:
     apply = bot.app.store.apply
 
     async def refusing(changes):
-        if not turns_only or any(isinstance(change, TurnChange) for change in changes):
+        if not turns_only or any(isinstance(change, RecordChange) for change in changes):
             raise failure
         return await apply(changes)
 

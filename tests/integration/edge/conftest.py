@@ -24,9 +24,9 @@ from backscroll.v1 import (
 from backscroll.v1 import (
     message_pb2 as pb,
 )
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.edge.call_pipeline import CallRecord
 from backscroll_sidecar.server import RunningServer, start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import open_app
 
 START_MS = 1_700_000_000_000

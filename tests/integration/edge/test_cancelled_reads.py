@@ -15,10 +15,10 @@ import pytest
 from backscroll.v1 import context_pb2 as cpb
 from backscroll.v1 import history_pb2 as pb
 from backscroll.v1 import message_pb2 as mpb
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.edge import call_pipeline, limits
 from backscroll_sidecar.edge.limits import AdmissionLimits
 from backscroll_sidecar.server import start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.sqlite.reading import PagingConnection
 from backscroll_sidecar.wiring import App, open_app
 from tests.integration.edge.conftest import START_MS, EdgeApp, Served, text

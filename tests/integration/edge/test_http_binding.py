@@ -12,6 +12,7 @@ import pytest
 from google.protobuf import json_format
 
 from backscroll.v1 import context_pb2, history_pb2
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, Method
 from backscroll_sidecar.edge.limits import AdmissionLimits
 from backscroll_sidecar.edge.services.context import ContextServicer
@@ -20,7 +21,6 @@ from backscroll_sidecar.edge.services.methods import methods_of
 from backscroll_sidecar.edge.status import Code, Refused
 from backscroll_sidecar.edge.tenants import TokenTenants
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import open_app
 
 # --- the binding: all that JSON over HTTP needs for a unary method ---------------------------------------

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.context.model import JoinedContext
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.edge import self_warmup
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import App, open_app
 
 pytestmark = pytest.mark.usefixtures("quiet_logs")

@@ -10,8 +10,8 @@ import pytest
 
 from backscroll import AsyncClient, Author, Member, Message
 from backscroll.v1 import context_pb2 as pb
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.server import start_server
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import open_app
 from tests.kit.fake_embedder import FakeEmbedder
 from tests.kit.served import served

@@ -9,22 +9,24 @@ from contextlib import AsyncExitStack, ExitStack, contextmanager
 import numpy as np
 import pytest
 
-from backscroll.v1 import context_pb2
-from backscroll_bench.peers import NAMES, worker
-from backscroll_bench.peers.base import Said, Stub
+from backscroll.v1 import context_pb2, message_pb2
+from backscroll_bench.peers import worker
+from backscroll_bench.peers.memories import Said, Stub
 from backscroll_bench.speed import (
     assembly,
-    meaning,
+    chats,
     peers,
+    questions,
     relay,
     semantic,
     streams,
     upstream,
+    vectors,
 )
 from backscroll_bench.speed.children import child
 from backscroll_bench.speed.echo import echo_server
-from backscroll_bench.speed.fixture import Bench, Questions
-from backscroll_bench.speed.load import open_channel
+from backscroll_bench.speed.fixture import Bench
+from backscroll_bench.speed.load import Questions, open_channel
 from backscroll_bench.speed.sizes import sizes
 from backscroll_bench.speed.stats import Absent, Wrong
 from backscroll_scoring.index import normalised
@@ -34,6 +36,10 @@ from backscroll_scoring.index import normalised
 def no_server(flags, directory):
     raise AssertionError("nothing here needs a server")
     yield
+
+
+async def nobody(request):
+    raise AssertionError("nothing is asked here")
 
 
 @pytest.fixture
@@ -55,7 +61,7 @@ async def bench(tmp_path):
 
 
 async def test_r0_answers_each_request_with_as_many_bytes_as_the_server_does(bench):
-    asked = Questions([b"one", b"two", b"three"], [5, 7_000, 0])
+    asked = Questions(nobody, [b"one", b"two", b"three"], [5, 7_000, 0])
     with echo_server() as bench.echo:
         call = await bench.r0_to(asked)
         assert [len(await call(one)) for one in asked.requests] == asked.replies
@@ -192,7 +198,7 @@ def test_a_worker_stores_the_chat_then_answers_rounds(tmp_path, monkeypatch, cap
     }
     (tmp_path / "chat.json").write_text(json.dumps(chat))
     np.save(tmp_path / "vectors.npy", np.eye(3, dtype=np.float32))
-    monkeypatch.setattr(worker, "CLASSES", {"own": f"{__name__}:Remembers"})
+    monkeypatch.setattr(worker, "MEMORIES", {"own": Remembers})
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"calls": 3, "longest_s": 9}\n'))
     answers = io.StringIO()
     worker.main("own", str(tmp_path), answers)
@@ -200,10 +206,6 @@ def test_a_worker_stores_the_chat_then_answers_rounds(tmp_path, monkeypatch, cap
     assert filled["found"] == [1, 1]
     assert len(asked["seconds"]) == 3
     assert "a library says something" in capsys.readouterr().out
-
-
-def test_every_peer_has_a_class():
-    assert set(worker.CLASSES) == set(NAMES)
 
 
 def test_a_round_ends_with_its_time():
@@ -234,7 +236,7 @@ def test_a_worker_may_talk_to_its_own_machine():
 @pytest.mark.slow
 def test_a_worker_is_told_what_the_server_was_told(tmp_path):
     request = context_pb2.BuildContextRequest(channel="c", question="who said grub?")
-    peers.write_chat(tmp_path / "chat", 30, Questions([request.SerializeToString()], [1]))
+    peers.write_chat(tmp_path / "chat", 30, Questions(nobody, [request.SerializeToString()], [1]))
     chat = json.loads((tmp_path / "chat/chat.json").read_text())
     messages = [Said(**one) for one in chat["messages"]]
     assert len(messages) == 30
@@ -254,9 +256,8 @@ def answer(source, lost=""):
 
 
 async def test_questions_with_a_vector_are_those_it_was_used_for(monkeypatch):
-    monkeypatch.setattr(meaning, "LOOK_S", 0)
-    vector = meaning.vectors.message_pb2.Embedding(embedder_id="e", values=b"1234")
-    monkeypatch.setattr(meaning.vectors, "embedding_of", lambda _: vector)
+    vector = message_pb2.Embedding(embedder_id="e", values=b"1234")
+    monkeypatch.setattr(vectors, "embedding_of", lambda _: vector)
     seen = []
 
     async def call(raw):
@@ -267,8 +268,8 @@ async def test_questions_with_a_vector_are_those_it_was_used_for(monkeypatch):
         is_far = request.question in far
         return answer(context_pb2.SOURCE_SEMANTIC if is_far else context_pb2.SOURCE_RECENT)
 
-    far = {one.line.content for one in meaning.chats.said(12, skip=5)[::3]}
-    given, plain = await meaning.far_questions(call, "room", 5)
+    far = {one.line.content for one in chats.said(12, skip=5)[::3]}
+    given, plain = await questions.far_questions(call, "room", 5)
     requests = [context_pb2.BuildContextRequest.FromString(one) for one in given.requests]
     assert {one.question for one in requests} == far
     assert all(one.query_embedding == vector for one in requests)
@@ -278,11 +279,11 @@ async def test_questions_with_a_vector_are_those_it_was_used_for(monkeypatch):
 
 
 async def test_no_question_by_meaning_is_no_figure(monkeypatch):
-    vector = meaning.vectors.message_pb2.Embedding(embedder_id="e", values=b"1234")
-    monkeypatch.setattr(meaning.vectors, "embedding_of", lambda _: vector)
+    vector = message_pb2.Embedding(embedder_id="e", values=b"1234")
+    monkeypatch.setattr(vectors, "embedding_of", lambda _: vector)
 
     async def call(raw):
         return answer(context_pb2.SOURCE_RECENT)
 
     with pytest.raises(Wrong, match="answered by meaning"):
-        await meaning.far_questions(call, "room", 5)
+        await questions.far_questions(call, "room", 5)

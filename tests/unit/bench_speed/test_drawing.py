@@ -6,8 +6,9 @@ import pytest
 
 from backscroll.v1 import context_pb2
 from backscroll_bench.speed import drawing
-from backscroll_bench.speed.fixture import Questions
-from backscroll_bench.speed.sweeps import SWEEPS, elsewhere
+from backscroll_bench.speed.load import Questions
+from backscroll_bench.speed.questions import elsewhere
+from backscroll_bench.speed.sweeps import SWEEPS
 
 pytest.importorskip("matplotlib")
 
@@ -46,9 +47,13 @@ def test_a_sweep_without_points_is_not_drawn(tmp_path):
     assert "cold.svg" not in {path.name for path in written}
 
 
+async def nobody(request):
+    raise AssertionError("nothing is asked here")
+
+
 def test_each_channel_is_asked_once_with_the_questions_by_turns():
     request = context_pb2.BuildContextRequest(channel="first", question="a").SerializeToString()
-    made = elsewhere(Questions([request, request + b""], [10, 20]), ["x", "y", "z"])
+    made = elsewhere(Questions(nobody, [request, request + b""], [10, 20]), ["x", "y", "z"])
     asked = [context_pb2.BuildContextRequest.FromString(one) for one in made.requests]
     assert [one.channel for one in asked] == ["x", "y", "z"]
     assert made.replies == [10, 20, 10]

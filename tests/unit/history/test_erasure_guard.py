@@ -7,12 +7,14 @@ import pytest
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.history.erasure_guard import REMEMBERED, ErasureGuard
 from backscroll_sidecar.ports import (
+    TURN,
     AppendChange,
     Change,
     EraseChange,
+    RecordChange,
     RetractChange,
-    TurnChange,
     TurnMark,
+    about_message,
 )
 
 ROOM, OTHER = ChannelKey("a", "room"), ChannelKey("b", "room")
@@ -26,8 +28,9 @@ def recall(id_: str, key: ChannelKey = ROOM) -> RetractChange:
     return RetractChange(key, id_, 0)
 
 
-def keep(since: int, *shown: str) -> TurnChange:
-    return TurnChange(ROOM, "t1", b"", 1, 0, TurnMark(since, frozenset(shown)))
+def keep(since: int | None, *shown: str) -> RecordChange:
+    turn = None if since is None else TurnMark(since)
+    return RecordChange(ROOM, TURN, "", b"", tuple(map(about_message, shown)), turn=turn)
 
 
 def reply(since: int) -> AppendChange:
@@ -46,7 +49,7 @@ def reply(since: int) -> AppendChange:
         ([recall("m1", OTHER)], keep(0, "m1"), True),
         ([erase(), recall("m5")], keep(1, "m1"), True),
         ([recall("m5"), erase()], keep(1, "m1"), False),
-        ([erase()], TurnChange(ROOM, "t1", b"", 1, 0), True),
+        ([erase()], keep(None, "m9"), True),
         ([erase()], AppendChange(ROOM, (), (), (), 0), True),
     ],
 )

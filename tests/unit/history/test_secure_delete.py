@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.history import secure_delete
 from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.ports import Applied, EraseChange, EraseReceipt
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.store.sqlite import SqliteStore, files, vacuum
 from backscroll_sidecar.wiring import open_app
 from tests.kit.chats import NOON_MS

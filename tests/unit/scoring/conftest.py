@@ -1,14 +1,12 @@
-"""Channels written as lists of messages, and both engines."""
+"""Channels written as lists of messages."""
 
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from backscroll_scoring import ChannelColumns, QueryFeatures, kernels
-from tests.reference import scores as reference
+from backscroll_scoring import ChannelColumns, QueryFeatures
 
 Message = dict[str, Any]
 
@@ -55,8 +53,3 @@ def columns() -> Callable[..., ChannelColumns]:
 def query() -> Callable[..., QueryFeatures]:
     """A query that matches nothing, except for what is given."""
     return make_query
-
-
-@pytest.fixture(params=[kernels, reference], ids=["kernels", "reference"])
-def engine(request: pytest.FixtureRequest) -> ModuleType:
-    return request.param

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
+from backscroll_sidecar.config.settings import MemorySettings, Settings
 from backscroll_sidecar.context.model import BuildRequest
 from backscroll_sidecar.domain import Author, ChannelKey, Message, TextPart
 from backscroll_sidecar.edge import self_warmup
 from backscroll_sidecar.own_parts import own_strategies
-from backscroll_sidecar.settings import MemorySettings, Settings
 from backscroll_sidecar.store.sqlite.examine import examine_database
 from backscroll_sidecar.wiring import open_app
 

@@ -136,7 +136,7 @@ def event_to_proto(event: ChatEvent, server_version: str) -> pb.StreamChatRespon
 
 
 async def whole_answer(events: AsyncIterable[ChatEvent], server_version: str) -> pb.ChatResponse:
-    """The same events as one answer (S1-19)."""
+    """The same events as one answer."""
     answer = pb.ChatResponse()
     texts: list[str] = []
     async for event in events:

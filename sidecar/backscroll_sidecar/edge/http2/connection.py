@@ -9,41 +9,8 @@ from typing import Any, ClassVar
 import structlog
 
 from backscroll_sidecar.edge.call_pipeline import Endpoint
-from backscroll_sidecar.edge.http2.frames import (
-    ACK,
-    DATA,
-    DEFAULT_WINDOW_BYTES,
-    END_STREAM,
-    GOAWAY,
-    HEADERS,
-    INITIAL_WINDOW_SIZE,
-    LEAST_FRAME_BYTES,
-    MAX_CONCURRENT_STREAMS,
-    MAX_FRAME_SIZE,
-    MAX_HEADER_LIST_SIZE,
-    MOST_FRAME_BYTES,
-    MOST_STREAM_ID,
-    MOST_WINDOW_BYTES,
-    PING,
-    PRIORITY,
-    PUSH_PROMISE,
-    RST_STREAM,
-    SETTING,
-    SETTINGS,
-    U32,
-    WINDOW_UPDATE,
-    ConnectionFault,
-    ErrorCode,
-    FrameReader,
-    frame,
-    goaway,
-    headers,
-    reset,
-    settings,
-    sized,
-    unpadded,
-    window_update,
-)
+from backscroll_sidecar.edge.http2 import frames
+from backscroll_sidecar.edge.http2.frames import ConnectionFault, ErrorCode, FrameReader
 from backscroll_sidecar.edge.http2.messages import (
     MAX_METADATA_BYTES,
     OLDER_HTTP_ANSWER,
@@ -51,7 +18,7 @@ from backscroll_sidecar.edge.http2.messages import (
     HeaderReader,
     status_block,
 )
-from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES, Sending, Stream
+from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES, Stream
 from backscroll_sidecar.edge.status import Code
 
 log = structlog.get_logger("backscroll.rpc")
@@ -63,10 +30,8 @@ MOST_STREAMS = 20_000
 HIGH_WATER_BYTES = 2**20
 """A client that leaves so much unread is not read from either, until it has caught up."""
 PIECE_BYTES = 16 * 1024
-"""Of what one read brought, so much is taken in one callback of the loop: some 50 calls (law 9)."""
+"""Of what one read brought, so much is taken in one callback of the loop: some 50 calls."""
 _NO_METHOD = status_block(Code.UNIMPLEMENTED, "Method not found!")
-GOAWAY_BYTES = 8
-"""At least."""
 GREETING_S = 20.0
 """What a client has to say that it speaks HTTP/2."""
 LAST_WORDS_S = 1.0
@@ -122,9 +87,9 @@ class Connection(asyncio.Protocol):
         # what comes
         self._left = CONNECTION_WINDOW_BYTES
         # what goes
-        self.window = self.initial_window = DEFAULT_WINDOW_BYTES
-        self._max_frame = LEAST_FRAME_BYTES
-        self._blocked: dict[int, Sending] = {}
+        self.window = self.initial_window = frames.DEFAULT_WINDOW_BYTES
+        self._max_frame = frames.LEAST_FRAME_BYTES
+        self._blocked: dict[int, Stream] = {}
 
     # --- asyncio.Protocol ---------------------------------------------------------------------------
 
@@ -141,12 +106,12 @@ class Connection(asyncio.Protocol):
             return
         self._has_greeted = True
         self.write(
-            settings(
-                (MAX_CONCURRENT_STREAMS, MOST_STREAMS),
-                (INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES),
-                (MAX_HEADER_LIST_SIZE, MAX_METADATA_BYTES),
+            frames.settings(
+                (frames.MAX_CONCURRENT_STREAMS, MOST_STREAMS),
+                (frames.INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES),
+                (frames.MAX_HEADER_LIST_SIZE, MAX_METADATA_BYTES),
             )
-            + window_update(0, CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES)
+            + frames.window_update(0, CONNECTION_WINDOW_BYTES - frames.DEFAULT_WINDOW_BYTES)
         )
 
     def data_received(self, data: bytes) -> None:
@@ -188,7 +153,9 @@ class Connection(asyncio.Protocol):
             for kind, flags, stream_id, body in self._reader.read(data):
                 self._greet()
                 take = self._TAKES.get(kind)
-                if take is not None:  # of a kind that nobody knows: passed over (section 4.1)
+                if (
+                    take is not None
+                ):  # others say nothing that we heed, or are of no known kind (section 4.1)
                     take(self, flags, stream_id, body)
                 if self._transport.is_closing():
                     break
@@ -230,7 +197,7 @@ class Connection(asyncio.Protocol):
             self._left = CONNECTION_WINDOW_BYTES
         stream = self._streams.get(stream_id)
         if stream is None:
-            self._must_have_been(stream_id, "DATA")
+            self._must_have_been(stream_id, "frames.DATA")
             return  # sent before the client knew that it is over
         if stream.has_ended:
             stream.leave(ErrorCode.STREAM_CLOSED)
@@ -238,12 +205,12 @@ class Connection(asyncio.Protocol):
         stream.left -= size
         if stream.left < 0:
             raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more than there was room for")
-        stream.take(unpadded(flags, body), size, ended=bool(flags & END_STREAM))
+        stream.take(frames.unpadded(flags, body), size, ended=bool(flags & frames.END_STREAM))
 
     def _headers_of(self, flags: int, stream_id: int, block: bytes) -> None:
         if not stream_id & 1:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "no stream of a client's")
-        ends_stream = bool(flags & END_STREAM)
+        ends_stream = bool(flags & frames.END_STREAM)
         asked = self._headers.read(block)  # always: the next block may hang on it
         if stream_id <= self._last_id:
             self._headers_again(stream_id, asked, ends_stream=ends_stream)
@@ -252,7 +219,7 @@ class Connection(asyncio.Protocol):
             return  # the client was told that it is not taken
         self._last_id = stream_id
         if len(self._streams) >= MOST_STREAMS:
-            self.write(reset(stream_id, ErrorCode.REFUSED_STREAM))
+            self.write(frames.reset(stream_id, ErrorCode.REFUSED_STREAM))
             return
         if asked.refusal:
             self._refuse(stream_id, asked.refusal, asked.refusal_text, ended=ends_stream)
@@ -280,18 +247,17 @@ class Connection(asyncio.Protocol):
         size = len(text)
         if size > min(self.initial_window, self.room()):
             size = 0
-        self.write(headers(stream_id, block, 0 if size else END_STREAM))
+        self.write(frames.headers(stream_id, block, 0 if size else frames.END_STREAM))
         if size:
             self.window -= size
-            self.write(frame(DATA, END_STREAM, stream_id, text))
+            self.write(frames.frame(frames.DATA, frames.END_STREAM, stream_id, text))
         if not ended:
-            self.write(reset(stream_id, ErrorCode.NO_ERROR))
+            self.write(frames.reset(stream_id, ErrorCode.NO_ERROR))
 
-    def _reset(self, _: int, stream_id: int, body: bytes) -> None:
-        sized(body, 4, "RST_STREAM")
+    def _reset(self, _: int, stream_id: int, __: bytes) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
-            self._must_have_been(stream_id, "RST_STREAM")
+            self._must_have_been(stream_id, "frames.RST_STREAM")
             return
         del self._streams[stream_id]
         stream.leave()
@@ -301,29 +267,18 @@ class Connection(asyncio.Protocol):
         if not (is_known and stream_id & 1):
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"{name} on a stream that never was")
 
-    def _settings(self, flags: int, stream_id: int, body: bytes) -> None:
-        if stream_id:
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "settings of one stream")
+    def _settings(self, flags: int, _: int, body: bytes) -> None:
         if self._last_call is not None:
             self._last_call.cancel()
-        if flags & ACK:
-            sized(body, 0, "the acknowledgement of settings")
+        if flags & frames.ACK:
             return
-        if len(body) % SETTING.size:
-            raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "settings are cut off")
         before = self.initial_window
-        for name, value in SETTING.iter_unpack(body):
-            if name == INITIAL_WINDOW_SIZE:
-                if value > MOST_WINDOW_BYTES:
-                    raise ConnectionFault(
-                        ErrorCode.FLOW_CONTROL_ERROR, f"a window of {value} bytes"
-                    )
+        for name, value in frames.read_settings(body):
+            if name == frames.INITIAL_WINDOW_SIZE:
                 self.initial_window = value  # those of open streams move along (section 6.9.2)
-            elif name == MAX_FRAME_SIZE:
-                if not LEAST_FRAME_BYTES <= value <= MOST_FRAME_BYTES:
-                    raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"frames of {value} bytes")
+            elif name == frames.MAX_FRAME_SIZE:
                 self._max_frame = value
-        self.write(frame(SETTINGS, ACK, 0))
+        self.write(frames.frame(frames.SETTINGS, frames.ACK, 0))
         if self.initial_window > before and not self._is_widening:
             self._is_widening = True  # once for all settings of one read: there may be many of both
             self.loop.call_soon(self._widen)
@@ -332,50 +287,36 @@ class Connection(asyncio.Protocol):
         """The initial window has grown: send what waits for that."""
         self._is_widening = False
         for stream in list(self._streams.values()):
-            if stream.window > MOST_WINDOW_BYTES:
+            if stream.window > frames.MOST_WINDOW_BYTES:
                 self._cut_off(ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "too wide a window"))
                 return
             stream.flush()
 
-    def _ping(self, flags: int, stream_id: int, body: bytes) -> None:
-        sized(body, 8, "PING")
-        if stream_id:
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a ping of one stream")
-        if not flags & ACK:
-            self.write(frame(PING, ACK, 0, body))
-
-    def _goaway(self, _: int, stream_id: int, body: bytes) -> None:
-        """The client makes no more streams; it closes when those that run are over."""
-        if stream_id or len(body) < GOAWAY_BYTES:
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a farewell that is none")
-
-    def _priority(self, _: int, stream_id: int, body: bytes) -> None:
-        sized(body, 5, "PRIORITY")
-        if not stream_id:
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a priority of no stream")
-
-    def _push_promise(self, *_: object) -> None:
-        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a client pushes nothing")
+    def _ping(self, flags: int, _: int, body: bytes) -> None:
+        if not flags & frames.ACK:
+            self.write(frames.frame(frames.PING, frames.ACK, 0, body))
 
     def _window_update(self, _: int, stream_id: int, body: bytes) -> None:
-        count = U32.unpack(sized(body, 4, "WINDOW_UPDATE"))[0] & MOST_STREAM_ID
+        count = frames.U32.unpack(body)[0] & frames.MOST_STREAM_ID
         if stream_id:
             self._widen_stream(stream_id, count)
             return
         if count == 0:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "room for nothing")
         self.window += count
-        if self.window > MOST_WINDOW_BYTES:
+        if self.window > frames.MOST_WINDOW_BYTES:
             raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "too wide a window")
         self._send_on()
 
     def _widen_stream(self, stream_id: int, count: int) -> None:
         stream = self._streams.get(stream_id)
         if stream is None:
-            self._must_have_been(stream_id, "WINDOW_UPDATE")
+            self._must_have_been(stream_id, "frames.WINDOW_UPDATE")
             return
         stream.credit += count
-        if count == 0 or stream.window > MOST_WINDOW_BYTES:  # costs the stream only (section 6.9)
+        if (
+            count == 0 or stream.window > frames.MOST_WINDOW_BYTES
+        ):  # costs the stream only (section 6.9)
             stream.leave(ErrorCode.FLOW_CONTROL_ERROR if count else ErrorCode.PROTOCOL_ERROR)
             return
         stream.flush()
@@ -384,13 +325,13 @@ class Connection(asyncio.Protocol):
 
     def allow(self, stream_id: int, count: int) -> None:
         """Let the client send so many bytes more; 0: on all streams together."""
-        self.write(window_update(stream_id, count))
+        self.write(frames.window_update(stream_id, count))
 
     def room(self) -> int:
         """Bytes that one frame may have now."""
         return 0 if self._is_paused else min(self.window, self._max_frame)
 
-    def wait_for_room(self, stream: Sending) -> None:
+    def wait_for_room(self, stream: Stream) -> None:
         """Have it flushed once there is some."""
         self._blocked.setdefault(stream.stream_id, stream)
 
@@ -403,7 +344,7 @@ class Connection(asyncio.Protocol):
         """A stream is over; the client is told so, with that word, unless it knows."""
         self._blocked.pop(stream_id, None)
         if self._streams.pop(stream_id, None) is not None and told is not None:
-            self.write(reset(stream_id, told))
+            self.write(frames.reset(stream_id, told))
         if self._is_leaving and not self._streams:
             self._transport.close()
 
@@ -415,7 +356,7 @@ class Connection(asyncio.Protocol):
             return
         self._is_leaving = True
         self._greet()
-        self.write(goaway(self._last_id, ErrorCode.NO_ERROR))
+        self.write(frames.goaway(self._last_id, ErrorCode.NO_ERROR))
         if not self._streams:
             self._transport.close()
 
@@ -434,7 +375,7 @@ class Connection(asyncio.Protocol):
             self.write(OLDER_HTTP_ANSWER)
         else:
             self._greet()
-            self.write(goaway(self._last_id, fault.code, fault.text))
+            self.write(frames.goaway(self._last_id, fault.code, fault.text))
         self._forget_all()
         self._transport.close()
         if self._last_call is not None:
@@ -451,13 +392,10 @@ class Connection(asyncio.Protocol):
         self._blocked.clear()
 
     _TAKES: ClassVar[Mapping[int, Callable[[Connection, int, int, bytes], None]]] = {
-        DATA: _data,
-        HEADERS: _headers_of,
-        PRIORITY: _priority,
-        RST_STREAM: _reset,
-        SETTINGS: _settings,
-        PUSH_PROMISE: _push_promise,
-        PING: _ping,
-        GOAWAY: _goaway,
-        WINDOW_UPDATE: _window_update,
+        frames.DATA: _data,
+        frames.HEADERS: _headers_of,
+        frames.RST_STREAM: _reset,
+        frames.SETTINGS: _settings,
+        frames.PING: _ping,
+        frames.WINDOW_UPDATE: _window_update,
     }

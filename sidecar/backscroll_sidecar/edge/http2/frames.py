@@ -59,14 +59,8 @@ def frame(kind: int, flags: int, stream_id: int, body: bytes = b"") -> bytes:
 
 
 def headers(stream_id: int, block: bytes, flags: int = 0) -> bytes:
-    """A header block: HEADERS, and for what no frame need take CONTINUATION."""
-    out, rest = [], block
-    kind = HEADERS
-    while len(rest) > LEAST_FRAME_BYTES:
-        out.append(frame(kind, flags, stream_id, rest[:LEAST_FRAME_BYTES]))
-        rest, kind, flags = rest[LEAST_FRAME_BYTES:], CONTINUATION, 0
-    out.append(frame(kind, flags | END_HEADERS, stream_id, rest))
-    return b"".join(out)
+    """A header block in one frame: those of ours are short."""
+    return frame(HEADERS, flags | END_HEADERS, stream_id, block)
 
 
 def settings(*pairs: tuple[int, int]) -> bytes:
@@ -124,6 +118,46 @@ Frame = tuple[int, int, int, bytes]
 """Kind, flags, stream, body."""
 
 
+def read_settings(body: bytes) -> Iterator[tuple[int, int]]:
+    """Numbers and values of settings. Raises `ConnectionFault` for a value out of bounds."""
+    for name, value in SETTING.iter_unpack(body):
+        if name == INITIAL_WINDOW_SIZE and value > MOST_WINDOW_BYTES:
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window of {value} bytes")
+        if name == MAX_FRAME_SIZE and not LEAST_FRAME_BYTES <= value <= MOST_FRAME_BYTES:
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"frames of {value} bytes")
+        yield name, value
+
+
+_SIZES = {
+    PRIORITY: (5, "PRIORITY"), RST_STREAM: (4, "RST_STREAM"), PING: (8, "PING"),
+    WINDOW_UPDATE: (4, "WINDOW_UPDATE"),
+}  # fmt: skip
+_OF_NO_STREAM = {
+    SETTINGS: "settings of one stream", PING: "a ping of one stream", GOAWAY: "a farewell that is none",
+}  # fmt: skip
+GOAWAY_BYTES = 8
+"""At least."""
+
+
+def _check(kind: int, flags: int, stream_id: int, body: bytes) -> None:
+    """Refuse what is wrong with a frame by itself; DATA and HEADERS are checked where they are taken (section 6)."""
+    if kind in _SIZES:
+        sized(body, *_SIZES[kind])
+    fault = _OF_NO_STREAM.get(kind, "") if stream_id else ""
+    if kind == PRIORITY and not stream_id:
+        fault = "a priority of no stream"
+    elif kind == GOAWAY and len(body) < GOAWAY_BYTES:
+        fault = _OF_NO_STREAM[GOAWAY]
+    elif kind == PUSH_PROMISE:
+        fault = "a client pushes nothing"
+    if fault:
+        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, fault)
+    if kind == SETTINGS and flags & ACK:
+        sized(body, 0, "the acknowledgement of settings")
+    elif kind == SETTINGS and len(body) % SETTING.size:
+        raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "settings are cut off")
+
+
 class FrameReader:
     """Cuts what comes on one connection into frames. Header blocks are whole, however many frames they came in.
 
@@ -172,6 +206,8 @@ class FrameReader:
                     yield found
             else:
                 self._check_greeting(kind)
+                if kind != DATA:
+                    _check(kind, flags, stream_id, body)
                 yield kind, flags, stream_id, body
         self._rest = data[at:]
 

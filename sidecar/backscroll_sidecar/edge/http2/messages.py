@@ -10,17 +10,25 @@ import binascii
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from struct import Struct
 from typing import NamedTuple
 
 import hpack
 
-from backscroll_sidecar.edge.http2.frames import MAX_BLOCK_BYTES, ConnectionFault, ErrorCode
+from backscroll_sidecar.edge.http2.frames import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEAD,
+    HEADERS,
+    MAX_BLOCK_BYTES,
+    ConnectionFault,
+    ErrorCode,
+)
 from backscroll_sidecar.edge.status import Code, Refused
 
 MAX_METADATA_BYTES = 16 * 1024
 """Of the headers of one call, as HTTP counts them; more is refused."""
-MAX_STATUS_BYTES = 4 * 1024
-"""Of a status' text; more is cut off."""
 KNOWN_BLOCKS = 256
 """Blocks whose meaning is remembered, a connection."""
 PREFIX_BYTES = 5
@@ -300,6 +308,28 @@ OK_BLOCK = (
 OK_TRAILERS = literal("grpc-status", "0")
 
 
+_PREFIX = Struct(">BI")
+_BEGUN = Struct(f">HBBBI{len(OK_BLOCK)}sHBBBIBI")
+"""Headers, and the head and prefix of the only message."""
+_OVER = HEAD.pack(0, len(OK_TRAILERS), HEADERS, END_HEADERS | END_STREAM, 0)[:-4]
+"""The head of the end, but for its stream."""
+
+
+def prefixed(body: bytes) -> bytes:
+    """A message with what stands before it."""
+    return _PREFIX.pack(0, len(body)) + body
+
+
+def whole_answer(stream_id: int, body: bytes) -> bytes:
+    """The frames of a call that is answered with one message."""
+    size = len(body) + PREFIX_BYTES
+    begun = _BEGUN.pack(
+        0, len(OK_BLOCK), HEADERS, END_HEADERS, stream_id, OK_BLOCK,
+        size >> 8, size & 0xFF, DATA, 0, stream_id, 0, len(body),
+    )  # fmt: skip
+    return begun + body + _OVER + stream_id.to_bytes(4) + OK_TRAILERS
+
+
 def trailers(code: int, text: str, metadata: Iterable[tuple[str, str | bytes]] = ()) -> bytes:
     """Behind the last message: the status, what to tell of it, and metadata."""
     out = [literal("grpc-status", str(code))]
@@ -318,7 +348,7 @@ def status_block(code: int, text: str, metadata: Iterable[tuple[str, str | bytes
 
 def _escaped(text: str) -> bytes:
     """Percent-encoded, but for what is printable in ASCII (gRPC over HTTP/2, Status-Message)."""
-    raw = text.encode(errors="replace")[:MAX_STATUS_BYTES].decode(errors="ignore").encode()
     return b"".join(
-        b"%c" % one if 0x20 <= one <= 0x7E and one != 0x25 else b"%%%02X" % one for one in raw
+        b"%c" % one if 0x20 <= one <= 0x7E and one != 0x25 else b"%%%02X" % one
+        for one in text.encode(errors="replace")
     )

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import aclosing
-from struct import Struct
 from typing import Protocol
 
 import structlog
 
 from backscroll_sidecar.edge.call_pipeline import Endpoint, Incoming
 from backscroll_sidecar.edge.grpc.status import trailing_metadata
-from backscroll_sidecar.edge.http2.frames import (
-    DATA,
-    END_HEADERS,
-    END_STREAM,
-    HEAD,
-    HEADERS,
-    ErrorCode,
-    frame,
-    headers,
-)
+from backscroll_sidecar.edge.http2.frames import DATA, END_STREAM, ErrorCode, frame, headers
 from backscroll_sidecar.edge.http2.messages import (
     OK_BLOCK,
-    OK_TRAILERS,
     PREFIX_BYTES,
     Asked,
     MessageReader,
     Metadata,
     Sent,
+    prefixed,
     status_block,
     trailers,
+    whole_answer,
 )
 from backscroll_sidecar.edge.status import Code, Refused
 
@@ -43,11 +34,6 @@ STREAM_WINDOW_BYTES = 4 * 2**20
 the status of a call that ends while it waits for room.)"""
 MOST_UNSENT_BYTES = 64 * 1024
 """Who has written more than there is room for waits. Not for less: who holds a lock while it writes a line need not."""
-_PREFIX = Struct(">BI")
-_BEGUN = Struct(f">HBBBI{len(OK_BLOCK)}sHBBBIBI")
-"""Headers, and the head and prefix of the only message."""
-_OVER = HEAD.pack(0, len(OK_TRAILERS), HEADERS, END_HEADERS | END_STREAM, 0)[:-4]
-"""The head of the end, but for its stream."""
 
 
 class Link(Protocol):
@@ -72,154 +58,29 @@ class Link(Protocol):
     def room(self) -> int:
         """Bytes that one frame may have now."""
 
-    def wait_for_room(self, stream: Sending) -> None:
+    def wait_for_room(self, stream: Stream) -> None:
         """Have it flushed once there is some."""
 
     def forget(self, stream_id: int, told: ErrorCode | None) -> None:
         """A stream is over; the client is told so, with that word, unless it knows."""
 
 
-class Sending:
-    """What is sent to one caller.
-
-    Attributes
-    ----------
-    credit : bytes the caller has room for, beyond its initial window.
-    is_over : nothing is sent or taken any more.
-    """
-
-    __slots__ = (
-        "_connection", "_drained", "_ending", "_has_begun", "_is_cut", "_is_dropping", "_is_torn", "_unsent",
-        "_unsent_bytes", "credit", "is_over", "stream_id",
-    )  # fmt: skip
-
-    def __init__(self, connection: Link, stream_id: int) -> None:
-        self._connection = connection
-        self.stream_id = stream_id
-        self.credit = 0
-        self._has_begun = self._is_cut = self._is_dropping = self._is_torn = False
-        self._unsent: deque[memoryview] = deque()
-        self._unsent_bytes = 0
-        self._ending: bytes | None = None
-        self._drained: asyncio.Future[None] | None = None
-        self.is_over = False
-
-    @property
-    def window(self) -> int:
-        """Bytes the caller has room for, beside the connection's."""
-        return self.credit + self._connection.initial_window
-
-    def answer(self, body: bytes) -> None:
-        """Send the only message and the end; at once, where there is room for it."""
-        connection, size = self._connection, len(body) + PREFIX_BYTES
-        if self._has_begun or self.is_over or size > min(self.window, connection.room()):
-            self.put(body)
-            self.end(Code.OK)
-            return
-        connection.window -= size
-        stream_id = self.stream_id
-        begun = _BEGUN.pack(
-            0, len(OK_BLOCK), HEADERS, END_HEADERS, stream_id, OK_BLOCK,
-            size >> 8, size & 0xFF, DATA, 0, stream_id, 0, len(body),
-        )  # fmt: skip
-        connection.write(begun + body + _OVER + stream_id.to_bytes(4) + OK_TRAILERS)
-        self.close()
-
-    def put(self, body: bytes) -> None:
-        """Send a message; what there is no room for is kept."""
-        if self.is_over or self._is_dropping or self._ending is not None:
-            return
-        if not self._has_begun:
-            self._has_begun = True
-            self._connection.write(headers(self.stream_id, OK_BLOCK))
-        self._unsent.append(memoryview(_PREFIX.pack(0, len(body)) + body))
-        self._unsent_bytes += len(body) + PREFIX_BYTES
-        self.flush()
-
-    async def sent(self) -> None:
-        """Return when hardly anything is kept, or nothing is sent any more."""
-        while self._unsent_bytes > MOST_UNSENT_BYTES and not self.is_over:
-            if self._drained is None:
-                self._drained = self._connection.loop.create_future()
-            await asyncio.shield(self._drained)
-
-    def end(
-        self,
-        code: Code,
-        text: str = "",
-        metadata: Iterable[tuple[str, str | bytes]] = (),
-    ) -> None:
-        """Send the status, behind what is kept; only the first one counts."""
-        if self.is_over or self._ending is not None:
-            return
-        if self._is_torn:
-            self.close(ErrorCode.CANCEL)
-            return
-        tell = trailers if self._has_begun else status_block
-        self._ending = tell(code, text, metadata)
-        self.flush()
-
-    def drop(self) -> None:
-        """Send nothing any more but the end; where half of a message was sent, that cannot be told but by a reset."""
-        self._is_dropping = True
-        self._is_torn = self._is_torn or self._is_cut
-        self._unsent.clear()
-        self._unsent_bytes = 0
-        self._wake_writer()
-
-    def flush(self) -> None:
-        """Send what there is room for."""
-        connection, unsent = self._connection, self._unsent
-        while unsent:
-            piece, size = unsent[0], min(self.window, connection.room())
-            if size <= 0:
-                if self.window > 0:
-                    connection.wait_for_room(self)
-                return
-            size = min(size, len(piece))
-            self.credit -= size
-            self._unsent_bytes -= size
-            connection.window -= size
-            connection.write(frame(DATA, 0, self.stream_id, bytes(piece[:size])))
-            self._is_cut = size < len(piece)
-            if self._is_cut:
-                unsent[0] = piece[size:]
-            else:
-                unsent.popleft()
-            if self._unsent_bytes <= MOST_UNSENT_BYTES:
-                self._wake_writer()
-        if self._ending is not None and not self.is_over:
-            connection.write(headers(self.stream_id, self._ending, END_STREAM))
-            self.close()
-
-    def close(self, told: ErrorCode | None = None) -> None:
-        """Nothing is sent or taken any more; the caller is told so with that word."""
-        if self.is_over:
-            return
-        self.is_over = True
-        self._unsent.clear()
-        self._unsent_bytes = 0
-        self._wake_writer()
-        self._connection.forget(self.stream_id, told)
-
-    def _wake_writer(self) -> None:
-        drained, self._drained = self._drained, None
-        if drained is not None and not drained.done():
-            drained.set_result(None)
-
-
-class Stream(Sending):
+class Stream:
     """A call: the caller, and the iterator of its requests where they are a stream. Belongs to its connection's loop.
 
     Attributes
     ----------
     left : bytes the caller may still send.
     has_ended : the caller sends no more.
+    credit : bytes the caller has room for, beyond its initial window.
+    is_over : nothing is sent or taken any more.
     """
 
     __slots__ = (
-        "_asked", "_deadline_s", "_endpoint", "_has_run", "_held_bytes", "_is_cancelled", "_messages", "_owed",
-        "_reader", "_task", "_timer", "_waiting", "_waiting_bytes", "_why", "has_ended", "left",
+        "_asked", "_connection", "_deadline_s", "_drained", "_ending", "_endpoint", "_has_begun", "_has_run",
+        "_held_bytes", "_is_cancelled", "_is_cut", "_is_dropping", "_is_torn", "_messages", "_owed", "_reader",
+        "_task", "_timer", "_unsent", "_unsent_bytes", "_waiting", "_waiting_bytes", "_why", "credit",
+        "has_ended", "is_over", "left", "stream_id",
     )  # fmt: skip
 
     def __init__(
@@ -230,11 +91,13 @@ class Stream(Sending):
         endpoint: Endpoint,
         max_bytes: int,
     ) -> None:
-        super().__init__(connection, stream_id)
+        self._connection = connection
+        self.stream_id = stream_id
         self._asked = asked
         self._endpoint = endpoint
-        self._reader = MessageReader(asked.encoding, max_bytes)
+        self.is_over = False
         # what comes
+        self._reader = MessageReader(asked.encoding, max_bytes)
         self.left = STREAM_WINDOW_BYTES
         self.has_ended = False
         self._owed = self._held_bytes = self._waiting_bytes = 0
@@ -246,6 +109,13 @@ class Stream(Sending):
         self._why: tuple[Code, str] = Code.CANCELLED, ""
         self._timer: asyncio.TimerHandle | None = None
         self._deadline_s = 0.0
+        # what goes
+        self.credit = 0
+        self._has_begun = self._is_cut = self._is_dropping = self._is_torn = False
+        self._unsent: deque[memoryview] = deque()
+        self._unsent_bytes = 0
+        self._ending: bytes | None = None
+        self._drained: asyncio.Future[None] | None = None
 
     # --- who calls ---------------------------------------------------------------------------------
 
@@ -382,6 +252,89 @@ class Stream(Sending):
             log.exception("rpc.handler_failed")
             self.end(Code.UNKNOWN, "the handler failed")
 
+    # --- what goes ----------------------------------------------------------------------------------
+
+    @property
+    def window(self) -> int:
+        """Bytes the caller has room for, beside the connection's."""
+        return self.credit + self._connection.initial_window
+
+    def answer(self, body: bytes) -> None:
+        """Send the only message and the end; at once, where there is room for it."""
+        connection, size = self._connection, len(body) + PREFIX_BYTES
+        if self._has_begun or self.is_over or size > min(self.window, connection.room()):
+            self.put(body)
+            self.end(Code.OK)
+            return
+        connection.window -= size
+        connection.write(whole_answer(self.stream_id, body))
+        self.close()
+
+    def put(self, body: bytes) -> None:
+        """Send a message; what there is no room for is kept."""
+        if self.is_over or self._is_dropping or self._ending is not None:
+            return
+        if not self._has_begun:
+            self._has_begun = True
+            self._connection.write(headers(self.stream_id, OK_BLOCK))
+        self._unsent.append(memoryview(prefixed(body)))
+        self._unsent_bytes += len(body) + PREFIX_BYTES
+        self.flush()
+
+    async def sent(self) -> None:
+        """Return when hardly anything is kept, or nothing is sent any more."""
+        while self._unsent_bytes > MOST_UNSENT_BYTES and not self.is_over:
+            if self._drained is None:
+                self._drained = self._connection.loop.create_future()
+            await asyncio.shield(self._drained)
+
+    def end(self, code: Code, text: str = "", metadata: Metadata = ()) -> None:
+        """Send the status, behind what is kept; only the first one counts."""
+        if self.is_over or self._ending is not None:
+            return
+        if self._is_torn:
+            self.close(ErrorCode.CANCEL)
+            return
+        tell = trailers if self._has_begun else status_block
+        self._ending = tell(code, text, metadata)
+        self.flush()
+
+    def drop(self) -> None:
+        """Send nothing any more but the end; where half of a message was sent, that cannot be told but by a reset."""
+        self._is_dropping = True
+        self._is_torn = self._is_torn or self._is_cut
+        self._forget_answer()
+
+    def flush(self) -> None:
+        """Send what there is room for."""
+        connection, unsent = self._connection, self._unsent
+        while unsent:
+            piece, size = unsent[0], min(self.window, connection.room())
+            if size <= 0:
+                if self.window > 0:
+                    connection.wait_for_room(self)
+                return
+            size = min(size, len(piece))
+            self.credit -= size
+            self._unsent_bytes -= size
+            connection.window -= size
+            connection.write(frame(DATA, 0, self.stream_id, bytes(piece[:size])))
+            self._is_cut = size < len(piece)
+            if self._is_cut:
+                unsent[0] = piece[size:]
+            else:
+                unsent.popleft()
+            if self._unsent_bytes <= MOST_UNSENT_BYTES:
+                self._wake_writer()
+        if self._ending is not None and not self.is_over:
+            connection.write(headers(self.stream_id, self._ending, END_STREAM))
+            self.close()
+
+    def _wake_writer(self) -> None:
+        drained, self._drained = self._drained, None
+        if drained is not None and not drained.done():
+            drained.set_result(None)
+
     # --- the end ----------------------------------------------------------------------------------------
 
     def _too_late(self) -> None:
@@ -412,11 +365,19 @@ class Stream(Sending):
         """Nothing is sent or taken any more; a caller who may still be sending is told, or why it gets no more."""
         if self.is_over:
             return
+        self.is_over = True
         if self._timer is not None:
             self._timer.cancel()
-        super().close(told if told is not None or self.has_ended else ErrorCode.NO_ERROR)
+        self._forget_answer()
+        told = told if told is not None or self.has_ended else ErrorCode.NO_ERROR
+        self._connection.forget(self.stream_id, told)
         self._forget_requests()
         self._wake_reader()
+
+    def _forget_answer(self) -> None:
+        self._unsent.clear()
+        self._unsent_bytes = 0
+        self._wake_writer()
 
     def _forget_requests(self) -> None:
         self._messages.clear()

@@ -24,7 +24,7 @@ class Builder(Protocol):
     async def answer(
         self, request: BuildRequest, codec: AnswerCodec
     ) -> BuiltContext | JoinedContext:
-        """Never fails for a part that fails: what it costs stands in the answer (law 5)."""
+        """Never fails for a part that fails: what it costs stands in the answer."""
 
 
 class Chat(Protocol):

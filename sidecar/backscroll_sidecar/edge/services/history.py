@@ -182,7 +182,7 @@ class HistoryServicer:
         return (await Rows(_PINNED, len(rows)).add_all(rows)).take()
 
     async def get_channel(self, request: pb.GetChannelRequest, call: Call) -> pb.GetChannelResponse:
-        """Tell where a channel stands (P-26)."""
+        """Tell where a channel stands."""
         return channel_to_proto(await self._history.channel_info(_key(request.channel, call)))
 
     async def list_channels(

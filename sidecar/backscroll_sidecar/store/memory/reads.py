@@ -22,13 +22,11 @@ from backscroll_sidecar.ports import (
     ChannelInfo,
     ChannelRows,
     EventQuery,
-    IndexRecord,
     LastMessage,
     ListQuery,
     RecordedEvent,
     StoredRecord,
     StoredVector,
-    TurnChange,
     Unembedded,
     UnembeddedPage,
 )
@@ -58,8 +56,6 @@ class Channel:
     """By context and id."""
     vectors: dict[tuple[str, int, str], bytes] = field(default_factory=dict)
     """By message id, revision and embedder."""
-    indexes: dict[str, IndexRecord] = field(default_factory=dict)
-    """By embedder."""
     dedupe_keys: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     """By alias, in the order in which they came: the id of the message."""
@@ -105,8 +101,6 @@ class InMemoryReader:
 
     def __init__(self) -> None:
         self._channels: dict[Place, Channel] = {}
-        self._turns: dict[tuple[str, str], TurnChange] = {}
-        """By tenant and turn id."""
         self._event_count = 0
         self._drawers: dict[Drawer, dict[str, KeptRecord]] = {}
         self._closed = False
@@ -237,11 +231,6 @@ class InMemoryReader:
             found.reverse()
         return found[: max(query.limit, 0)]
 
-    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
-        self._check_open()
-        kept = self._turns.get((tenant, turn_id))
-        return None if kept is None or kept.expires_at_ms <= now_ms else (kept.key, kept.body)
-
     async def records(
         self,
         key: ChannelKey,
@@ -301,9 +290,6 @@ class InMemoryReader:
             if values is not None:
                 found.append(StoredVector(stored.seq, stored.message.id, values))
         return found
-
-    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
-        return self._open(key).indexes.get(embedder_id)
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

@@ -12,6 +12,8 @@ from dataclasses import replace
 
 from backscroll_sidecar.domain import ChannelKey, MessageState, Role
 from backscroll_sidecar.ports import (
+    ANY_ERASURE,
+    ANY_RETRACTION,
     EVERYWHERE,
     Applied,
     Change,
@@ -20,9 +22,9 @@ from backscroll_sidecar.ports import (
     RecordChange,
     RecordedEvent,
     StoredRecord,
-    TurnChange,
     about_message,
     about_user,
+    count_by_part,
 )
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
@@ -38,7 +40,6 @@ from backscroll_sidecar.store.facts import (
     dedupe_digest,
     drawer_of,
     float32_bytes,
-    named_in_turns,
 )
 from backscroll_sidecar.store.memory.reads import Channel, InMemoryReader, KeptRecord, Tombstone
 from backscroll_sidecar.turn_ids import answer_marks, is_said
@@ -202,24 +203,17 @@ class InMemoryStore(InMemoryReader):
                 self._event_count += 1
                 recorded = RecordedEvent(self._event_count, context_id, event)
                 events[context_id, event.id] = recorded
-        self._write_turns(plan)
+        self._write_records(plan)
 
-    def _write_turns(self, plan: Plan) -> None:
-        for turn in plan.turns:
-            self._keep_turn(turn)
-        for record in plan.records:
-            self._write_record(record)
-        for tenant, channel_id, message_id in plan.emptied:
-            word = named_in_turns(message_id)
-            for name, turn in list(self._turns.items()):
-                if turn.key == ChannelKey(tenant, channel_id) and word in turn.body:
-                    del self._turns[name]
-            self._forget_records((tenant, channel_id), {about_message(message_id)})
+    def _write_records(self, plan: Plan) -> None:
+        for change in plan.records:
+            self._write_record(change)
+        for named in plan.emptied:
+            self._forget_records(named[:2], {about_message(named[2]), ANY_RETRACTION})
 
     def _write_vectors(self, plan: Plan) -> None:
         for named in plan.emptied:
             self._drop_vectors(self._channels[named[:2]], named[2])
-            self._channels[named[:2]].indexes.clear()
         for named, vectors in plan.vectors.items():
             for revision, embedding in vectors:
                 kept = self._channels[named[:2]].vectors
@@ -230,21 +224,6 @@ class InMemoryStore(InMemoryReader):
                 kept, key = self._channels[named[:2]].vectors, (named[2], revision, embedder_id)
                 if len(kept.get(key, b"")) != len(values):
                     kept[key] = values
-        for tenant, channel_id, embedder_id in plan.indexes:
-            channel = self._channels.setdefault((tenant, channel_id), Channel())
-            record = plan.indexes[tenant, channel_id, embedder_id]
-            channel.indexes[embedder_id] = record
-
-    def _keep_turn(self, turn: TurnChange) -> None:
-        tenant = turn.key.tenant
-        self._turns[tenant, turn.turn_id] = turn
-        expired = sorted(
-            (kept.expires_at_ms, turn_id)
-            for (of, turn_id), kept in self._turns.items()
-            if of == tenant and kept.expires_at_ms <= turn.at_ms
-        )
-        for _, turn_id in expired[:PURGED_AT_ONCE]:
-            del self._turns[tenant, turn_id]
 
     def _write_record(self, change: RecordChange) -> None:
         drawer = self._drawers.setdefault(drawer_of(change), {})
@@ -284,26 +263,28 @@ class InMemoryStore(InMemoryReader):
         for *_, drawer, id_ in expired[:PURGED_AT_ONCE]:
             del self._drawers[drawer][id_]
 
-    def _forget_records(self, here: Place, names: set[str] | None) -> int:
-        """Delete the records of a channel that are about one of these; None: all of them."""
-        count = 0
-        for (*place, _, _), kept in self._drawers.items():
+    def _forget_records(self, here: Place, names: set[str] | None) -> list[str]:
+        """Delete the records of a channel that are about one of these, None: all of them; the kind of each."""
+        kinds: list[str] = []
+        for (*place, kind, _), kept in self._drawers.items():
             if tuple(place) == tuple(here):
                 gone = [i for i, one in kept.items() if names is None or names & {*one.named_ids}]
                 for id_ in gone:
                     del kept[id_]
-                count += len(gone)
-        return count
+                kinds += [kind] * len(gone)
+        return kinds
 
-    def _erase_records(self, change: EraseChange, ids: set[str]) -> int:
+    def _erase_records(self, change: EraseChange, ids: set[str]) -> list[str]:
         if not change.message_ids and not change.user_id:
             return self._forget_records(change.key, None)
-        count = self._forget_records(change.key, {about_message(id_) for id_ in ids})
-        if not change.message_ids:
-            user = {about_user(change.user_id)}
-            count += self._forget_records(change.key, user)
-            count += self._forget_records((change.key.tenant, EVERYWHERE), user)
-        return count
+        names = {ANY_ERASURE, *map(about_message, ids)}
+        if change.message_ids:
+            return self._forget_records(change.key, names)
+        user = about_user(change.user_id)
+        everywhere = (change.key.tenant, EVERYWHERE)
+        return self._forget_records(change.key, {*names, user}) + self._forget_records(
+            everywhere, {user}
+        )
 
     def _erase(self, change: EraseChange) -> Applied:
         channel = self._at(change.key)
@@ -322,26 +303,22 @@ class InMemoryStore(InMemoryReader):
         told = [key for key, one in channel.events.items() if whole or one.event.message_id in ids]
         for record in victims:
             self._forget(change.key, channel, record, with_channel=whole)
-        channel.indexes.clear()
         for key in told:
             del channel.events[key]
-        turns = [key for key, turn in self._turns.items() if turn.key == change.key]
-        for named in turns:
-            del self._turns[named]
         gone = 0
         if whole:
             gone = len(channel.people)
             channel.people.clear()
         elif not change.message_ids:
             gone = channel.people.pop(change.user_id, None) is not None
+        kinds = self._erase_records(change, ids)
         counts = {
             "aliases": sum(self._forget_aliases(channel, id_) for id_ in ids),
             "events": len(told),
             "members": int(gone),
             "messages": len(victims),
-            "records": self._erase_records(change, ids),
             "revisions": sum(len(record.older) for record in victims),
-            "turns": len(turns),
+            **count_by_part(kinds),
         }
         erased_ids = tuple(record.stored.message.id for record in victims)
         return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))

@@ -8,10 +8,9 @@ from itertools import chain
 from typing import TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt
+from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, count_by_part
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
-    PURGED_AT_ONCE,
     Facts,
     Holder,
     Named,
@@ -22,7 +21,6 @@ from backscroll_sidecar.store.facts import (
     dedupe_digest,
     float32_bytes,
     named_among,
-    named_in_turns,
 )
 from backscroll_sidecar.store.sqlite import event_statements as event_sql
 from backscroll_sidecar.store.sqlite import place_statements as place_sql
@@ -221,7 +219,6 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         emptied = wanted(plan.emptied)
         connection.execute(sql.EMPTY_REVISIONS, (emptied,))
         connection.execute(sql.DELETE_VECTORS, (emptied,))
-        connection.execute(sql.DELETE_INDEXES, (emptied,))
     if plan.old_revisions:
         many(
             sql.INSERT_REVISION,
@@ -235,18 +232,10 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     if plan.people:
         people = [(*named[:2], *encode_person(person)) for named, person in plan.people.items()]
         _write_rows(connection, sql.PUT_MEMBER, people)
-    for turn in plan.turns:
-        tenant, channel = turn.key.tenant, turn.key.channel
-        kept = (tenant, turn.turn_id, channel, turn.body, turn.expires_at_ms)
-        connection.execute(sql.PUT_TURN, kept)
-        expired = {"tenant": tenant, "at_ms": turn.at_ms, "limit": PURGED_AT_ONCE}
-        connection.execute(sql.PURGE_TURNS, expired)
     records.write(connection, plan.records)
-    if plan.emptied:  # recalled: behind turns and records, which came earlier in the run
+    if plan.emptied:  # retracted: behind the records, which came earlier in the run
         note_deletion(connection)
-        records.forget_messages(connection, plan.emptied)
-        recalled = [(*here, named_in_turns(message_id)) for *here, message_id in plan.emptied]
-        many(sql.RECALL_TURNS, recalled)
+        records.forget_retracted(connection, plan.emptied)
     if plan.events:
         many(
             event_sql.PUT_EVENT,
@@ -284,7 +273,7 @@ def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[R
 
 
 def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
-    """Vectors that came with messages, those made for them, and what is known of their indexes."""
+    """Vectors that came with messages, and those made for them."""
     many = connection.executemany
     if plan.vectors:
         many(
@@ -310,24 +299,13 @@ def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
                 for revision, embedder_id, values in made
             ],
         )
-    if plan.indexes:
-        many(
-            sql.PUT_INDEX,
-            [
-                (*named, record.dims, record.row_count, record.sha256)
-                for named, record in plan.indexes.items()
-            ],
-        )
 
 
 # --- erasing -------------------------------------------------------------------------------------
 
 
 def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
-    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand.
-
-    All turns of the channel go with it: which texts they hold is not known here.
-    """
+    """Delete rows and leave tombstones. What `change` names is looked up among the rows as they stand."""
     key = change.key
     here = (key.tenant, key.channel)
     victims = _victims(connection, change)
@@ -353,10 +331,8 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts["events"] = many(event_sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
     drop_segments(connection, ((*here, seq) for seq, *_ in victims))
-    connection.execute(sql.ERASE_INDEXES, here)
-    counts["turns"] = connection.execute(sql.ERASE_TURNS, here).rowcount
     ids = [message_id for _, message_id, *_ in victims]
-    counts["records"] = records.erase(connection, change, ids)
+    counts |= count_by_part(records.erase(connection, change, ids))
     counts["members"] = 0
     if is_whole:
         counts["events"] += connection.execute(event_sql.ERASE_ALL_EVENTS, here).rowcount

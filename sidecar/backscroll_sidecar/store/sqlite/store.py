@@ -23,7 +23,6 @@ from backscroll_sidecar.ports import (
     ChannelInfo,
     ChannelRows,
     EventQuery,
-    IndexRecord,
     LastMessage,
     ListQuery,
     RecordedEvent,
@@ -199,9 +198,6 @@ class SqliteStore:
     ) -> Sequence[RecordedEvent]:
         return await self._reader.run(lambda c: reads.events(c, key, query))
 
-    async def turn(self, tenant: str, turn_id: str, now_ms: int) -> tuple[ChannelKey, bytes] | None:
-        return await self._reader.run(lambda c: reads.turn(c, tenant, turn_id, now_ms))
-
     async def records(
         self,
         key: ChannelKey,
@@ -241,9 +237,6 @@ class SqliteStore:
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
         return await self._reader.run(lambda c: reads.vectors(c, key, embedder_id))
-
-    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
-        return await self._reader.run(lambda c: reads.vector_index(c, key, embedder_id))
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from backscroll_sidecar.config.settings import Settings
 from backscroll_sidecar.edge.listeners import EdgeName
 from backscroll_sidecar.ports import Finished, FinishReason
-from backscroll_sidecar.settings import Settings
 from backscroll_sidecar.wiring import open_app
 from tests.integration.edge.conftest import EdgeApp
 from tests.integration.edge.edges.callers import (

@@ -1,6 +1,6 @@
 """Where settings come from: flag over environment over ``.env`` over file over default.
 
-Serving forgives (S5-28): a wrong value falls back to its default with a warning. What guards the door does not fall
+Serving forgives: a wrong value falls back to its default with a warning. What guards the door does not fall
 back, because its default is an open door: a wrong TLS or token setting refuses; so does a stage of one's own.
 `check-config` forgives nothing.
 """
@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource
 
-from backscroll_sidecar.settings import CLASSIC_ONLY, UNPREFIXED, MemorySettings, Settings
+from backscroll_sidecar.config.settings import CLASSIC_ONLY, UNPREFIXED, MemorySettings, Settings
 
 CONFIG_NAME = "backscroll.toml"
 ENV_NAME = ".env"
@@ -298,7 +298,7 @@ def _incomplete(settings: Settings) -> Iterator[Problem]:
 
 
 def _idle(settings: Settings, origins: Mapping[str, str]) -> Iterator[Problem]:
-    """S5's classic-only settings where requests go to another profile (S5-27)."""
+    """Settings of `classic` alone where requests go to another profile."""
     used = {settings.default_profile, *settings.channel_profiles.values()}
     used.update(bot.profile for bot in settings.bots.values())
     names = [

@@ -1,19 +1,58 @@
-"""The profiles with what the settings define of them (S0-01, S3-18, S5-27). Imports numba."""
+"""What builds and chats are set to, made of what an operator sets. Imports numba."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from backscroll_sidecar.chat import ChatSettings
+from backscroll_sidecar.config.settings import Settings
+from backscroll_sidecar.context.partials import PartialReplies
 from backscroll_sidecar.context.profiles import PROFILES, Profile
+from backscroll_sidecar.context.rounds import OrphanCalls
+from backscroll_sidecar.context.settings import BotSettings, ContextSettings
+from backscroll_sidecar.domain import StoredSystemRows
+from backscroll_sidecar.own_parts import OwnStages
 
-if TYPE_CHECKING:
-    from backscroll_sidecar.own_parts import OwnStages
-    from backscroll_sidecar.settings import Settings
+
+def context_settings(
+    settings: Settings, own_sources: Sequence[str] = (), stages: OwnStages | None = None
+) -> ContextSettings:
+    """Settings of builds, the profiles derived.
+
+    `own_sources` run in every profile but `classic`, after its own; `stages` are the operator's of `naive`.
+    """
+    memory = settings.memory
+    return ContextSettings(
+        profiles=_profiles(settings, own_sources, stages or OwnStages()),
+        default_profile=settings.default_profile,
+        default_model=settings.default_model,
+        intelligent=memory.enable_intelligent_memory,
+        fallback_on_error=memory.fallback_on_error,
+        max_context=memory.max_context_messages,
+        timeout_s=memory.context_build_timeout_seconds,
+        orphan_calls=OrphanCalls(settings.orphan_calls),
+        partial_replies=PartialReplies(settings.partial_replies),
+        stored_system_rows=StoredSystemRows(settings.stored_system_rows),
+        keep_control_tokens=settings.keep_control_tokens,
+        wordings=settings.wordings(),
+        system_text=settings.system_text,
+        bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in settings.bots.items()},
+        channel_profiles=dict(settings.channel_profiles),
+    )
 
 
-def profiles(
+def chat_settings(settings: Settings) -> ChatSettings:
+    """Settings of StreamChat and Chat."""
+    return ChatSettings(
+        temperature=None if settings.temperature == "none" else settings.temperature,
+        max_tool_iterations=settings.max_tool_iterations,
+        wordings=settings.wordings(),
+        missing_finish_is_complete=settings.model_missing_finish_is_complete,
+    )
+
+
+def _profiles(
     settings: Settings, own_sources: Sequence[str], stages: OwnStages
 ) -> dict[str, Profile]:
     """By name; `own_sources` run in every profile but `classic`, after its own, `stages` are those of `naive`."""

@@ -1,4 +1,4 @@
-"""A server process for benches and proofs: started on a free port, killed or stopped by its own id.
+"""A server process for proofs: started on a free port, killed or stopped by its own id.
 
 It ends with the process that started it, however that ends.
 """
@@ -24,7 +24,6 @@ class ServerProcess:
     ----------
     database : path of the SQLite file.
     state_dir : where kernels are cached; None: the user's own.
-    extra : further arguments of `serve`.
     """
 
     def __init__(
@@ -33,12 +32,11 @@ class ServerProcess:
         *,
         durability: str = "full",
         state_dir: str | Path | None = None,
-        extra: tuple[str, ...] = (),
     ) -> None:
         self._command = [
             sys.executable, "-m", "backscroll_sidecar.cli.tied", "serve", "--json",
             "--listen", "127.0.0.1:0", "--database", str(database), "--durability", durability,
-            *(("--state-dir", str(state_dir)) if state_dir else ()), *extra,
+            *(("--state-dir", str(state_dir)) if state_dir else ()),
         ]  # fmt: skip
         self._process: subprocess.Popen[str] | None = None
         self.address = ""
@@ -54,7 +52,6 @@ class ServerProcess:
         """Start it and wait until it serves."""
         began = time.monotonic()
         environment = {"BACKSCROLL_LOG_LEVEL": "warning", **os.environ}
-        environment.pop("BACKSCROLL_PROFILE", None)  # the selector's own variable, not a setting
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )

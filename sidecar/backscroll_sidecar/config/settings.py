@@ -1,24 +1,20 @@
-"""What can be set, with its default and bounds. Where the values come from: `settings_sources`.
+"""What can be set, with its default and bounds. Where the values come from: `config.sources`.
 
-Three families of names: ``BACKSCROLL_…`` for the server, ``MEMORY_…`` exactly as design S5 writes them, and the two
-names of design S3 without a prefix. Nothing here imports numba: its cache directory is one of the settings.
+Three families of names: ``BACKSCROLL_…`` for the server, ``MEMORY_…`` for the profile `classic`, and two without a
+prefix. Nothing here imports numba: its cache directory is one of the settings.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from backscroll_sidecar.domain import (
-    StoredSystemRows,
-)
-from backscroll_sidecar.kernel_cache import KernelCache, kernel_cache
-from backscroll_sidecar.settings_types import (
+from backscroll_sidecar.config.types import (
     Address,
     BodyFields,
     Core,
@@ -32,12 +28,8 @@ from backscroll_sidecar.settings_types import (
     UserPath,
     Words,
 )
+from backscroll_sidecar.kernel_cache import KernelCache, kernel_cache
 from backscroll_sidecar.texts import Language, Wording, Wordings, wordings_of
-
-if TYPE_CHECKING:
-    from backscroll_sidecar.chat import ChatSettings
-    from backscroll_sidecar.context.settings import ContextSettings
-    from backscroll_sidecar.own_parts import OwnStages
 
 CLASSIC_ONLY = (
     "time_window_hours",
@@ -52,11 +44,11 @@ CLASSIC_ONLY = (
 
 
 UNPREFIXED = frozenset({"max_chars_per_message", "tg_history_window"})
-"""The names of design S3, written without a prefix (S3-18)."""
+"""Written without a prefix."""
 
 
 class _Section(BaseSettings):
-    """Values arrive merged (`settings_sources`), so that each one's origin is known."""
+    """Values arrive merged (`config.sources`), so that each one's origin is known."""
 
     @classmethod
     def settings_customise_sources(
@@ -71,7 +63,7 @@ class _Section(BaseSettings):
 
 
 class MemorySettings(_Section):
-    """Design S5's settings under S5's names (S5-26, S5-27). An ``.env`` written for S5 loads unchanged."""
+    """The settings of `classic` under the names they have always had: an older ``.env`` loads unchanged."""
 
     model_config = SettingsConfigDict(env_prefix="MEMORY_", frozen=True, extra="forbid")
 
@@ -412,49 +404,6 @@ class Settings(_Section):
     def index_path(self) -> Path:
         """Directory of the files of vector indexes, beside the database they belong to."""
         return self.database_path.with_name(self.database_path.name + "-indexes")
-
-    def context_settings(
-        self, own_sources: Sequence[str] = (), stages: OwnStages | None = None
-    ) -> ContextSettings:
-        """Settings of builds, the profiles derived (S0-01, S3-18, S5-26, S5-27). Imports numba.
-
-        `own_sources` run in every profile but `classic`, after its own; `stages` are the operator's of `naive`.
-        """
-        from backscroll_sidecar.context.partials import PartialReplies  # noqa: PLC0415
-        from backscroll_sidecar.context.rounds import OrphanCalls  # noqa: PLC0415
-        from backscroll_sidecar.context.settings import BotSettings, ContextSettings  # noqa: PLC0415
-        from backscroll_sidecar.own_parts import OwnStages  # noqa: PLC0415
-        from backscroll_sidecar.settings_profiles import profiles  # noqa: PLC0415
-
-        memory = self.memory
-        return ContextSettings(
-            profiles=profiles(self, own_sources, stages or OwnStages()),
-            default_profile=self.default_profile,
-            default_model=self.default_model,
-            intelligent=memory.enable_intelligent_memory,
-            fallback_on_error=memory.fallback_on_error,
-            max_context=memory.max_context_messages,
-            timeout_s=memory.context_build_timeout_seconds,
-            orphan_calls=OrphanCalls(self.orphan_calls),
-            partial_replies=PartialReplies(self.partial_replies),
-            stored_system_rows=StoredSystemRows(self.stored_system_rows),
-            keep_control_tokens=self.keep_control_tokens,
-            wordings=self.wordings(),
-            system_text=self.system_text,
-            bots={id: BotSettings(bot.system_text, bot.profile) for id, bot in self.bots.items()},
-            channel_profiles=dict(self.channel_profiles),
-        )
-
-    def chat_settings(self) -> ChatSettings:
-        """Settings of StreamChat and Chat (S5-30, S5-31). Imports numba."""
-        from backscroll_sidecar.chat import ChatSettings  # noqa: PLC0415
-
-        return ChatSettings(
-            temperature=None if self.temperature == "none" else self.temperature,
-            max_tool_iterations=self.max_tool_iterations,
-            wordings=self.wordings(),
-            missing_finish_is_complete=self.model_missing_finish_is_complete,
-        )
 
     def wordings(self) -> Wordings:
         """The texts the server adds."""
