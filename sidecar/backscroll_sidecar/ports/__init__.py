@@ -15,7 +15,6 @@ from backscroll_sidecar.ports.changes import (
     EraseChange,
     EraseReceipt,
     EventsChange,
-    IndexChange,
     MembersChange,
     RecordChange,
     RetractChange,
@@ -50,12 +49,15 @@ from backscroll_sidecar.ports.models import (
 )
 from backscroll_sidecar.ports.records import (
     ANY_ERASURE,
+    ANY_RETRACTION,
     EVERYWHERE,
     PIN,
     TURN,
+    VECTOR_INDEX,
     StoredRecord,
     about_message,
     about_user,
+    count_by_part,
 )
 from backscroll_sidecar.ports.segments import ChannelRows, Segment
 from backscroll_sidecar.ports.services import Clock, EventSink, FragmentCodec
@@ -63,7 +65,6 @@ from backscroll_sidecar.ports.vectors import (
     Comparison,
     Embedder,
     EmbeddingProgress,
-    IndexRecord,
     KeptVector,
     MessageVector,
     Nearest,
@@ -81,10 +82,12 @@ from backscroll_sidecar.ports.vectors import (
 __all__ = [
     "ANY_ERASURE",
     "ANY_EVENT",
+    "ANY_RETRACTION",
     "EVERYWHERE",
     "PIN",
     "RESERVED_BODY_FIELDS",
     "TURN",
+    "VECTOR_INDEX",
     "AliasChange",
     "AppendChange",
     "Applied",
@@ -107,8 +110,6 @@ __all__ = [
     "FragmentCodec",
     "HistoryReader",
     "HistoryStore",
-    "IndexChange",
-    "IndexRecord",
     "KeptVector",
     "LastMessage",
     "ListQuery",
@@ -142,5 +143,6 @@ __all__ = [
     "WideSearch",
     "about_message",
     "about_user",
+    "count_by_part",
     "reserved_fields",
 ]

@@ -16,7 +16,7 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.ports.segments import Segment
-from backscroll_sidecar.ports.vectors import IndexRecord, KeptVector, MessageVector
+from backscroll_sidecar.ports.vectors import KeptVector, MessageVector
 from backscroll_sidecar.values import quick
 
 
@@ -130,10 +130,10 @@ class RecordChange:
     body
         Opaque to the store.
     named_ids
-        What it is about: `about_message` of its channel, `about_user`, or `ANY_ERASURE`. It is deleted in the
-        transaction that erases one of them or retracts the message; a user is erased of a channel, and of what belongs
-        to none, too. A record that names a message of its channel that is not there is refused (NotFound, Gone), but
-        not one that a turn keeps: what a turn showed need not be stored.
+        What it is about: `about_message` of its channel, `about_user`, `ANY_ERASURE`, `ANY_RETRACTION`. It is deleted
+        in the transaction that erases or retracts one of them; a user is erased of a channel, and of what belongs to
+        none, too. A record that names a message of its channel that is not there is refused (NotFound, Gone), but not
+        one that a turn keeps: what a turn showed need not be stored.
     expires_at_ms
         From then on it is not read any more; 0: never. Every kept record takes a few expired ones of its tenant along.
     owner
@@ -171,14 +171,6 @@ class VectorsChange:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexChange:
-    """Remember the file that was written as the index of a channel's vectors. It replaces the one before."""
-
-    key: ChannelKey
-    record: IndexRecord
-
-
-@dataclass(frozen=True, slots=True)
 class SegmentsChange:
     """Keep segments of one channel, each in the place of those it overlaps.
 
@@ -200,7 +192,6 @@ Change = (
     | EraseChange
     | EventsChange
     | VectorsChange
-    | IndexChange
     | SegmentsChange
     | RecordChange
 )

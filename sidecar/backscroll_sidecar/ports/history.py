@@ -10,7 +10,7 @@ from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, St
 from backscroll_sidecar.ports.changes import Applied, Change
 from backscroll_sidecar.ports.records import StoredRecord
 from backscroll_sidecar.ports.segments import ChannelRows
-from backscroll_sidecar.ports.vectors import IndexRecord, StoredVector, UnembeddedPage
+from backscroll_sidecar.ports.vectors import StoredVector, UnembeddedPage
 
 
 class LastMessage(NamedTuple):
@@ -167,9 +167,6 @@ class HistoryReader(Protocol):
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
         """The vectors of current revisions by one embedder, whoever sent them, in order of `seq`."""
-
-    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
-        """The file written last as index of these vectors; None after a retraction or an erasure in the channel."""
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

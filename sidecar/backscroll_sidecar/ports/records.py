@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 PIN = "pin"
 """The kind of a pin: its id is that of the message."""
 TURN = "turn"
 """The kind of a turn of StreamChat. Its owner is its own id: it is found by that alone, whatever its channel."""
+VECTOR_INDEX = "vector_index"
+"""The kind of what is known of the file that holds the index of a channel's vectors. Its owner is the embedder."""
 EVERYWHERE = ""
 """The channel of records that belong to no channel."""
 ANY_ERASURE = "*"
 """Among `named_ids`: the record goes with whatever is erased of its channel."""
+ANY_RETRACTION = "-"
+"""Among `named_ids`: the record goes with whatever is retracted in its channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +41,9 @@ def about_message(message_id: str) -> str:
 def about_user(user_id: str) -> str:
     """How `named_ids` names a user."""
     return f"u:{user_id}"
+
+
+def count_by_part(kinds: Sequence[str]) -> dict[str, int]:
+    """How a receipt counts records of these kinds that went: turns on their own, caches not at all."""
+    turns = kinds.count(TURN)
+    return {"turns": turns, "records": len(kinds) - turns - kinds.count(VECTOR_INDEX)}

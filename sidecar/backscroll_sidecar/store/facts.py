@@ -22,7 +22,6 @@ from backscroll_sidecar.domain import (
 from backscroll_sidecar.ports import (
     EVERYWHERE,
     Applied,
-    IndexRecord,
     RecordChange,
     SegmentsChange,
 )
@@ -157,8 +156,6 @@ class Plan:
     vectors: dict[Named, list[tuple[int, Embedding]]] = field(default_factory=dict)
     embedded: dict[Named, list[tuple[int, str, bytes]]] = field(default_factory=dict)
     """Vectors the server made: revision, embedder, values."""
-    indexes: dict[Named, IndexRecord] = field(default_factory=dict)
-    """By tenant, channel and embedder."""
     people: dict[Named, Person] = field(default_factory=dict)
     events: list[tuple[Place, str, Event]] = field(default_factory=list)
     """Each with its place and its context id."""

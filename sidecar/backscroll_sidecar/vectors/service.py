@@ -26,20 +26,19 @@ from backscroll_sidecar.ports import (
     Applied,
     Comparison,
     HistoryReader,
-    IndexChange,
-    IndexRecord,
     Nearest,
+    RecordChange,
     Similarities,
     StoredVector,
 )
 from backscroll_sidecar.threads import pool
 from backscroll_sidecar.vectors.block import Block
-from backscroll_sidecar.vectors.files import IndexFiles
+from backscroll_sidecar.vectors.files import IndexFiles, IndexRecord
 from backscroll_sidecar.vectors.sweep import sweep
 
 log = logging.getLogger(__name__)
 
-Submit = Callable[[IndexChange], Awaitable[Applied]]
+Submit = Callable[[RecordChange], Awaitable[Applied]]
 
 IndexKind = Literal["auto", "exact", "hnsw"]
 
@@ -237,7 +236,7 @@ class Vectors:
     async def _read(self, key: ChannelKey, dims: int) -> _Channel:
         """The vectors as the store has them, put together in a thread."""
         stored = await self._reader.vectors(key, self._embedder_id)
-        record = await self._reader.vector_index(key, self._embedder_id)
+        record = await IndexRecord.read(self._reader, key, self._embedder_id)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, self._make, key, dims, stored, record)
 
@@ -327,7 +326,7 @@ class Vectors:
             self._builder, files.save, key, self._embedder_id, graph
         )
         if record is not None and channel.removals == removals and self._hot.get(key) is channel:
-            await self._submit(IndexChange(key, record))
+            await self._submit(record.change(key))
         else:
             await loop.run_in_executor(self._builder, files.remove, key, self._embedder_id)
 

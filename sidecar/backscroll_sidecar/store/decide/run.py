@@ -21,7 +21,6 @@ from backscroll_sidecar.ports import (
     Change,
     EditChange,
     EventsChange,
-    IndexChange,
     KeptVector,
     MembersChange,
     RecordChange,
@@ -98,8 +97,6 @@ class _Run(Appends):
             case EventsChange():
                 here = change.key
                 self.plan.events += [(here, change.context_id, event) for event in change.events]
-            case IndexChange():
-                self.plan.indexes[(*change.key, change.record.embedder_id)] = change.record
             case SegmentsChange():
                 self.plan.segments.append(change)
             case _:
@@ -171,8 +168,6 @@ class _Run(Appends):
             self.plan.old_revisions[named] = list(recalled.older[-len(new) :])
         self.plan.vectors.pop(named, None)
         self.plan.embedded.pop(named, None)
-        for index in [index for index in self.plan.indexes if index[:2] == named[:2]]:
-            del self.plan.indexes[index]
         self.plan.emptied[named] = None
         self._tell(named, RECALLED, recalled.stored.revision, change.retracted_at_ms)
         return Applied(stored=(recalled.stored,))

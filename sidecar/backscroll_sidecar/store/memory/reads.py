@@ -22,7 +22,6 @@ from backscroll_sidecar.ports import (
     ChannelInfo,
     ChannelRows,
     EventQuery,
-    IndexRecord,
     LastMessage,
     ListQuery,
     RecordedEvent,
@@ -57,8 +56,6 @@ class Channel:
     """By context and id."""
     vectors: dict[tuple[str, int, str], bytes] = field(default_factory=dict)
     """By message id, revision and embedder."""
-    indexes: dict[str, IndexRecord] = field(default_factory=dict)
-    """By embedder."""
     dedupe_keys: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     """By alias, in the order in which they came: the id of the message."""
@@ -293,9 +290,6 @@ class InMemoryReader:
             if values is not None:
                 found.append(StoredVector(stored.seq, stored.message.id, values))
         return found
-
-    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
-        return self._open(key).indexes.get(embedder_id)
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

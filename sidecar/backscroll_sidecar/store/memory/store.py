@@ -13,8 +13,8 @@ from dataclasses import replace
 from backscroll_sidecar.domain import ChannelKey, MessageState, Role
 from backscroll_sidecar.ports import (
     ANY_ERASURE,
+    ANY_RETRACTION,
     EVERYWHERE,
-    TURN,
     Applied,
     Change,
     EraseChange,
@@ -24,6 +24,7 @@ from backscroll_sidecar.ports import (
     StoredRecord,
     about_message,
     about_user,
+    count_by_part,
 )
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
@@ -208,12 +209,11 @@ class InMemoryStore(InMemoryReader):
         for change in plan.records:
             self._write_record(change)
         for named in plan.emptied:
-            self._forget_records(named[:2], {about_message(named[2])})
+            self._forget_records(named[:2], {about_message(named[2]), ANY_RETRACTION})
 
     def _write_vectors(self, plan: Plan) -> None:
         for named in plan.emptied:
             self._drop_vectors(self._channels[named[:2]], named[2])
-            self._channels[named[:2]].indexes.clear()
         for named, vectors in plan.vectors.items():
             for revision, embedding in vectors:
                 kept = self._channels[named[:2]].vectors
@@ -224,10 +224,6 @@ class InMemoryStore(InMemoryReader):
                 kept, key = self._channels[named[:2]].vectors, (named[2], revision, embedder_id)
                 if len(kept.get(key, b"")) != len(values):
                     kept[key] = values
-        for tenant, channel_id, embedder_id in plan.indexes:
-            channel = self._channels.setdefault((tenant, channel_id), Channel())
-            record = plan.indexes[tenant, channel_id, embedder_id]
-            channel.indexes[embedder_id] = record
 
     def _write_record(self, change: RecordChange) -> None:
         drawer = self._drawers.setdefault(drawer_of(change), {})
@@ -307,7 +303,6 @@ class InMemoryStore(InMemoryReader):
         told = [key for key, one in channel.events.items() if whole or one.event.message_id in ids]
         for record in victims:
             self._forget(change.key, channel, record, with_channel=whole)
-        channel.indexes.clear()
         for key in told:
             del channel.events[key]
         gone = 0
@@ -322,9 +317,8 @@ class InMemoryStore(InMemoryReader):
             "events": len(told),
             "members": int(gone),
             "messages": len(victims),
-            "records": len(kinds) - kinds.count(TURN),
             "revisions": sum(len(record.older) for record in victims),
-            "turns": kinds.count(TURN),
+            **count_by_part(kinds),
         }
         erased_ids = tuple(record.stored.message.id for record in victims)
         return Applied(erased_ids=erased_ids, receipt=EraseReceipt(counts))

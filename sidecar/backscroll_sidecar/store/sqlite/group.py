@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TypeVar
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
-from backscroll_sidecar.ports import TURN, Applied, Change, EraseChange, EraseReceipt, about_message
+from backscroll_sidecar.ports import Applied, Change, EraseChange, EraseReceipt, count_by_part
 from backscroll_sidecar.store.decide import decide, needs_of, runs
 from backscroll_sidecar.store.facts import (
     Facts,
@@ -219,7 +219,6 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
         emptied = wanted(plan.emptied)
         connection.execute(sql.EMPTY_REVISIONS, (emptied,))
         connection.execute(sql.DELETE_VECTORS, (emptied,))
-        connection.execute(sql.DELETE_INDEXES, (emptied,))
     if plan.old_revisions:
         many(
             sql.INSERT_REVISION,
@@ -236,7 +235,7 @@ def write_plan(connection: sqlite3.Connection, plan: Plan) -> None:
     records.write(connection, plan.records)
     if plan.emptied:  # retracted: behind the records, which came earlier in the run
         note_deletion(connection)
-        records.forget(connection, [(*n[:2], about_message(n[2])) for n in plan.emptied])
+        records.forget_retracted(connection, plan.emptied)
     if plan.events:
         many(
             event_sql.PUT_EVENT,
@@ -274,7 +273,7 @@ def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[R
 
 
 def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
-    """Vectors that came with messages, those made for them, and what is known of their indexes."""
+    """Vectors that came with messages, and those made for them."""
     many = connection.executemany
     if plan.vectors:
         many(
@@ -298,14 +297,6 @@ def _write_vectors(connection: sqlite3.Connection, plan: Plan) -> None:
                 (*named, revision, embedder_id, len(values) // 4, values)
                 for named, made in plan.embedded.items()
                 for revision, embedder_id, values in made
-            ],
-        )
-    if plan.indexes:
-        many(
-            sql.PUT_INDEX,
-            [
-                (*named, record.dims, record.row_count, record.sha256)
-                for named, record in plan.indexes.items()
             ],
         )
 
@@ -340,11 +331,8 @@ def erase(connection: sqlite3.Connection, change: EraseChange) -> Applied:
     counts["events"] = many(event_sql.ERASE_EVENTS, rows).rowcount
     counts["messages"] = many(sql.ERASE_MESSAGE, [(*here, seq) for seq, *_ in victims]).rowcount
     drop_segments(connection, ((*here, seq) for seq, *_ in victims))
-    connection.execute(sql.ERASE_INDEXES, here)
     ids = [message_id for _, message_id, *_ in victims]
-    kinds = records.erase(connection, change, ids)
-    counts["turns"] = kinds.count(TURN)
-    counts["records"] = len(kinds) - counts["turns"]
+    counts |= count_by_part(records.erase(connection, change, ids))
     counts["members"] = 0
     if is_whole:
         counts["events"] += connection.execute(event_sql.ERASE_ALL_EVENTS, here).rowcount

@@ -15,7 +15,6 @@ from backscroll_sidecar.ports import (
     ChannelInfo,
     ChannelRows,
     EventQuery,
-    IndexRecord,
     LastMessage,
     ListQuery,
     RecordedEvent,
@@ -237,15 +236,6 @@ def vectors(
     """The vectors of current revisions by one embedder, in order of `seq`."""
     rows = connection.execute(sql.VECTORS, (key.tenant, key.channel, embedder_id))
     return [StoredVector(*row) for row in rows]
-
-
-def vector_index(
-    connection: sqlite3.Connection, key: ChannelKey, embedder_id: str
-) -> IndexRecord | None:
-    """The file written last."""
-    values = (key.tenant, key.channel, embedder_id)
-    row = connection.execute(sql.VECTOR_INDEX, values).fetchone()
-    return None if row is None else IndexRecord(*row)
 
 
 def unembedded(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.ports import (
     ANY_ERASURE,
+    ANY_RETRACTION,
     EVERYWHERE,
     EraseChange,
     RecordChange,
@@ -53,13 +54,20 @@ def write(connection: sqlite3.Connection, changes: Sequence[RecordChange]) -> No
         _delete(connection, connection.execute(sql.EXPIRED_RECORDS, some).fetchall())
 
 
-def forget(connection: sqlite3.Connection, names: Iterable[Named]) -> list[str]:
-    """Delete what is about one of these, as `RecordChange.named_ids` has it; the kind of each that went."""
-    return _delete(connection, connection.execute(sql.RECORDS_NAMING, (wanted(names),)).fetchall())
+def forget_retracted(connection: sqlite3.Connection, messages: Iterable[Named]) -> None:
+    """Delete what is about these messages."""
+    _forget(
+        connection,
+        [
+            (tenant, channel, name)
+            for tenant, channel, id_ in messages
+            for name in (about_message(id_), ANY_RETRACTION)
+        ],
+    )
 
 
 def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable[str]) -> list[str]:
-    """Delete what is about what goes: these messages and, of a user or a whole channel, all the rest."""
+    """Delete what is about what goes: these messages, the user, or all of a channel; the kind of each that went."""
     here = (change.key.tenant, change.key.channel)
     if not change.message_ids and not change.user_id:
         return _delete(connection, connection.execute(sql.RECORDS_OF_CHANNEL, here).fetchall())
@@ -67,7 +75,11 @@ def erase(connection: sqlite3.Connection, change: EraseChange, victims: Iterable
     if not change.message_ids:
         user = about_user(change.user_id)
         names += [(*here, user), (here[0], EVERYWHERE, user)]
-    return forget(connection, names)
+    return _forget(connection, names)
+
+
+def _forget(connection: sqlite3.Connection, names: Iterable[Named]) -> list[str]:
+    return _delete(connection, connection.execute(sql.RECORDS_NAMING, (wanted(names),)).fetchall())
 
 
 def _delete(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, str]]) -> list[str]:

@@ -175,16 +175,6 @@ ON CONFLICT (tenant, channel, message_id, revision, embedder_id) DO UPDATE
     SET dims = excluded.dims, vector = excluded.vector WHERE dims <> excluded.dims
 """
 
-DELETE_INDEXES = f"""{WANTED}
-DELETE FROM vector_indexes WHERE (tenant, channel) IN (SELECT in_tenant, in_channel FROM wanted)
-"""
-
-PUT_INDEX = """
-INSERT INTO vector_indexes (tenant, channel, embedder_id, dims, row_count, sha256) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (tenant, channel, embedder_id) DO UPDATE
-    SET dims = excluded.dims, row_count = excluded.row_count, sha256 = excluded.sha256
-"""
-
 # --- segments ------------------------------------------------------------------------------------
 
 STRETCH = """
@@ -235,7 +225,6 @@ ERASE_VECTORS = "DELETE FROM vectors WHERE tenant = ? AND channel = ? AND messag
 ERASE_MESSAGE = "DELETE FROM messages WHERE tenant = ? AND channel = ? AND seq = ?"
 ERASE_MEMBER = "DELETE FROM members WHERE tenant = ? AND channel = ? AND user_id = ?"
 ERASE_ALL_MEMBERS = "DELETE FROM members WHERE tenant = ? AND channel = ?"
-ERASE_INDEXES = "DELETE FROM vector_indexes WHERE tenant = ? AND channel = ?"
 
 # --- reading -------------------------------------------------------------------------------------
 
@@ -358,10 +347,6 @@ SELECT count(*) FROM messages AS stretch
 WHERE tenant = :tenant AND channel = :channel AND seq <= :until_seq AND {_LACKS_VECTOR}
 """
 
-VECTOR_INDEX = """
-SELECT embedder_id, dims, row_count, sha256 FROM vector_indexes WHERE tenant = ? AND channel = ? AND embedder_id = ?
-"""
-
 CHANNELS = """
 SELECT tenant, channel FROM channels WHERE (tenant, channel) > (?, ?) ORDER BY tenant, channel LIMIT ?
 """
@@ -374,5 +359,6 @@ COUNT_ROWS = """
 SELECT (SELECT count(*) FROM channels), (SELECT count(*) FROM messages), (SELECT count(*) FROM revisions),
     (SELECT count(*) FROM vectors), (SELECT count(*) FROM tombstones), (SELECT count(*) FROM members),
     (SELECT count(*) FROM events),
-    (SELECT count(*) FROM records WHERE kind = 'turn'), (SELECT count(*) FROM records WHERE kind <> 'turn')
+    (SELECT count(*) FROM records WHERE kind = 'turn'),
+    (SELECT count(*) FROM records WHERE kind NOT IN ('turn', 'vector_index'))
 """

@@ -23,7 +23,6 @@ from backscroll_sidecar.ports import (
     ChannelInfo,
     ChannelRows,
     EventQuery,
-    IndexRecord,
     LastMessage,
     ListQuery,
     RecordedEvent,
@@ -238,9 +237,6 @@ class SqliteStore:
 
     async def vectors(self, key: ChannelKey, embedder_id: str) -> Sequence[StoredVector]:
         return await self._reader.run(lambda c: reads.vectors(c, key, embedder_id))
-
-    async def vector_index(self, key: ChannelKey, embedder_id: str) -> IndexRecord | None:
-        return await self._reader.run(lambda c: reads.vector_index(c, key, embedder_id))
 
     async def unembedded(
         self, key: ChannelKey, embedder_id: str, dims: int, from_seq: int, limit: int

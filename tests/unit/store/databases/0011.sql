@@ -117,17 +117,17 @@ CREATE TABLE schema_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) STRICT
 ;
-INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-27 02:30:58');
-INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-27 02:30:58');
-INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-27 02:30:58');
-INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-27 02:30:58');
-INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-27 02:30:58');
-INSERT INTO "schema_migrations" VALUES(6,'tombstones','2026-11-27 02:30:58');
-INSERT INTO "schema_migrations" VALUES(7,'records','2026-11-27 02:30:59');
-INSERT INTO "schema_migrations" VALUES(8,'places','2026-11-27 02:30:59');
-INSERT INTO "schema_migrations" VALUES(9,'events','2026-11-27 02:30:59');
-INSERT INTO "schema_migrations" VALUES(10,'name_times','2026-11-27 02:30:59');
-INSERT INTO "schema_migrations" VALUES(11,'turns','2026-11-27 02:30:59');
+INSERT INTO "schema_migrations" VALUES(1,'messages','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(2,'turns','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(3,'vector_indexes','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(4,'segments','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(5,'stays','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(6,'tombstones','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(7,'records','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(8,'places','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(9,'events','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(10,'name_times','2026-11-27 02:33:38');
+INSERT INTO "schema_migrations" VALUES(11,'records','2026-11-27 02:33:38');
 CREATE TABLE segments (
     tenant    TEXT NOT NULL,
     channel   TEXT NOT NULL,
@@ -147,15 +147,6 @@ CREATE TABLE tombstones (
     erased_at_ms  INTEGER NOT NULL,
     dedupe_digest TEXT NOT NULL, with_channel INTEGER NOT NULL DEFAULT 0,            -- '': none
     PRIMARY KEY (tenant, channel, message_id)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE vector_indexes (
-    tenant      TEXT NOT NULL,
-    channel     TEXT NOT NULL,
-    embedder_id TEXT NOT NULL,
-    dims        INTEGER NOT NULL,
-    row_count   INTEGER NOT NULL,
-    sha256      TEXT NOT NULL,              -- of the file
-    PRIMARY KEY (tenant, channel, embedder_id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE vectors (
     tenant      TEXT NOT NULL,
