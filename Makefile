@@ -134,7 +134,7 @@ $(PEERS_STAMP): bench/peers/requirements.txt
 
 .PHONY: proof
 proof: $(STAMP) $(AIMOCK_STAMP)  ## Run the long proofs: kills, floods, leaks, figures
-	$(PYTEST) $(PYTEST_FLAGS) -m proof tests bench
+	$(PYTEST) $(PYTEST_FLAGS) -m proof tests
 
 .PHONY: proof-node
 proof-node: $(STAMP) $(AIMOCK_STAMP)  ## Run the proofs that need Node: chats against a fake model server

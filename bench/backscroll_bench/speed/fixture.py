@@ -14,10 +14,11 @@ import grpc
 
 from backscroll.v1 import context_pb2, history_pb2, message_pb2
 from backscroll_bench.awake import Awake
-from backscroll_bench.speed import chats, cores, everything
+from backscroll_bench.speed import chats, everything
 from backscroll_bench.speed.echo import echo_server
 from backscroll_bench.speed.echo import method as echo_method
 from backscroll_bench.speed.load import Call, Load, Questions, closed_loop, open_channel, unary
+from backscroll_bench.speed.loops import core_setting
 from backscroll_bench.speed.sizes import Sizes
 from backscroll_bench.speed.stats import Wrong
 
@@ -96,7 +97,7 @@ class Bench:
         """
         config = self.directory / f"{self.new_name('settings')}.toml"
         strategies = f'strategies = ["{everything.PATH}"]\n' if full_classic else ""
-        kept = cores.setting() if is_kept else ""
+        kept = core_setting() if is_kept else ""
         config.write_text(f'embedder = "{embedder}"\n{strategies}{kept}{settings}', "utf-8")
         return [
             "--config", str(config), "--state-dir", str(self.state_dir),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -270,7 +271,9 @@ def _full(results: Sequence[Result], sizes: Sizes) -> dict[str, Any]:
     from backscroll_bench.speed import machine
 
     rows = [one.as_full_json() for one in results]
-    return {"rows": rows, "rounds": sizes.rounds, "quick": sizes.quick, **machine.describe()}
+    command = shlex.join(["backscroll", *sys.argv[1:]])
+    run = {"command": command, "rounds": sizes.rounds, "quick": sizes.quick}
+    return {"rows": rows, **run, **machine.describe()}
 
 
 def _show(results: Sequence[Result], sizes: Sizes, *, markdown: bool) -> None:

@@ -128,6 +128,7 @@ def test_a_server_without_hnswlib_is_compared_with_nothing(monkeypatch):
 # --- deltas ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap_us", [0, 3_000])
 async def test_every_delta_of_the_model_comes_through_the_relay_after_it_was_written(gap_us):
     request = context_pb2.StreamChatRequest()
@@ -232,6 +233,7 @@ def test_a_worker_may_talk_to_its_own_machine():
     worker.stay_here("open", ("example.org",))
 
 
+@pytest.mark.slow
 def test_a_worker_is_told_what_the_server_was_told(tmp_path):
     request = context_pb2.BuildContextRequest(channel="c", question="who said grub?")
     peers.write_chat(tmp_path / "chat", 30, Questions(nobody, [request.SerializeToString()], [1]))

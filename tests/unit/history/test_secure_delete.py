@@ -67,19 +67,19 @@ async def test_an_erased_text_is_soon_in_no_file(tmp_path: Path) -> None:
 
 async def test_recalled_texts_leave_pages_that_were_split(tmp_path: Path) -> None:
     """N-10: a row that grows or goes moves others; what stands where they stood goes, too."""
-    texts = [f"number {n} " + "secretword " * (n % 40) for n in range(3_000)]
+    texts = [f"number {n} " + "secretword " * (n % 40) for n in range(600)]
     async with opened(tmp_path) as app:
         many = [
             Message(f"m{n}", "room", Author(f"u{n % 9}"), (TextPart(text),), NOON_MS + n)
             for n, text in enumerate(texts)
         ]
-        for start in range(0, len(many), 500):
-            await app.history.append(KEY, many[start : start + 500])
-        for n, text in enumerate(texts):
-            if "secretword" in text and n % 3:
-                await app.history.edit(KEY, f"m{n}", (TextPart("x" * (n % 700)),))
-            if "secretword" in text:
-                await app.history.retract(KEY, f"m{n}")
+        await app.history.append(KEY, many[:500])
+        await app.history.append(KEY, many[500:])
+        secret = [n for n, text in enumerate(texts) if "secretword" in text]
+        edits = [
+            app.history.edit(KEY, f"m{n}", (TextPart("x" * (n % 700)),)) for n in secret if n % 3
+        ]
+        await asyncio.gather(*edits, *(app.history.retract(KEY, f"m{n}") for n in secret))
         await until(lambda: is_rewritten(tmp_path / "b.db") and not has(tmp_path, b"secretword"))
 
 
