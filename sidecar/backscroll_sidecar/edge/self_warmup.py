@@ -87,9 +87,9 @@ async def warm_up(
             ) as channel,
         ):
             await _call(channel, profiles)
-        log.info("warmed up by calls of its own in %.2f s", time.perf_counter() - started)
+        log.info("warmed up by own calls in %.2f s", time.perf_counter() - started)
     except Exception as error:  # noqa: BLE001 - nothing depends on it
-        log.warning("not warmed up by calls of its own, so the first ones take longer: %r", error)
+        log.warning("not warmed up by own calls, so the first calls take longer: %r", error)
 
 
 @asynccontextmanager

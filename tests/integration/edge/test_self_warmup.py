@@ -71,7 +71,7 @@ async def test_the_servers_own_app_hears_nothing_of_it(
     """S5-33: what is counted are calls of somebody's."""
     with caplog.at_level(logging.INFO):
         await app.warm_up()
-    assert "warmed up by calls of its own" in caplog.text
+    assert "warmed up by own calls" in caplog.text
     assert app.builder.build_count == 0
     assert app.builds.count == 0
     assert sum((await app.store.stats()).row_counts.values()) == len(app.channels) == 0
@@ -107,7 +107,7 @@ async def test_what_the_operator_says_of_prompts_takes_no_part(
     async with open_app(settings) as opened:
         with caplog.at_level(logging.INFO):
             await opened.warm_up()
-    assert "warmed up by calls of its own" in caplog.text
+    assert "warmed up by own calls" in caplog.text
     assert "not warmed up" not in caplog.text
 
 
