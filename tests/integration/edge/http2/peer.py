@@ -228,6 +228,12 @@ class Peer:
             pass
         return self.farewell[1] if self.farewell else None
 
+    async def verdict(self, stream_id: int = 1) -> ErrorCode | int | None:
+        """What a call was ended with, by an end of the connection or of its stream."""
+        while not self.answer(stream_id).is_over and await self.next() is not None:
+            pass
+        return self.farewell[1] if self.farewell else self.answer(stream_id).reset
+
     async def is_well(self, stream_id: int) -> bool:
         """Whether the connection still takes calls."""
         answer = await self.ask(stream_id, "/t/Echo", b"still there?")
