@@ -14,8 +14,8 @@ from typing import Protocol
 
 import structlog
 
+from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
-from backscroll_sidecar.edge.exposure import check_exposure, check_metrics
 from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.edge.services.admin import AdminServicer
@@ -23,8 +23,8 @@ from backscroll_sidecar.edge.services.context import Builder, Chat, ContextServi
 from backscroll_sidecar.edge.services.history import HistoryServicer
 from backscroll_sidecar.edge.services.methods import Servicer, methods_of
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
-from backscroll_sidecar.edge.start_errors import StartRefused
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
+from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.history.preferences import Preferences
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer

@@ -24,9 +24,9 @@ from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ChannelKey, SearchScope
+from backscroll_sidecar.edge import self_warmup
 from backscroll_sidecar.edge.convert.built import JoiningCodec
 from backscroll_sidecar.edge.convert.codec import WireCodec
-from backscroll_sidecar.edge.self_warmup import rehearse
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.preferences import Preferences
@@ -121,7 +121,9 @@ class App:
         )
         async with open_app(usual, self.clock, EchoModel()) as app:
             edge = "grpc" if self.settings.tls_cert else self.settings.edge  # what will answer
-            await rehearse(app.history, app.preferences, app.builder, app.chat, PROFILES, edge)
+            await self_warmup.warm_up(
+                app.history, app.preferences, app.builder, app.chat, PROFILES, edge
+            )
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
         if self.embedding is not None:

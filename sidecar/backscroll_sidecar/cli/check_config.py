@@ -71,9 +71,9 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
 
 def _at_start(settings: Settings) -> Iterator[Problem]:
     """What serve would stumble over only when it starts: addresses, tokens, models, own parts."""
-    from backscroll_sidecar.edge.exposure import check_exposure
-    from backscroll_sidecar.edge.start_errors import StartRefused
+    from backscroll_sidecar.edge.bind_policy import check_exposure
     from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
+    from backscroll_sidecar.errors import StartRefused
 
     try:
         tokens = read_tokens(settings.tokens_file) if settings.tokens_file else None

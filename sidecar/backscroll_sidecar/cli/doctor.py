@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from rich.markup import escape
 from backscroll import BackscrollError, Client, TlsConfig, Unavailable
 from backscroll_sidecar.cli import options
 from backscroll_sidecar.cli.check_config import loaded_or_refuse
-from backscroll_sidecar.cli.connect import target
+from backscroll_sidecar.cli.connect import resolved
 from backscroll_sidecar.cli.console import os_words, out, print_json
 from backscroll_sidecar.config.settings import Settings, prepare_process
 from backscroll_sidecar.config.sources import Loaded
@@ -31,9 +31,7 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def doctor(
-    server: options.Server = options.DEFAULT_SERVER,
-    token: options.Token = None,
-    tls_ca: options.TlsCa = None,
+    target: options.Target = options.ANY_TARGET,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -42,8 +40,8 @@ def doctor(
     Exit code 1 if a line says fail. Changes nothing.
     """
     loaded = loaded_or_refuse(config=config)
-    server, token = target(server or _first_address(config, loaded), token)
-    checks = list(_examined(loaded, server, token, tls_ca))
+    server = target.server or _first_address(config, loaded)
+    checks = list(_examined(loaded, resolved(replace(target, server=server))))
     if as_json:
         print_json({"ok": _is_well(checks), "checks": [asdict(check) for check in checks]})
     else:
@@ -59,9 +57,7 @@ def _first_address(config: Path | None, loaded: Loaded) -> str:
     return first if config and not first.endswith(":0") else ""
 
 
-def _examined(
-    loaded: Loaded, server: str, token: str | None, tls_ca: Path | None
-) -> Iterator[Finding]:
+def _examined(loaded: Loaded, target: options.Target) -> Iterator[Finding]:
     settings = loaded.settings
     sections: tuple[Callable[[], Iterator[Finding]], ...] = (
         _packages,
@@ -71,7 +67,7 @@ def _examined(
         lambda: _embedder(settings),
         lambda: _database(settings),
         lambda: _disk(settings),
-        lambda: _server(server, token, tls_ca),
+        lambda: _server(target),
     )
     for section in sections:
         try:
@@ -232,20 +228,20 @@ def _disk(settings: Settings) -> Iterator[Finding]:
     yield Finding("disk", status, f"{free / 2**30:.1f} GiB free at {Path(directory)}", advice)
 
 
-def _server(address: str, token: str | None, tls_ca: Path | None) -> Iterator[Finding]:
+def _server(target: options.Target) -> Iterator[Finding]:
     try:
-        tls = TlsConfig(ca=tls_ca) if tls_ca else None
-        with Client(address, token=token, tls=tls, timeout_s=3.0) as client:
+        tls = TlsConfig(ca=target.tls_ca) if target.tls_ca else None
+        with Client(target.server, token=target.token, tls=tls, timeout_s=3.0) as client:
             health = client.health()
     except (BackscrollError, OSError, ValueError) as error:
         said = "" if isinstance(error, Unavailable) else f": {error}"
         advice = "start one with: backscroll serve"
-        yield Finding("server", "warn", f"none answers at {address}{said}", advice)
+        yield Finding("server", "warn", f"none answers at {target.server}{said}", advice)
         return
     well = health == "serving"
     yield Finding(
         "server",
         "ok" if well else "warn",
-        f"{address}: {health}",
+        f"{target.server}: {health}",
         "" if well else "wait, or look at its log",
     )

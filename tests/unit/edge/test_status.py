@@ -18,7 +18,6 @@ from backscroll_sidecar.edge.status import (
     CODES,
     Code,
     Refused,
-    Unauthenticated,
     capped,
     code_for,
     internal_refusal,
@@ -29,8 +28,10 @@ from backscroll_sidecar.errors import BackscrollError, InvalidRequest, Reason
 PROTO = Path(__file__).parents[3] / "proto/backscroll/v1/error.proto"
 KINDS = [
     kind
-    for kind in [*vars(errors).values(), Unauthenticated]
-    if isinstance(kind, type) and issubclass(kind, BackscrollError)
+    for kind in vars(errors).values()
+    if isinstance(kind, type)
+    and issubclass(kind, BackscrollError)
+    and kind is not errors.StartRefused  # no call's
 ]
 
 

@@ -76,7 +76,7 @@ async def test_profiles_of_server_channel_and_bot():
 
 
 async def test_warming_up_touches_no_history(tmp_path, monkeypatch):
-    monkeypatch.setattr(self_warmup, "_rehearsed", False)
+    monkeypatch.setattr(self_warmup, "_is_warm", False)
     async with open_app(Settings(state_dir=tmp_path)) as app:
         await app.warm_up()
         assert sum((await app.store.stats()).row_counts.values()) == 0
