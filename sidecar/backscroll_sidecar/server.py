@@ -14,8 +14,8 @@ from typing import Protocol
 
 import structlog
 
+from backscroll_sidecar.edge.bind_policy import check_exposure, check_metrics
 from backscroll_sidecar.edge.call_pipeline import CallPipeline, CallRecord, log_call
-from backscroll_sidecar.edge.exposure import check_exposure, check_metrics
 from backscroll_sidecar.edge.grpc.platform import Health, platform_endpoints
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.edge.services.admin import AdminServicer

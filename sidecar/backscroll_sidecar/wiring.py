@@ -24,9 +24,9 @@ from backscroll_sidecar.context.ahead import Ahead
 from backscroll_sidecar.context.builder import ContextBuilder
 from backscroll_sidecar.context.profiles import PROFILES
 from backscroll_sidecar.domain import ChannelKey, SearchScope
+from backscroll_sidecar.edge import self_warmup
 from backscroll_sidecar.edge.convert.built import JoiningCodec
 from backscroll_sidecar.edge.convert.codec import WireCodec
-from backscroll_sidecar.edge.self_warmup import rehearse
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.preferences import Preferences
@@ -42,10 +42,16 @@ from backscroll_sidecar.models.openai_embedder import OpenAIEmbedder
 from backscroll_sidecar.models.options import DEFAULT_BASE_URL, OpenAIOptions
 from backscroll_sidecar.own_parts import OwnStages, own_stages, own_strategies
 from backscroll_sidecar.pacing import Pacer
-from backscroll_sidecar.ports import ChatModel, Clock, Embedder, EventSink, HistoryStore
+from backscroll_sidecar.ports import (
+    ChatModel,
+    Clock,
+    Embedder,
+    EventSink,
+    HistoryStore,
+    Maintenance,
+)
 from backscroll_sidecar.recording import Recorder
-from backscroll_sidecar.store.memory import InMemoryStore
-from backscroll_sidecar.store.sqlite import SqliteStore
+from backscroll_sidecar.store.opening import open_store
 from backscroll_sidecar.strategies import BUILTIN, Semantic
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache
 from backscroll_sidecar.threads import pool
@@ -115,7 +121,9 @@ class App:
         )
         async with open_app(usual, self.clock, EchoModel()) as app:
             edge = "grpc" if self.settings.tls_cert else self.settings.edge  # what will answer
-            await rehearse(app.history, app.preferences, app.builder, app.chat, PROFILES, edge)
+            await self_warmup.warm_up(
+                app.history, app.preferences, app.builder, app.chat, PROFILES, edge
+            )
         log.info("warmed up in %.2f s", time.perf_counter() - started)
         await self._preload()
         if self.embedding is not None:
@@ -160,24 +168,12 @@ async def open_app(
     """
     stages = own_stages(settings)
     async with AsyncExitStack() as stack:
-        store = await _open_store(settings)
+        store = await open_store(settings.store_url, settings.durability)
         if recorder is not None:
             recorder.watch(store)
         yield await _assemble(
             settings, stages, clock or SystemClock(), store, stack, model, embedder, recorder
         )
-
-
-async def _open_store(settings: Settings) -> HistoryStore:
-    if settings.in_memory:
-        return InMemoryStore()
-    path = settings.database_path
-    is_new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    store = await SqliteStore.open(path, durability=settings.durability)
-    if is_new:
-        log.info("made a new, empty database", extra={"database": str(path.resolve())})
-    return store
 
 
 async def _assemble(
@@ -202,8 +198,8 @@ async def _assemble(
     await writer.start()
     stack.push_async_callback(writer.close)
     stack.push_async_callback(writer.drain, WRITER_GRACE_S)
-    if isinstance(store, SqliteStore):
-        await _keep_files(store, channels, writer, publishers, stack)
+    if store.maintenance is not None:
+        await _keep_files(store.maintenance, channels, writer, publishers, stack)
     ahead = Ahead(channels, JoiningCodec())
     await ahead.start()
     stack.push_async_callback(ahead.close)
@@ -283,14 +279,14 @@ async def _assemble(
 
 
 async def _keep_files(
-    store: SqliteStore,
+    maintenance: Maintenance,
     channels: Channels,
     writer: Writer,
     publishers: FanOut,
     stack: AsyncExitStack,
 ) -> None:
-    """What works on the files behind the answers: what was deleted goes from them, channels are packed."""
-    secure_delete = SecureDelete(store)
+    """What works on the files behind the answers: what was deleted goes from them, segments are written."""
+    secure_delete = SecureDelete(maintenance)
     await secure_delete.start()
     stack.push_async_callback(secure_delete.close)
     segment_writer = SegmentWriter(channels, writer.submit)

@@ -44,7 +44,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     """Not even where it is only for the types."""
     trees = dict(sources())
     imports = {name: imported(tree, trees.keys()) - {name} for name, tree in trees.items()}
-    for name in CIRCLE:
+    for name in CIRCLE & imports.keys():
         imports[name] -= CIRCLE
     graphlib.TopologicalSorter(imports).prepare()  # raises CycleError, with the circle
 

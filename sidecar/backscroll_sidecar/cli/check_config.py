@@ -71,7 +71,7 @@ def effective(loaded: Loaded) -> Iterator[tuple[str, Any, str]]:
 
 def _at_start(settings: Settings) -> Iterator[Problem]:
     """What serve would stumble over only when it starts: addresses, tokens, models, own parts."""
-    from backscroll_sidecar.edge.exposure import check_exposure
+    from backscroll_sidecar.edge.bind_policy import check_exposure
     from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
     from backscroll_sidecar.errors import StartRefused
 

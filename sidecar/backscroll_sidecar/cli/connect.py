@@ -14,7 +14,7 @@ from backscroll_sidecar.cli.check_config import loaded_or_refuse
 from backscroll_sidecar.cli.console import CommandError, usage
 from backscroll_sidecar.cli.options import Target
 from backscroll_sidecar.config.sources import ConfigFileError, dotenv_value
-from backscroll_sidecar.edge.exposure import parse_address
+from backscroll_sidecar.edge.bind_policy import parse_address
 from backscroll_sidecar.errors import StartRefused
 
 AnyClient = TypeVar("AnyClient", Client, AsyncClient)

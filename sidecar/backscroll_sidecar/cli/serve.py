@@ -300,7 +300,7 @@ def _refuse_to_listen(settings: Settings) -> None:
 
     That a port is taken is said before gRPC does, which also logs it in words of its own.
     """
-    from backscroll_sidecar.edge.exposure import Reach, check_exposure
+    from backscroll_sidecar.edge.bind_policy import Reach, check_exposure
     from backscroll_sidecar.edge.tenants import TokenTenants, read_tokens
 
     if settings.tokens_file:

@@ -17,8 +17,8 @@ from typing import Literal
 
 import grpc
 
+from backscroll_sidecar.edge.bind_policy import Address, Reach
 from backscroll_sidecar.edge.call_pipeline import Endpoint
-from backscroll_sidecar.edge.exposure import Address, Reach
 from backscroll_sidecar.edge.grpc.handlers import Handlers
 from backscroll_sidecar.edge.http2.server import (
     LocalServer,

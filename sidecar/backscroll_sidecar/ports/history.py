@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from backscroll_sidecar.domain import ChannelKey, Event, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports.changes import Applied, Change
+from backscroll_sidecar.ports.maintenance import Maintenance
 from backscroll_sidecar.ports.records import StoredRecord
 from backscroll_sidecar.ports.segments import ChannelRows
 from backscroll_sidecar.ports.vectors import StoredVector, UnembeddedPage
@@ -195,7 +196,11 @@ class HistoryReader(Protocol):
 
 
 class HistoryStore(HistoryReader, Protocol):
-    """The truth (law 2). Everything else can be rebuilt from it."""
+    """The truth. Everything else can be rebuilt from it."""
+
+    @property
+    def maintenance(self) -> Maintenance | None:
+        """What its files need done behind the answers; None where it has none."""
 
     async def apply(self, changes: Sequence[Change]) -> Sequence[Applied]:
         """Make a group of changes durable in one transaction and return what each did, in order.

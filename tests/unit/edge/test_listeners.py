@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 import pytest
 
-from backscroll_sidecar.edge.exposure import parse_address
+from backscroll_sidecar.edge.bind_policy import parse_address
 from backscroll_sidecar.edge.http2 import server as module
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
 from backscroll_sidecar.errors import StartRefused

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from backscroll.v1 import admin_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.edge.call_pipeline import Call
@@ -24,7 +21,6 @@ class AdminServicer:
     """Answers AdminService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["AdminService"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {}
 
     def __init__(self, history: HistoryService) -> None:
         self._history = history

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Any, cast
+from typing import ClassVar, cast
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
@@ -65,7 +65,7 @@ class HistoryServicer:
     """Answers HistoryService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["HistoryService"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {
+    PARSERS: ClassVar = {
         "AppendMessages": partial(parse_batch, pb.AppendMessagesRequest),
         "ImportMessages": partial(parse_batch, pb.ImportMessagesRequest),
     }

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from backscroll.v1 import preference_pb2 as pb
 from backscroll_sidecar.edge.call_pipeline import Call
 from backscroll_sidecar.edge.convert.checks import check_id, check_text, missing, required_id
@@ -16,7 +13,6 @@ class PreferenceServicer:
     """Answers PreferenceService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["PreferenceService"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {}
 
     def __init__(self, preferences: Preferences) -> None:
         self._preferences = preferences

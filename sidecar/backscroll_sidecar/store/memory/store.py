@@ -48,6 +48,8 @@ from backscroll_sidecar.turn_ids import answer_marks, is_said
 class InMemoryStore(InMemoryReader):
     """`HistoryStore` in memory."""
 
+    maintenance = None
+
     def __init__(self) -> None:
         super().__init__()
         self._homes: dict[Place, set[str]] = defaultdict(set)

@@ -25,6 +25,7 @@ from backscroll_sidecar.ports import (
     EventQuery,
     LastMessage,
     ListQuery,
+    Maintenance,
     RecordedEvent,
     StoredRecord,
     StoredVector,
@@ -120,6 +121,10 @@ class SqliteStore:
             lambda c: group.apply_group(c, changes, self._known),
             is_short=few and len(changes) <= SHORT_GROUP,
         )
+
+    @property
+    def maintenance(self) -> Maintenance:
+        return self
 
     async def empty_log(self) -> None:
         """Write the log into the database and empty it. Raises `StoreUnavailable` where another program reads it."""

@@ -13,7 +13,7 @@ import hpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_sidecar.edge.exposure import Address, Reach
+from backscroll_sidecar.edge.bind_policy import Address, Reach
 from backscroll_sidecar.edge.http2.frames import (
     GOAWAY,
     PREFACE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backscroll_sidecar.edge.exposure import Reach, check_exposure, parse_address
+from backscroll_sidecar.edge.bind_policy import Reach, check_exposure, parse_address
 from backscroll_sidecar.errors import StartRefused
 
 SAFE = [
