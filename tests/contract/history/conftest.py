@@ -15,7 +15,7 @@ from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.ports import Applied, Change
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
-from tests.unit.history.fakes import FakeClock, Recorder
+from tests.kit.history import FakeClock, Recorder
 
 
 class FaultyStore:

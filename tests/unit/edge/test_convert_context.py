@@ -89,15 +89,6 @@ def test_payload_formats(formats: list[int], expected: tuple[str, ...]) -> None:
     assert translated(payload_formats=formats).payload_formats == expected
 
 
-@pytest.mark.parametrize("question", ["", "  ", "\n\t\u3000"])
-def test_a_blank_question_needs_a_trigger(question: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
-        translated(question=question)
-    assert caught.value.reason is Reason.QUESTION_MISSING
-    assert caught.value.field == "question"
-    assert translated(question=question, trigger_message_id="m1").trigger_message_id == "m1"
-
-
 REFUSED: list[tuple[dict[str, Any], str, Reason]] = [
     ({"question": "x" * 65_537}, "question", Reason.TOO_LARGE),
     ({"question": "小" * 21_846}, "question", Reason.TOO_LARGE),

@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from backscroll_sidecar.history.writer import Writer
-from tests.unit.history.fakes import Recorder, ScriptedStore
+from tests.kit.history import Recorder, ScriptedStore
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from backscroll_sidecar.history.rosters import (
     Rosters,
 )
 from backscroll_sidecar.ports import Applied, LastMessage
-from tests.unit.history.fakes import KEY, NOW_MS, FakeReader, message, stored
+from tests.kit.history import KEY, NOW_MS, FakeReader, message, stored
 
 
 @pytest.fixture

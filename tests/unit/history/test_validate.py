@@ -42,7 +42,7 @@ from backscroll_sidecar.history.validate import (
     Refused,
     check_message,
 )
-from tests.unit.history.fakes import KEY, NOW_MS, message
+from tests.kit.history import KEY, NOW_MS, message
 
 LONG = "x" * 513
 LONE = "\ud83d"
