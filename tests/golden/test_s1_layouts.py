@@ -1,7 +1,5 @@
 """Design S1: every combination of parts in every layout, and the example of its section 5.2 byte for byte."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Messages and changes of a history, and small stand-ins for its ports, each with one knob."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Both clients against a server on a real socket: each call does what it says."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

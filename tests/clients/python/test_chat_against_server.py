@@ -1,7 +1,5 @@
 """Both clients' chats against a whole server in this process, its model an echo or one that plays a script."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """The history service over each real store, put together as wiring does it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What an append answers and stores, over each store: N-08, S1-01, S5-01, P-23, P-27 and law 1."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Appends when things go wrong or come twice, over each store: N-08, S5-29, laws 1, 5 and 9."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import threading

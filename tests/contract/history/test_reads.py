@@ -1,7 +1,5 @@
 """Reading and searching history, over each store: S1-03, P-26, P-27."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.domain import (

@@ -1,7 +1,5 @@
 """Editing, recalling, erasing, importing, over each store: N-08, S2-20."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

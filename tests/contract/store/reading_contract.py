@@ -1,7 +1,5 @@
 """What every store answers (S1-02, S1-03, S3-08, S2-17, P-26; law 6)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every store does with turns of StreamChat (laws 1, 2 and 6; N-10)."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.domain import ChannelKey

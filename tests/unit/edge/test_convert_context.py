@@ -1,7 +1,5 @@
 """BuildContextRequest to domain: complete, and every refusal names its field."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A writer over a scripted store, and a loop that reports what nobody asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 

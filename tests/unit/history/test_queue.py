@@ -1,7 +1,5 @@
 """The line in front of the write queue: fair, bounded, and whoever leaves it stores nothing."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

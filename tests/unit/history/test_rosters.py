@@ -1,7 +1,5 @@
 """Who is known when a text is analysed: P-27 (renames keep old and new names) and the cache under it."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

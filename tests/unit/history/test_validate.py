@@ -1,7 +1,5 @@
 """What is refused and what is corrected: S1-01, S5-01, P-23, each named by code and field."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The writer at work: N-08 and S2-20 rest on it (acknowledged means durable and seen), S5-21, S5-56."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import time

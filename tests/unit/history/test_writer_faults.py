@@ -1,7 +1,5 @@
 """The writer when things go wrong: cancelled callers, a store that is down, poison, overload (S5-29)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

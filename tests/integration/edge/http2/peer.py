@@ -1,7 +1,5 @@
 """A client that says exactly what it is told to."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import random

@@ -1,7 +1,5 @@
 """A server that is watched, and what it answers."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable

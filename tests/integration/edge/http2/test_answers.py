@@ -1,7 +1,5 @@
 """Answers: messages, statuses, trailers."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import AsyncIterator

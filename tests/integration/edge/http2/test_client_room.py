@@ -1,7 +1,5 @@
 """What the client has room for: answers wait for its windows."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

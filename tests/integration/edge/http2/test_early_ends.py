@@ -1,7 +1,5 @@
 """How a call ends before it is answered: cancelled, late, left."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Pings, settings and floods of them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

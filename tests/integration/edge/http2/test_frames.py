@@ -1,7 +1,5 @@
 """Frames, whole and in pieces, and what breaks the rules of RFC 9113."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

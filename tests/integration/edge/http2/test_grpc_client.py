@@ -1,7 +1,5 @@
 """gRPC's own client over this edge."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

@@ -1,7 +1,5 @@
 """Requests: headers, messages, compression, sizes."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import zlib

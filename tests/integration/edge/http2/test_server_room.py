@@ -1,7 +1,5 @@
 """What the server has room for: windows it grants, and what it holds."""
 
-from __future__ import annotations
-
 import tracemalloc
 import zlib
 

@@ -1,7 +1,5 @@
 """How a server stops: GOAWAY, grace, the end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

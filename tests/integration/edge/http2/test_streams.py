@@ -1,7 +1,5 @@
 """Streams and their numbers."""
 
-from __future__ import annotations
-
 import hpack
 import pytest
 
