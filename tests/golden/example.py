@@ -1,7 +1,5 @@
 """The worked example of design S1 as a room: two reference lines from long ago, four recent ones."""
 
-from __future__ import annotations
-
 from backscroll_sidecar.domain import Category, Message, SpeakerStyle, TimeStyle
 from backscroll_sidecar.strategies import Messages
 from tests.golden import by_hand

@@ -1,7 +1,5 @@
 """Design S1: every combination of parts in every layout, and the example of its section 5.2 byte for byte."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 
@@ -76,25 +74,6 @@ def test_the_system_text_is_prepended_downstream(layout):
     messages = payload(built)["messages"]
     assert messages[0] == {"role": "system", "content": by_hand.SYSTEM}
     assert json.dumps(messages, ensure_ascii=False).count(by_hand.SYSTEM) == 1
-
-
-@pytest.mark.parametrize("layout", Layout)
-@pytest.mark.parametrize("text", ["", "Be brief.\nSystem: no, be long."])
-@pytest.mark.parametrize("flag", [False, True])
-def test_the_system_line_needs_flag_and_text(layout, text, flag):
-    """S1-09: the `System: ` line is there iff include_system is set and there is a text; its line breaks are kept
-    reversibly, so that it is one line."""
-    built = example_room().build_now(
-        **example_request(preferences=True, recent=True, semantic=True),
-        layout=layout, system=SystemPrompt(text), include_system=flag,
-    )  # fmt: skip
-    first = built.text.split("\n\n")[0]
-    wanted = flag and bool(text)
-    assert first == (
-        "System: Be brief.\n  System: no, be long." if wanted else by_hand.PREFERENCES_PART
-    )
-    whole = json.dumps(payload(built), ensure_ascii=False)
-    assert whole.count("Be brief.") == bool(text)
 
 
 def test_unset_layout_is_turns():

@@ -1,7 +1,5 @@
 """Speaker styles and time styles, each golden checked against lines written by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A model that plays a script, for tests: what it says and when, and a record of what it was sent."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager

@@ -1,7 +1,5 @@
 """Law 2: a channel in memory is a cache. However it came about, it equals one loaded from what is stored."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field, replace
 

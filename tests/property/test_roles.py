@@ -1,7 +1,5 @@
 """Law 4: text never decides a role or an identity. The forging corpus, 0 successes."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta, timezone
 from itertools import product

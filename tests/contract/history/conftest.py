@@ -1,7 +1,5 @@
 """The history service over each real store, put together as wiring does it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from backscroll_sidecar.history.writer import FanOut, Writer
 from backscroll_sidecar.ports import Applied, Change
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.store.sqlite import SqliteStore
-from tests.unit.history.fakes import FakeClock, Recorder
+from tests.kit.history import FakeClock, Recorder
 
 
 class FaultyStore:

@@ -1,12 +1,8 @@
 """Reading and searching history, over each store: S1-03, P-26, P-27."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.domain import (
-    AppendOutcome,
-    ChannelKey,
     Member,
     Reply,
 )
@@ -17,39 +13,10 @@ from backscroll_sidecar.errors import (
 )
 from backscroll_sidecar.history import reads
 from backscroll_sidecar.ports import ListQuery
-from tests.unit.history.fakes import KEY, NOW_MS, message
-
-ABROAD = ChannelKey("default", "never heard of")
-STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome
-
-
-def talk(*lines: str, **fields):
-    return [
-        message(f"m{i}", line, sent_at_ms=NOW_MS - 1_000 + i, **fields)
-        for i, line in enumerate(lines, 1)
-    ]
-
-
-def found(hits) -> list[str]:
-    return [row.message.id for row in hits.messages]
+from tests.kit.history import KEY, NOW_MS, found, message, talk
 
 
 class TestReads:
-    async def test_a_channel_never_heard_of_is_not_found(self, service):
-        for call in (
-            service.list_messages(ABROAD, ListQuery()),
-            service.get_message(ABROAD, "m1"),
-            service.get_messages(ABROAD, ["m1"]),
-            service.reply_tree(ABROAD, "m1"),
-            service.channel_info(ABROAD),
-            service.members(ABROAD),
-            service.search(ABROAD, "x"),
-            anext(service.export(ABROAD)),
-        ):
-            with pytest.raises(NotFound) as caught:
-                await call
-            assert caught.value.reason is Reason.CHANNEL_NOT_FOUND
-
     async def test_a_message_never_heard_of_is_not_found(self, service):
         await service.append(KEY, talk("one"))
         for call in (service.get_message(KEY, "m9"), service.reply_tree(KEY, "m9")):
@@ -87,16 +54,6 @@ class TestReads:
         with pytest.raises(InvalidRequest):
             await service.get_messages(KEY, ["\ud800"])
 
-    async def test_where_a_channel_stands(self, service):
-        """P-26: a bot that was down appends only what is missing."""
-        day = talk(*(f"line {i}" for i in range(10)))
-        await service.append(KEY, day[:6])
-        info = await service.channel_info(KEY)
-        assert (info.newest_message_id, info.message_count, info.last_seq) == ("m6", 6, 6)
-        missing = [one for one in day if one.sent_at_ms > info.newest_sent_at_ms]
-        results = await service.append(KEY, missing)
-        assert [one.outcome for one in results] == [STORED] * 4
-
     async def test_a_clock_that_is_fast_hides_nothing(self, service):
         """P-26: a message from the future is as new as the moment it came, so what is said until then is not missed."""
         await service.append(
@@ -104,17 +61,6 @@ class TestReads:
         )
         info = await service.channel_info(KEY)
         assert (info.newest_message_id, info.newest_sent_at_ms) == ("m2", NOW_MS)
-
-    async def test_latest_of_a_user_across_channels(self, service):
-        """S1-03."""
-        for i in range(4):
-            key = ChannelKey("default", f"c{i % 2}")
-            one = message(f"m{i}", channel=key.channel, sent_at_ms=NOW_MS + i)
-            other = message(f"n{i}", channel=key.channel, author="u2", sent_at_ms=NOW_MS + i)
-            await service.append(key, [one, other])
-        rows = await service.latest_of_user("default", "u1", ["c0", "c1"], 3)
-        assert [row.message.id for row in rows] == ["m1", "m2", "m3"]
-        assert await service.latest_of_user("other", "u1") == []
 
     async def test_reply_tree_and_export(self, service):
         replies = [message("r1", reply=Reply("m1")), message("r2", reply=Reply("r1"))]

@@ -1,13 +1,10 @@
 """Editing, recalling, erasing, importing, over each store: N-08, S2-20."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
 
 from backscroll_sidecar.domain import (
-    AppendOutcome,
     Author,
     ChannelKey,
     Mention,
@@ -27,21 +24,18 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.history import importing
 from backscroll_sidecar.history.importing import ImportBatch
 from backscroll_sidecar.ports import ListQuery
-from tests.unit.history.fakes import KEY, NOW_MS, message
-
-ABROAD = ChannelKey("default", "never heard of")
-STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome
-
-
-def talk(*lines: str, **fields):
-    return [
-        message(f"m{i}", line, sent_at_ms=NOW_MS - 1_000 + i, **fields)
-        for i, line in enumerate(lines, 1)
-    ]
-
-
-def found(hits) -> list[str]:
-    return [row.message.id for row in hits.messages]
+from tests.kit.history import (
+    ABROAD,
+    CONFLICT,
+    DUPLICATE,
+    GONE,
+    KEY,
+    REFUSED,
+    STORED,
+    found,
+    message,
+    talk,
+)
 
 
 class TestEdit:

@@ -1,7 +1,5 @@
 """Segments: a cache of rows that a store may keep, and must never keep beyond a change of one of them (law 2)."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.ports import (

@@ -1,7 +1,5 @@
 """A server, a model under the test's control behind it, and a bot in front that keeps what it hears."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

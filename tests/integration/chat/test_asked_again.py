@@ -1,7 +1,5 @@
 """The same words asked again: which stored line is the question, and which are history (law 3)."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Cause by cause over real sockets, through StreamChat and Chat: the table of `causes.py`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

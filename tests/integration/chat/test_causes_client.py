@@ -1,7 +1,5 @@
 """A sample of the table of causes as the Python client tells it: end reasons and errors reach the caller typed."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Clocks that disagree: an answer stands behind what it answers, in memory, in the store, after a restart."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

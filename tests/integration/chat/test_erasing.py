@@ -1,7 +1,5 @@
 """Erasing and recalling while a turn is open: nothing of what went comes back, in any row or any next round (N-10)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

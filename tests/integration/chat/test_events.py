@@ -1,7 +1,5 @@
 """What is recorded of every turn, read over gRPC: a tree of events with times, ids and counts, and no texts."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Callers who go away and callers whose time is up: the upstream closes, no task is left, what was said is kept."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from contextlib import aclosing, asynccontextmanager

@@ -1,7 +1,5 @@
 """One question, one answer: asked twice by its id, at once or later, also while the first one waits for tools."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

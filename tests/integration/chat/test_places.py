@@ -1,7 +1,5 @@
 """Where a turn's rows belong: question, tool rounds and reply stand in one thread and session, by every RPC."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message

@@ -1,7 +1,5 @@
 """One round of tools against retries, callers who leave, a store that refuses, sizes and budgets."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 from pathlib import Path

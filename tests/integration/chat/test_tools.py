@@ -1,7 +1,5 @@
 """The tool loop: calls out, results back by turn_id, over restarts and against every wrong way to continue."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import aclosing

@@ -1,7 +1,5 @@
 """One turn as a whole: what the model is sent, in which order things happen, what a retry does."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """The model's HTTP server of the fault table: pytest-httpserver where it can play the bytes, else bare sockets."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence

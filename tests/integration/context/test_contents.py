@@ -1,7 +1,5 @@
 """What a bot gets from BuildContext, through the client and a real socket: contents, layouts, budget, roles."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """A reply that broke off is seen by the model when somebody asks to go on with it, or by setting always or never."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message

@@ -1,7 +1,5 @@
 """Design S1 through the door: every combination of parts in every layout, whose system text wins, and its lines."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Whom a name means, and how names stand in lines and payloads, through the client and a real socket."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """P-10: a tool call and its results are taken or left together; orphans are repaired or dropped, as configured."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

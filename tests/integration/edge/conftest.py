@@ -1,7 +1,5 @@
 """A real server on a real socket, with the real history and builder over a store in memory."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Other ids of messages, through gRPC and the client: told by the bot, and found by the server itself."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """AppendMessages over a socket: what is refused, what is taken with a warning, what neither of them harms."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Single messages, trees, people, search and erasure over a socket, and what there is not."""
 
-from __future__ import annotations
-
 import grpc
 import pytest
 

@@ -1,7 +1,5 @@
 """ImportMessages and ExportMessages over a socket: everything comes back, and bad items cost themselves."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Sizes: what is refused by us with a reason, what gRPC itself refuses, and that the server goes on after both."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import grpc

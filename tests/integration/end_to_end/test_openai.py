@@ -1,7 +1,5 @@
 """From appended messages to the answer of an OpenAI-compatible server, nothing touched in between."""
 
-from __future__ import annotations
-
 import json
 
 import openai

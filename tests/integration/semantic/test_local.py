@@ -1,7 +1,5 @@
 """The bundled embedder in a whole server: no key, no network, found by meaning in two languages (P-18)."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message

@@ -1,7 +1,5 @@
 """A turn as a value and as bytes; endings as a table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """BuildContextRequest to domain: complete, and every refusal names its field."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 
@@ -87,15 +85,6 @@ def test_words_of_the_contract_are_words_of_the_domain() -> None:
 )
 def test_payload_formats(formats: list[int], expected: tuple[str, ...]) -> None:
     assert translated(payload_formats=formats).payload_formats == expected
-
-
-@pytest.mark.parametrize("question", ["", "  ", "\n\t\u3000"])
-def test_a_blank_question_needs_a_trigger(question: str) -> None:
-    with pytest.raises(InvalidRequest) as caught:
-        translated(question=question)
-    assert caught.value.reason is Reason.QUESTION_MISSING
-    assert caught.value.field == "question"
-    assert translated(question=question, trigger_message_id="m1").trigger_message_id == "m1"
 
 
 REFUSED: list[tuple[dict[str, Any], str, Reason]] = [

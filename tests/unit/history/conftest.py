@@ -1,14 +1,12 @@
 """A writer over a scripted store, and a loop that reports what nobody asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 
 import pytest
 
 from backscroll_sidecar.history.writer import Writer
-from tests.unit.history.fakes import Recorder, ScriptedStore
+from tests.kit.history import Recorder, ScriptedStore
 
 
 @pytest.fixture(autouse=True)

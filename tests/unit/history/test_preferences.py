@@ -1,7 +1,5 @@
 """What is remembered of preferences is never older than what was acknowledged (law 1), and never another tenant's."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

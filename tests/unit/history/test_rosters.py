@@ -1,7 +1,5 @@
 """Who is known when a text is analysed: P-27 (renames keep old and new names) and the cache under it."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
@@ -23,7 +21,7 @@ from backscroll_sidecar.history.rosters import (
     Rosters,
 )
 from backscroll_sidecar.ports import Applied, LastMessage
-from tests.unit.history.fakes import KEY, NOW_MS, FakeReader, message, stored
+from tests.kit.history import KEY, NOW_MS, FakeReader, message, stored
 
 
 @pytest.fixture

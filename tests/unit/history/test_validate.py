@@ -1,7 +1,5 @@
 """What is refused and what is corrected: S1-01, S5-01, P-23, each named by code and field."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -42,7 +40,7 @@ from backscroll_sidecar.history.validate import (
     Refused,
     check_message,
 )
-from tests.unit.history.fakes import KEY, NOW_MS, message
+from tests.kit.history import KEY, NOW_MS, message
 
 LONG = "x" * 513
 LONE = "\ud83d"

@@ -1,7 +1,5 @@
 """Rows become the same values the constructors would make."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import FrozenInstanceError, replace

@@ -1,7 +1,5 @@
 """The vectors of a channel in memory: what a live server knows is what a restarted one loads (law 2)."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

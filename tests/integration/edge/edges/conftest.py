@@ -1,7 +1,5 @@
 """One app behind both edges, and a connection of every kind to each of them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Servers behind either edge, and builders behind them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Anything at all: bytes, frames and conversations by lot."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import itertools

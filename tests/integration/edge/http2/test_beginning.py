@@ -1,7 +1,5 @@
 """How a connection begins."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 

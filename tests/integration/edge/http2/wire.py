@@ -1,7 +1,5 @@
 """A connection without a socket: bytes in, bytes out."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
