@@ -20,10 +20,7 @@ from backscroll_sidecar.domain import (
     ToolResultPart,
     WarningCode,
 )
-from backscroll_sidecar.errors import (
-    InvalidRequest,
-    Reason,
-)
+from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.ports import ListQuery
 from tests.kit.history import (
     CONFLICT,

@@ -7,19 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from backscroll_sidecar.domain import (
-    Author,
-    Member,
-    Mention,
-    Reply,
-    TextPart,
-)
-from backscroll_sidecar.errors import (
-    BackscrollError,
-    Gone,
-    StoreReadOnly,
-    StoreUnavailable,
-)
+from backscroll_sidecar.domain import Author, Member, Mention, Reply, TextPart
+from backscroll_sidecar.errors import BackscrollError, Gone, StoreReadOnly, StoreUnavailable
 from backscroll_sidecar.history.ingest import EXECUTOR_BYTES
 from backscroll_sidecar.ports import AppendChange, ListQuery
 from tests.kit.history import KEY, NOW_MS, STORED, listed, message, outcomes, with_turns

@@ -2,15 +2,8 @@
 
 import pytest
 
-from backscroll_sidecar.domain import (
-    Member,
-    Reply,
-)
-from backscroll_sidecar.errors import (
-    InvalidRequest,
-    NotFound,
-    Reason,
-)
+from backscroll_sidecar.domain import Member, Reply
+from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
 from backscroll_sidecar.history import reads
 from backscroll_sidecar.ports import ListQuery
 from tests.kit.history import KEY, NOW_MS, found, message, talk

@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from backscroll_sidecar.domain import (
-    ChannelKey,
-    Embedding,
-    StoredMessage,
-)
+from backscroll_sidecar.domain import ChannelKey, Embedding, StoredMessage
 from backscroll_sidecar.errors import StoreUnavailable
 from backscroll_sidecar.ports import (
     AppendChange,

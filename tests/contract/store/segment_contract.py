@@ -2,13 +2,7 @@
 
 import pytest
 
-from backscroll_sidecar.ports import (
-    Change,
-    EraseChange,
-    HistoryStore,
-    Segment,
-    SegmentsChange,
-)
+from backscroll_sidecar.ports import Change, EraseChange, HistoryStore, Segment, SegmentsChange
 from tests.contract.store.builders import (
     NOON_MS,
     OTHER_ROOM,

@@ -5,21 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from backscroll_sidecar.domain import (
-    Author,
-    ChannelKey,
-    Member,
-    MessageState,
-    MessageType,
-    Reply,
-)
+from backscroll_sidecar.domain import Author, ChannelKey, Member, MessageState, MessageType, Reply
 from backscroll_sidecar.errors import StoreUnavailable
-from backscroll_sidecar.history.rosters import (
-    RECENT_TYPES,
-    BatchRoster,
-    ChannelRoster,
-    Rosters,
-)
+from backscroll_sidecar.history.rosters import RECENT_TYPES, BatchRoster, ChannelRoster, Rosters
 from backscroll_sidecar.ports import Applied, LastMessage
 from tests.kit.history import KEY, NOW_MS, FakeReader, message, stored
 

@@ -8,11 +8,7 @@ import weakref
 import pytest
 
 from backscroll_sidecar.domain import AppendOutcome, ChannelKey
-from backscroll_sidecar.errors import (
-    Conflict,
-    DeadlineExceeded,
-    StoreUnavailable,
-)
+from backscroll_sidecar.errors import Conflict, DeadlineExceeded, StoreUnavailable
 from backscroll_sidecar.history.publishing import PUBLISH_SLICE, joined_by_channel
 from backscroll_sidecar.history.writer import CROWD_ROUNDS, MAX_GROUP_ITEMS, Writer
 from backscroll_sidecar.ports import Applied, RetractChange

@@ -17,15 +17,7 @@ from backscroll_sidecar.errors import (
 from backscroll_sidecar.history import writer as writer_module
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.ports import Applied
-from tests.kit.history import (
-    Recorder,
-    append_change,
-    blocked,
-    let_go,
-    numbered,
-    poisoned,
-    spin,
-)
+from tests.kit.history import Recorder, append_change, blocked, let_go, numbered, poisoned, spin
 
 
 class TestCancellation:

@@ -12,13 +12,7 @@ from backscroll_sidecar.edge.listeners import EdgeName
 from backscroll_sidecar.ports import Finished, FinishReason
 from backscroll_sidecar.wiring import open_app
 from tests.integration.edge.conftest import EdgeApp
-from tests.integration.edge.edges.callers import (
-    ANSWER,
-    CLIENTS,
-    EDGES,
-    TRANSPORTS,
-    Client,
-)
+from tests.integration.edge.edges.callers import ANSWER, CLIENTS, EDGES, TRANSPORTS, Client
 from tests.integration.edge.edges.servers import Edge, edge_of
 from tests.kit.fake_model import FakeModel
 

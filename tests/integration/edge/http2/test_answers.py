@@ -9,9 +9,7 @@ import pytest
 from google.rpc import status_pb2  # type: ignore[import-untyped]
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.frames import (
-    ErrorCode,
-)
+from backscroll_sidecar.edge.http2.frames import ErrorCode
 from backscroll_sidecar.edge.status import Code, Refused
 from tests.integration.edge.http2.peer import Peer, Status, data, message
 from tests.integration.edge.http2.serving import Served, connected, until

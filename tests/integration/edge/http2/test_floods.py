@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.frames import (
-    ACK,
-    PING,
-    SETTINGS,
-    ErrorCode,
-    frame,
-    reset,
-)
+from backscroll_sidecar.edge.http2.frames import ACK, PING, SETTINGS, ErrorCode, frame, reset
 from backscroll_sidecar.edge.status import Code, Refused
 from tests.integration.edge.http2.peer import Peer, data, message
 from tests.integration.edge.http2.serving import connected, gated, until

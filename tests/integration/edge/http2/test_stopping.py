@@ -9,10 +9,7 @@ import pytest
 
 from backscroll_sidecar.edge.http2 import frames
 from backscroll_sidecar.edge.http2 import server as server_module
-from backscroll_sidecar.edge.http2.frames import (
-    ErrorCode,
-    reset,
-)
+from backscroll_sidecar.edge.http2.frames import ErrorCode, reset
 from backscroll_sidecar.edge.http2.server import LocalServer
 from tests.integration.edge.http2.peer import MAX_BYTES, PATIENCE_S, Answer, Status, data, message
 from tests.integration.edge.http2.serving import Served, connected, flow, gated, serving, until

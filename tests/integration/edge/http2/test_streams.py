@@ -5,9 +5,7 @@ import pytest
 
 from backscroll_sidecar.edge.http2 import connection as connection_module
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.connection import (
-    CONNECTION_WINDOW_BYTES,
-)
+from backscroll_sidecar.edge.http2.connection import CONNECTION_WINDOW_BYTES
 from backscroll_sidecar.edge.http2.frames import (
     ACK,
     DATA,
