@@ -30,11 +30,12 @@ from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
 from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.secure_delete import SecureDelete
 from backscroll_sidecar.history.semantic_search import SemanticSearch
 from backscroll_sidecar.history.service import HistoryService
-from backscroll_sidecar.history.writer import FanOut, Writer
+from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.models.echo import EchoModel
 from backscroll_sidecar.models.local_embedder import LocalEmbedder
 from backscroll_sidecar.models.openai import OpenAIModel

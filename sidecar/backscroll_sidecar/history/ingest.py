@@ -19,9 +19,8 @@ from backscroll_sidecar.domain import (
     RefusalCode,
 )
 from backscroll_sidecar.history.lane import Lane, LoopSlices
-from backscroll_sidecar.history.requests import check_batch_bytes
 from backscroll_sidecar.history.rosters import BatchRoster, ChannelRoster, RosterOverTime, Rosters
-from backscroll_sidecar.history.validate import Accepted, Refused, check_message
+from backscroll_sidecar.history.validate import Accepted, Refused, check_batch_bytes, check_message
 
 logger = logging.getLogger(__name__)
 

@@ -32,7 +32,11 @@ from backscroll_sidecar.history.ingest import (
 )
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.reads import HistoryReads
-from backscroll_sidecar.history.requests import (
+from backscroll_sidecar.history.rosters import Rosters
+from backscroll_sidecar.history.semantic_search import SemanticSearch
+from backscroll_sidecar.history.validate import (
+    Accepted,
+    Refused,
     check_id,
     check_ids,
     check_item_count,
@@ -40,9 +44,6 @@ from backscroll_sidecar.history.requests import (
     check_member,
     check_time,
 )
-from backscroll_sidecar.history.rosters import Rosters
-from backscroll_sidecar.history.semantic_search import SemanticSearch
-from backscroll_sidecar.history.validate import Accepted, Refused
 from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import (
     PIN,

@@ -8,7 +8,8 @@ import pytest
 from backscroll_sidecar.domain import ChannelKey
 from backscroll_sidecar.history import preferences as module
 from backscroll_sidecar.history.preferences import Preferences
-from backscroll_sidecar.history.writer import FanOut, Writer
+from backscroll_sidecar.history.publishing import FanOut
+from backscroll_sidecar.history.writer import Writer
 from backscroll_sidecar.ports import EraseChange
 from backscroll_sidecar.store.memory import InMemoryStore
 from backscroll_sidecar.wiring import SystemClock
