@@ -47,7 +47,7 @@ WHERE EXISTS (SELECT 1 FROM messages WHERE tenant = in_tenant AND id = in_name A
     OR EXISTS (SELECT 1 FROM aliases WHERE tenant = in_tenant AND channel = in_channel AND alias_id = in_name)
 """
 
-FIND_RECORDS = f"""{WANTED}
+FIND_ROWS = f"""{WANTED}
 SELECT tenant, channel, received_at_ms, edited_at_ms, {COLUMNS}
 FROM wanted CROSS JOIN messages ON tenant = in_tenant AND channel = in_channel AND id = in_name
 """
