@@ -48,10 +48,10 @@ GRAPH_ROWS = 500_000
 GRAPH_TAIL_ROWS, GRAPH_TAIL_SHARE = 256, 0.1
 """A graph is made again when its exact tail is longer than both."""
 SIGN_ROWS = 2_000
-"""From here on signs take less than half of a look at every row (bench/test_vectors.py)."""
+"""From here on signs take less than half of a look at every row."""
 INLINE_US = 300.0
 SIGNS_US, US_PER_FAST_ROW, US_PER_EXACT_ROW, US_PER_ROW = 25.0, 0.004, 0.05, 0.004
-"""Predicted cost of a search: above `INLINE_US` it leaves the event loop (law 9; bench/test_vectors.py)."""
+"""Predicted cost of a search: above `INLINE_US` it leaves the event loop."""
 
 
 @dataclass(slots=True)
@@ -185,7 +185,7 @@ class Vectors:
     async def _ready(self, key: ChannelKey, dims: int) -> tuple[_Channel, VectorIndex]:
         """A channel and what searches it: by signs from `SIGN_ROWS` vectors on, never exactly until they are made.
 
-        The same vectors are always searched in the same way: a restart, or who asks first, changes no answer (law 2).
+        The same vectors are always searched in the same way: a restart, or who asks first, changes no answer.
         """
         channel = await self._channel(key, dims)
         while self._lacks_signs(channel.block):

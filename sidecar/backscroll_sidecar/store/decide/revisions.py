@@ -63,7 +63,7 @@ def emptied(record: MessageRow) -> MessageRow:
 
 
 def is_known_edit(record: MessageRow, change: EditChange) -> bool:
-    """The current content again, or an edit that was already replaced and is sent again (N-08)."""
+    """The current content again, or an edit that was already replaced and is sent again."""
     edit = change.message
     return any(
         content.parts == edit.parts

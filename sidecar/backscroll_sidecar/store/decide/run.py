@@ -1,4 +1,4 @@
-"""What a run of changes does, decided once for every store (laws 1 and 5). Pure: facts in, plan out.
+"""What a run of changes does, decided once for every store. Pure: facts in, plan out.
 
 A store looks up `needs_of(run)`, calls `decide`, writes down the plan. Later changes of a run see earlier ones.
 """

@@ -1,4 +1,4 @@
-"""Every statement on stored data. Each names tenant and channel (law 6; a test reads this module).
+"""Every statement on stored data. Each names tenant and channel (a test reads this module).
 
 Look-ups for a whole group go through one JSON array of [tenant, channel, [name, …]], whatever the group's size; what
 comes of it is called in_tenant, in_channel, in_name, so that every other name is a column of a table. INDEXED BY stands
