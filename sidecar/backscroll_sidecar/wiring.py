@@ -29,7 +29,7 @@ from backscroll_sidecar.edge.convert.built import JoiningCodec
 from backscroll_sidecar.edge.convert.codec import WireCodec
 from backscroll_sidecar.errors import BackscrollError
 from backscroll_sidecar.history.ingest import any_dims
-from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.publishing import FanOut
 from backscroll_sidecar.history.rosters import Rosters
 from backscroll_sidecar.history.secure_delete import SecureDelete
@@ -93,7 +93,7 @@ class App:
     ahead: Ahead
     writer: Writer
     history: HistoryService
-    preferences: Preferences
+    preferences: PreferenceService
     builder: ContextBuilder
     chat: ChatService
     embedding: Embedding | None
@@ -194,7 +194,7 @@ async def _assemble(
     rosters = Rosters(store)
     publishers = FanOut(channels, rosters)
     writer = Writer(store, publishers)
-    preferences = Preferences(store, writer, clock)
+    preferences = PreferenceService(store, writer, clock)
     publishers.add(preferences)
     await writer.start()
     stack.push_async_callback(writer.close)

@@ -1,4 +1,4 @@
-"""From messages as sent to messages as stored: checked, analysed, and the event loop never held for long (law 9)."""
+"""From messages as sent to messages as stored: checked, analysed, and the event loop never held for long."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Ingest:
         try:
             return self._analyzer.analyze(message, roster, parent_is_question=roster.is_question)
         except Exception:
-            # An analyzer that fails costs the message its keywords, not its place in history (law 5).
+            # An analyzer that fails costs the message its keywords, not its place in history.
             self.failed_analyses += 1
             logger.exception("the analysis of a message failed")
             return plain_analysis(message)

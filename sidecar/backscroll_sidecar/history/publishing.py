@@ -13,7 +13,7 @@ PUBLISH_SLICE = 32
 
 
 class ChannelPublisher(Protocol):
-    """Is told what every committed change did, before whoever asked for the change is (law 1)."""
+    """Is told what every committed change did, before whoever asked for the change is."""
 
     def publish(self, key: ChannelKey, applied: Applied) -> None:
         """Take over at most `PUBLISH_SLICE` rows and as many members. On the event loop, so cheap and without I/O.
@@ -78,7 +78,7 @@ def _joined(appended: list[Applied]) -> Applied:
 
 
 def publish_slices(applied: Applied) -> Iterator[Applied]:
-    """What one change did, in pieces small enough for the event loop (law 9); nothing when nothing changed.
+    """What one change did, in pieces small enough for the event loop; nothing when nothing changed.
 
     Erased ids go with the first piece; rows follow in order of `seq`, members and vectors beside them; last aliases.
     """

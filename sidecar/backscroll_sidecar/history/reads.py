@@ -63,7 +63,7 @@ class HistoryReads:
         self._embedding = embedding
 
     async def list_messages(self, key: ChannelKey, query: ListQuery) -> Sequence[StoredMessage]:
-        """A page of a channel (S1-01, S3-08)."""
+        """A page of a channel."""
         check_key(key)
         _check_query(query)
         page = await self._reader.list_messages(key, query)
@@ -119,7 +119,7 @@ class HistoryReads:
         return found
 
     async def channel_info(self, key: ChannelKey) -> ChannelInfo:
-        """Where a channel stands, so that a bot that was down appends only what is missing (P-26)."""
+        """Where a channel stands, so that a bot that was down appends only what is missing."""
         check_key(key)
         info = await self._require_channel(key)
         if self._embedding is None:
@@ -138,7 +138,7 @@ class HistoryReads:
     async def latest_of_user(
         self, tenant: str, user_id: str, channels: Sequence[str] = (), limit: int = 100
     ) -> Sequence[StoredMessage]:
-        """The newest messages of one author across channels, oldest first (S1-03); none is no error."""
+        """The newest messages of one author across channels, oldest first; none is no error."""
         check_id(user_id, "author_id")
         check_ids(channels, "channels")
         _check_limit(limit, MAX_PAGE)
@@ -146,7 +146,7 @@ class HistoryReads:
         return await with_answered(self._reader, tenant, rows)
 
     async def members(self, key: ChannelKey) -> Sequence[Member]:
-        """Everybody known in a channel (P-27)."""
+        """Everybody known in a channel."""
         check_key(key)
         members = await self._reader.members(key)
         if not members:

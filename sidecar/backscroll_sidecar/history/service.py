@@ -106,7 +106,7 @@ class HistoryService(HistoryReads):
         restores_erased: bool = False,
         rank_times_ms: Sequence[int] = (),
     ) -> list[AppendResult]:
-        """Store messages of one channel; one result each, in the order sent, once all of it is durable (N-08).
+        """Store messages of one channel; one result each, in the order sent, once all of it is durable.
 
         A message that can never be stored is refused alone, by code and field. `turn` is set on what a turn writes.
         `restores_erased` stores again what went because the whole channel was erased. `rank_times_ms` ranks what comes
@@ -267,7 +267,7 @@ class HistoryService(HistoryReads):
     async def upsert_members(
         self, key: ChannelKey, members: Sequence[Member], *, deadline_s: float | None = None
     ) -> tuple[Member, ...]:
-        """Insert or update people; returns them as they now stand. An old name stays findable (P-27)."""
+        """Insert or update people; returns them as they now stand. An old name stays findable."""
         return await self._tell_members(key, members, self._clock.now_ms(), deadline_s=deadline_s)
 
     async def add_members(

@@ -64,7 +64,7 @@ class Refused:
     bytes: int = 0
 
 
-class Refusal(Exception):
+class Unstorable(Exception):
     """Raised inside the checks of one item; `check_message` turns it into `Refused`."""
 
     def __init__(self, code: RefusalCode, field: str, size: int = 0) -> None:
@@ -91,7 +91,7 @@ def check_message(key: ChannelKey, message: Message, received_at_ms: int) -> Acc
             _check_length(message.parts)
             cleaned = _clean(message)
             size = _check_content(cleaned)
-        except Refusal as refusal:
+        except Unstorable as refusal:
             return Refused(message.id, refusal.code, refusal.field, refusal.size)
     rank_time_ms, warnings = rank_time(message.sent_at_ms, received_at_ms)
     if cleaned is not message:
@@ -139,12 +139,12 @@ def _plain_bytes(key: ChannelKey, message: Message) -> int | None:
 
 def _check_ids(key: ChannelKey, message: Message) -> None:
     if not message.id:
-        raise Refusal(RefusalCode.MISSING_ID, "id")
+        raise Unstorable(RefusalCode.MISSING_ID, "id")
     check_word(message.id, "id")
     if message.channel != key.channel:
-        raise Refusal(RefusalCode.WRONG_CHANNEL, "channel")
+        raise Unstorable(RefusalCode.WRONG_CHANNEL, "channel")
     if not message.author.id:
-        raise Refusal(RefusalCode.MISSING_AUTHOR, "author.id")
+        raise Unstorable(RefusalCode.MISSING_AUTHOR, "author.id")
     check_word(message.author.id, "author.id")
     for value, field in (
         (message.thread_id, "thread_id"),
@@ -160,22 +160,22 @@ def _check_ids(key: ChannelKey, message: Message) -> None:
     for i, mention in enumerate(message.mentions):
         check_word(mention.user_id, f"mentions[{i}].user_id")
     if not 0 <= message.sent_at_ms <= MAX_TIME_MS:
-        raise Refusal(RefusalCode.NEGATIVE_TIME, "sent_at_ms")
+        raise Unstorable(RefusalCode.NEGATIVE_TIME, "sent_at_ms")
 
 
 def check_word(value: str, field: str, max_bytes: int = MAX_ID_BYTES) -> None:
     """Refuse an id, name or link that is too long or no plain text."""
     if has_nul(value):
-        raise Refusal(RefusalCode.NUL_CHARACTER, field)
+        raise Unstorable(RefusalCode.NUL_CHARACTER, field)
     if len(value) > max_bytes:
-        raise Refusal(RefusalCode.ID_TOO_LONG, field, len(value))
+        raise Unstorable(RefusalCode.ID_TOO_LONG, field, len(value))
     if not value.isascii():
         try:
             size = len(value.encode())
         except UnicodeEncodeError:
-            raise Refusal(RefusalCode.BAD_UTF8, field) from None
+            raise Unstorable(RefusalCode.BAD_UTF8, field) from None
         if size > max_bytes:
-            raise Refusal(RefusalCode.ID_TOO_LONG, field, size)
+            raise Unstorable(RefusalCode.ID_TOO_LONG, field, size)
 
 
 def _check_length(parts: tuple[Part, ...]) -> None:
@@ -190,7 +190,7 @@ def _check_length(parts: tuple[Part, ...]) -> None:
             case ToolCallPart():
                 characters += len(part.arguments_json)
     if characters > MAX_TEXT_BYTES:
-        raise Refusal(RefusalCode.TEXT_TOO_LARGE, "parts", characters)
+        raise Unstorable(RefusalCode.TEXT_TOO_LARGE, "parts", characters)
 
 
 def _check_content(message: Message) -> int:
@@ -201,17 +201,17 @@ def _check_content(message: Message) -> int:
     size = sum(_check_part(part, f"parts[{i}]") for i, part in enumerate(message.parts))
     text = message.text
     if has_nul(text):
-        raise Refusal(RefusalCode.NUL_CHARACTER, "parts")
+        raise Unstorable(RefusalCode.NUL_CHARACTER, "parts")
     text_bytes = len(text) if text.isascii() else len(text.encode())
     if text_bytes > MAX_TEXT_BYTES:
-        raise Refusal(RefusalCode.TEXT_TOO_LARGE, "parts", text_bytes)
+        raise Unstorable(RefusalCode.TEXT_TOO_LARGE, "parts", text_bytes)
     for i, embedding in enumerate(message.embeddings):
         check_word(embedding.embedder_id, f"embeddings[{i}].embedder_id")
         values = embedding.values
         # hypot is 0 for the zero vector and an empty one, inf or NaN as soon as one value is.
         good = len(values) <= MAX_DIMENSIONS and 0 < math.hypot(*values) < math.inf
         if not good or not embedding.embedder_id:
-            raise Refusal(RefusalCode.BAD_EMBEDDING, f"embeddings[{i}]")
+            raise Unstorable(RefusalCode.BAD_EMBEDDING, f"embeddings[{i}]")
         size += 4 * len(values)
     return size + text_bytes
 
@@ -310,7 +310,7 @@ def check_id(value: str, field: str) -> None:
         raise InvalidRequest(f"{field} is missing", field=field, reason=Reason.MISSING_FIELD)
     try:
         check_word(value, field)
-    except Refusal as refusal:
+    except Unstorable as refusal:
         raise InvalidRequest(f"{field} is refused: {refusal.code.value}", field=field) from None
 
 
