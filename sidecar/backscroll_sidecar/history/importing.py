@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from backscroll_sidecar.domain import (
     AppendOutcome,
@@ -19,6 +19,7 @@ from backscroll_sidecar.domain import (
     WarningCode,
 )
 from backscroll_sidecar.errors import Conflict, Gone, InvalidRequest, NotFound, Overloaded
+from backscroll_sidecar.history.service import HistoryService
 
 CHUNK_ITEMS = 250
 MAX_PROBLEMS = 100
@@ -26,27 +27,6 @@ OVERLOAD_TRIES = 20
 OVERLOAD_PAUSE_S = 0.25
 T = TypeVar("T")
 _STORED, _DUPLICATE = AppendOutcome.STORED, AppendOutcome.DUPLICATE
-
-
-class ImportTarget(Protocol):
-    """What of `HistoryService` an import needs."""
-
-    def append(
-        self,
-        key: ChannelKey,
-        messages: Sequence[Message],
-        *,
-        restores_erased: bool,
-        rank_times_ms: Sequence[int],
-    ) -> Awaitable[list[AppendResult]]: ...
-
-    def alias(self, key: ChannelKey, message_id: str, alias_id: str) -> Awaitable[None]: ...
-
-    def retract(self, key: ChannelKey, message_id: str) -> Awaitable[None]: ...
-
-    def add_members(
-        self, key: ChannelKey, members: Sequence[Member], at_ms: int | None
-    ) -> Awaitable[object]: ...
 
 
 class ImportMarks(NamedTuple):
@@ -114,7 +94,7 @@ class ImportReport:
 
 
 async def import_batches(
-    tenant: str, batches: AsyncIterable[ImportBatch], history: ImportTarget
+    tenant: str, batches: AsyncIterable[ImportBatch], history: HistoryService
 ) -> ImportReport:
     """Append every batch before the next one is read.
 
@@ -146,14 +126,16 @@ async def import_batches(
     return report
 
 
-async def _import_people(tenant: str, people: ImportMembers | None, history: ImportTarget) -> None:
+async def _import_people(
+    tenant: str, people: ImportMembers | None, history: HistoryService
+) -> None:
     if people is not None:
         key = ChannelKey(tenant, people.channel)
         await _patient(partial(history.add_members, key, people.members, people.at_ms))
 
 
 async def _marked(
-    history: ImportTarget,
+    history: HistoryService,
     key: ChannelKey,
     results: Sequence[AppendResult],
     marks: Mapping[int, ImportMarks],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.domain import (
     MAX_BATCH_ITEMS,
     MAX_PINNED,
@@ -17,7 +18,6 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, NotFound, Reason
-from backscroll_sidecar.history.ingest import MessageAnalyzer
 from backscroll_sidecar.history.lane import LoopSlices
 from backscroll_sidecar.history.validate import check_id, check_ids, check_key
 from backscroll_sidecar.ports import (
@@ -55,7 +55,7 @@ class HistoryReads:
     def __init__(
         self,
         reader: HistoryReader,
-        analyzer: MessageAnalyzer,
+        analyzer: Analyzer,
         embedding: EmbeddingProgress | None = None,
     ) -> None:
         self._reader = reader
@@ -281,7 +281,7 @@ async def with_answered(
 class _Matcher:
     """Decides whether a row answers a query: all its keywords, or the query itself as part of the text."""
 
-    def __init__(self, query: str, analyzer: MessageAnalyzer) -> None:
+    def __init__(self, query: str, analyzer: Analyzer) -> None:
         self._keywords = frozenset(analyzer.analyze_text(query))
         self._raw = query.strip().casefold()
 

@@ -5,10 +5,11 @@ append: validate.check_message → analyse → AppendChange → Writer.submit �
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
+from backscroll_sidecar.analyze import Analyzer
 from backscroll_sidecar.domain import (
     MAX_PINNED,
     AppendResult,
@@ -22,11 +23,9 @@ from backscroll_sidecar.domain import (
     StoredMessage,
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
-from backscroll_sidecar.history.importing import ImportBatch, ImportReport, import_batches
 from backscroll_sidecar.history.ingest import (
     DimsOf,
     Ingest,
-    MessageAnalyzer,
     any_dims,
     merge_results,
 )
@@ -82,7 +81,7 @@ class HistoryService(HistoryReads):
         reader: HistoryReader,
         writer: Writer,
         rosters: Rosters,
-        analyzer: MessageAnalyzer,
+        analyzer: Analyzer,
         clock: Clock,
         executor: Executor | None = None,
         *,
@@ -326,7 +325,3 @@ class HistoryService(HistoryReads):
         change = EraseChange(key, tuple(message_ids), user_id, self._clock.now_ms())
         applied = await self._writer.submit(change, deadline_s)
         return applied.receipt or EraseReceipt({})
-
-    async def import_stream(self, tenant: str, batches: AsyncIterable[ImportBatch]) -> ImportReport:
-        """Append any number of batches of any channels, each before the next is read; counts and first problems."""
-        return await import_batches(tenant, batches, self)

@@ -127,7 +127,7 @@ class TestImport:
             )
             yield ImportBatch(list(batch(1)))
 
-        report = await service.import_stream("default", batches())
+        report = await importing.import_batches("default", batches(), service)
         assert report.outcomes == {STORED: 60, DUPLICATE: 30, CONFLICT: 1, REFUSED: 1}
         assert report.message_count == 92
         problems = [(one.position, one.channel, one.result.outcome) for one in report.problems]
@@ -146,7 +146,7 @@ class TestImport:
                 unread_while_uncommitted.append(n * 300 - stored)
                 yield ImportBatch([message(f"{n}-{i}") for i in range(300)])
 
-        report = await service.import_stream("default", batches())
+        report = await importing.import_batches("default", batches(), service)
         assert report.outcomes[STORED] == 1_500
         assert unread_while_uncommitted == [0] * 5
 
@@ -180,9 +180,9 @@ class TestImport:
                 yield ImportBatch([message(f"{n}-{i}") for i in range(10)])
 
         with pytest.raises(StoreUnavailable):
-            await service.import_stream("default", batches(2))
+            await importing.import_batches("default", batches(2), service)
         history.store.failure = None
-        report = await service.import_stream("default", batches())
+        report = await importing.import_batches("default", batches(), service)
         assert report.outcomes == {DUPLICATE: 20, STORED: 20}
 
 

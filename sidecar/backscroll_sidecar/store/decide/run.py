@@ -88,12 +88,6 @@ class _Run(Appends):
                 return self._embedded(change)
             case RecordChange():
                 return self._record(change)
-            case _:
-                return self._keep(change)
-
-    def _keep(self, change: Change) -> Applied:
-        """What is only to be written down."""
-        match change:
             case EventsChange():
                 here = change.key
                 self.plan.events += [(here, change.context_id, event) for event in change.events]
