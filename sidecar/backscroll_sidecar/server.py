@@ -25,7 +25,7 @@ from backscroll_sidecar.edge.services.methods import Servicer, methods_of
 from backscroll_sidecar.edge.services.preference import PreferenceServicer
 from backscroll_sidecar.edge.tenants import OneTenant, Tenants, TokenTenants
 from backscroll_sidecar.errors import StartRefused
-from backscroll_sidecar.history.preferences import Preferences
+from backscroll_sidecar.history.preferences import PreferenceService
 from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.telemetry.metrics import BuildNumbers, Cache, Metrics, MetricsServer
 
@@ -40,7 +40,7 @@ class App(Protocol):
         """Stores and reads messages."""
 
     @property
-    def preferences(self) -> Preferences:
+    def preferences(self) -> PreferenceService:
         """Stores and reads what is known of people."""
 
     @property

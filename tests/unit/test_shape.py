@@ -1,7 +1,5 @@
 """The shape of the product: functions that can be read at once, no imports in a circle."""
 
-from __future__ import annotations
-
 import ast
 import graphlib
 from collections.abc import Iterator, Set

@@ -1,7 +1,5 @@
 """What every store does with records: small things kept beside the messages (laws 1, 2 and 6; N-10)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

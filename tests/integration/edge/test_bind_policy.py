@@ -1,7 +1,5 @@
 """Where a server listens and who may call: P-28, TLS, tokens, sockets."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat

@@ -1,7 +1,5 @@
 """Calls the server makes of itself before it says SERVING: all kinds of them, seen by nobody, and never in the way."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator

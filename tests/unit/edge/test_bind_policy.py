@@ -1,7 +1,5 @@
 """P-28: loopback and unix sockets are safe; anything else needs TLS and a credential, or nothing starts."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.edge.bind_policy import Reach, check_exposure, parse_address

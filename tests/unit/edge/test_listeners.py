@@ -1,7 +1,5 @@
 """Which addresses `Listeners` takes, which it leaves to others, and what is left when it stops."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -1,7 +1,5 @@
 """One table from errors to statuses, and no status that a header cannot carry."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tenant comes from the credential (law 6)."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 import pytest

@@ -2,8 +2,6 @@
 
 # ruff: noqa: ASYNC220, ASYNC251 -- nothing else runs on these loops
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

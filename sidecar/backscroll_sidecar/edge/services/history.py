@@ -54,6 +54,7 @@ from backscroll_sidecar.edge.limits import (
     MAX_SEARCH_HITS,
     MAX_WAIT_FOR_INDEX_MS,
 )
+from backscroll_sidecar.history.importing import import_batches
 from backscroll_sidecar.history.service import HistoryService
 
 _EDITED = tag(pb.EditMessageResponse, "message", LENGTH)
@@ -86,7 +87,7 @@ class HistoryServicer:
     ) -> pb.ImportMessagesResponse:
         """Store batch after batch; the next is read once the last is durable."""
         source = ImportSource(batches)
-        report = await self._history.import_stream(call.tenant, source.messages())
+        report = await import_batches(call.tenant, source.messages(), self._history)
         return import_to_proto(report, source.refused_count, source.problems(report))
 
     async def edit_message(self, request: pb.EditMessageRequest, call: Call) -> bytes:

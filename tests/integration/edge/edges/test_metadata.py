@@ -1,7 +1,5 @@
 """Two edges, one contract: who calls, and what else a call carries beside its messages."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
