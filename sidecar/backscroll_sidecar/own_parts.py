@@ -14,7 +14,7 @@ from backscroll_sidecar.context.compress import Compressor, Limits
 from backscroll_sidecar.context.layouts import NO_LINES, Assembler, Parts
 from backscroll_sidecar.context.stages import CheckedAssembler, CheckedCompressor
 from backscroll_sidecar.domain import Layout
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.strategies import Strategy
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """Endpoints of a service `t` without a pipeline before them, for what stands below it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

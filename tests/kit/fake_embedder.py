@@ -1,7 +1,5 @@
 """The embedder of words, which records its calls and fails when told to."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A whole server on a real socket, in this process, with the Python client in front."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator

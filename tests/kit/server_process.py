@@ -3,8 +3,6 @@
 It ends with the process that started it, however that ends.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

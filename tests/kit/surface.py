@@ -4,8 +4,6 @@ A test that names a row of the features in a marker proves it from outside: `Sur
 the test and during the fixtures it stands on, and fails it where that is nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import importlib.util

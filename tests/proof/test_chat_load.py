@@ -1,7 +1,5 @@
 """Many streams at once, and many callers who leave: a whole server, a model and the bots, each a process of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

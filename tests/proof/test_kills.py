@@ -1,7 +1,5 @@
 """Nothing acknowledged is lost, nothing is stored twice: 100 kills while 8 clients append and edit (law 1)."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -2,8 +2,6 @@
 preferences of the request and stored ones, references, system text, tools, names.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator

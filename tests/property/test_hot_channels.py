@@ -1,7 +1,5 @@
 """Law 2: a channel in memory is a cache. However it came about, it equals one loaded from what is stored."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field, replace
 
@@ -10,16 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backscroll_sidecar.channels import ChannelView, HotChannel
-from backscroll_sidecar.domain import (
-    Analysis,
-    MessageState,
-    MessageType,
-    Reply,
-    StoredMessage,
-)
-from backscroll_sidecar.ports import (
-    Applied,
-)
+from backscroll_sidecar.domain import Analysis, MessageState, MessageType, Reply, StoredMessage
+from backscroll_sidecar.ports import Applied
 from tests.kit.chats import KEY, NOON_MS, PEOPLE, PlainCodec, say
 from tests.reference.lexical import rows_of as rows_of_term
 

@@ -1,7 +1,5 @@
 """Law 2 through a store: the same request gives the same answer before and after a restart, whatever happened."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from itertools import cycle

@@ -21,9 +21,23 @@ from backscroll_sidecar.domain import (
 )
 from backscroll_sidecar.errors import InvalidRequest, Reason
 from backscroll_sidecar.ports import ANY_ERASURE, about_message
-from backscroll_sidecar.texts import Language
+from backscroll_sidecar.texts import NEUTRAL, Language, Wordings
 
 FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """Defaults of a turn, the texts the server adds, the policy for a stream that ends without a reason.
+
+    `temperature` None: a call that names none is sent none.
+    """
+
+    temperature: float | None = 0.7
+    max_tool_iterations: int = 10
+    wordings: Wordings = NEUTRAL
+    missing_finish_is_complete: bool = False
+    turn_lifetime_ms: int = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,10 @@ def demo(
             out().print(
                 "Starting a server (the first time compiles its kernels, a minute or more) …"
             )
-        with server(flags, directory) as running, connected(running.address) as client:
+        with (
+            server(flags, directory) as running,
+            connected(options.Target(running.address)) as client,
+        ):
             stored = _import(client)
             client.wait_for_index(asked["channel"], wait_s=INDEX_WAIT_S)
             built = [

@@ -187,7 +187,7 @@ def _judge(
         ]  # fmt: skip
         with (
             server(flags, directory) as running,
-            connected(running.address, timeout_s=CALL_TIMEOUT_S) as client,
+            connected(options.Target(running.address), timeout_s=CALL_TIMEOUT_S) as client,
         ):
             count = 0
 

@@ -18,6 +18,7 @@ from backscroll_sidecar.config.types import (
     Address,
     BodyFields,
     Core,
+    DatabasePath,
     ProfileName,
     Share,
     SourceName,
@@ -135,10 +136,10 @@ class Settings(_Section):
         default_factory=_state_home,
         description="Directory of the database.",
     )
-    database: UserPath | None = Field(
+    database: DatabasePath | None = Field(
         default=None,
-        description="The database's file; `:memory:` forgets everything at the end. Unset: backscroll.db in "
-        "the state directory.",
+        description="The database's file, or its URL: sqlite:///path. `:memory:` forgets everything at the end. Unset: "
+        "backscroll.db in the state directory.",
     )  # fmt: skip
     durability: Literal["full", "normal"] = Field(
         default="full", description="full: what was acknowledged survives a power cut. normal: survives a crash of the "
@@ -399,6 +400,11 @@ class Settings(_Section):
     def database_path(self) -> Path:
         """The database's file."""
         return self.database or self.state_dir / "backscroll.db"
+
+    @property
+    def store_url(self) -> str:
+        """What `open_store` opens."""
+        return "memory:" if self.in_memory else f"sqlite:///{self.database_path}"
 
     @property
     def index_path(self) -> Path:

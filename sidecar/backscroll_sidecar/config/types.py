@@ -106,6 +106,15 @@ def home(value: Path) -> Path:
         raise ValueError("there is no such user's home") from None
 
 
+def database_file(value: object) -> object:
+    """Accept the URL of a store, too: of SQLite's its path."""
+    if value == "memory:":
+        return ":memory:"
+    if isinstance(value, str) and "://" in value and not value.startswith("sqlite:///"):
+        raise ValueError(f"{value.partition(':')[0]}:// is not there yet, sqlite:///path is")
+    return value.removeprefix("sqlite:///") if isinstance(value, str) else value
+
+
 def number_or_none(value: object) -> object:
     """Say what is wrong once, not once for each thing it could have been."""
     if value == "none":
@@ -131,6 +140,7 @@ def body_fields(value: Mapping[str, object]) -> Mapping[str, object]:
 
 
 UserPath = Annotated[Path, AfterValidator(home)]
+DatabasePath = Annotated[UserPath, BeforeValidator(database_file)]
 Core = Annotated[int, AfterValidator(core)]
 Address = Annotated[str, AfterValidator(address)]
 ProfileName = Annotated[str, AfterValidator(profile_name)]

@@ -17,8 +17,8 @@ from typing import Literal
 
 import grpc
 
+from backscroll_sidecar.edge.bind_policy import Address, Reach
 from backscroll_sidecar.edge.call_pipeline import Endpoint
-from backscroll_sidecar.edge.exposure import Address, Reach
 from backscroll_sidecar.edge.grpc.handlers import Handlers
 from backscroll_sidecar.edge.http2.server import (
     LocalServer,
@@ -27,7 +27,7 @@ from backscroll_sidecar.edge.http2.server import (
     listening_path,
 )
 from backscroll_sidecar.edge.limits import MAX_RECEIVE_BYTES
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 
 EdgeName = Literal["auto", "grpc"]
 """What answers on this machine's own addresses: our edge where it can, or gRPC's server as everywhere else."""

@@ -19,6 +19,7 @@ from backscroll_sidecar.errors import (
     Reason,
     StoreReadOnly,
     StoreUnavailable,
+    Unauthenticated,
 )
 
 
@@ -70,12 +71,6 @@ class Refused(Exception):
         self.code, self.text, self.reason = code, capped(text), reason
         self.metadata = {key: capped(value) for key, value in (metadata or {}).items()}
         self.is_final = is_final
-
-
-class Unauthenticated(BackscrollError):
-    """No credential, or one that is not known."""
-
-    reason = Reason.UNAUTHENTICATED
 
 
 CODES: Mapping[type[BackscrollError], Code] = {

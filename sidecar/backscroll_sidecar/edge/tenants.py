@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from backscroll_sidecar.domain import DEFAULT_TENANT
-from backscroll_sidecar.edge.start_errors import StartRefused
-from backscroll_sidecar.edge.status import Unauthenticated
+from backscroll_sidecar.errors import StartRefused, Unauthenticated
 
 HASH_PREFIX = "sha256:"
 _SCHEME = "bearer "

@@ -1,4 +1,4 @@
-"""What was erased or recalled goes from the files, too, behind the answer (N-10).
+"""What was erased or recalled goes from the files, too, behind the answer.
 
 A deleted row leaves copies: in the log until it is written into the database, and in pages that were split.
 
@@ -12,11 +12,10 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from backscroll_sidecar.domain import ChannelKey, MessageState
 from backscroll_sidecar.errors import BackscrollError
-from backscroll_sidecar.ports import Applied
+from backscroll_sidecar.ports import Applied, Maintenance
 
 log = logging.getLogger(__name__)
 
@@ -28,23 +27,10 @@ RETRY_S, LONGEST_RETRY_S = 60.0, 3_600.0
 CLOSE_S = 10.0
 
 
-class Files(Protocol):
-    """The files of a store. Both works raise `BackscrollError` where they cannot be done now."""
-
-    async def empty_log(self) -> None:
-        """Write the log into the database and empty it."""
-
-    async def rewrite(self) -> None:
-        """Leave no byte of what was deleted since the last time, before a crash included; cheap where nothing was."""
-
-    def interrupt(self) -> None:
-        """Break off `rewrite`."""
-
-
 class SecureDelete:
     """Cleans up behind deletions. Owned by the event loop; one of the writer's publishers."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Maintenance) -> None:
         self._files = files
         self._chores = (_Chore(files.empty_log, 0.0), _Chore(files.rewrite, REWRITE_GAP_S))
 

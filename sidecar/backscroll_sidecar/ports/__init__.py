@@ -32,6 +32,7 @@ from backscroll_sidecar.ports.history import (
     ListQuery,
     RecordedEvent,
 )
+from backscroll_sidecar.ports.maintenance import Finding, Maintenance, Status
 from backscroll_sidecar.ports.models import (
     RESERVED_BODY_FIELDS,
     ChatModel,
@@ -105,6 +106,7 @@ __all__ = [
     "EventQuery",
     "EventSink",
     "EventsChange",
+    "Finding",
     "FinishReason",
     "Finished",
     "FragmentCodec",
@@ -113,6 +115,7 @@ __all__ = [
     "KeptVector",
     "LastMessage",
     "ListQuery",
+    "Maintenance",
     "MembersChange",
     "MessageVector",
     "ModelError",
@@ -126,6 +129,7 @@ __all__ = [
     "Segment",
     "SegmentsChange",
     "Similarities",
+    "Status",
     "StoredRecord",
     "StoredVector",
     "TextDelta",

@@ -1,7 +1,5 @@
 """What a bot hands over becomes what the contract says, or is refused before it is sent."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The embedder over HTTP keeps the contract, and takes nothing a server says on trust."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """The embedder of words keeps the contract, and so does the fake that is made of it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scripted model and the fake of the tests keep the contract."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.models.faults import failed, of_status

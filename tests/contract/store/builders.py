@@ -1,7 +1,5 @@
 """Messages and changes with everything ordinary filled in."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

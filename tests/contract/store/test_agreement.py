@@ -1,7 +1,5 @@
 """The two stores agree on any history, and SQLite still knows it after it was closed and opened again (S2-17)."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The store in memory keeps the contract."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.ports import HistoryStore

@@ -3,8 +3,6 @@
 ``python -m tests.golden.answers.recorded`` writes what it answers; only a change of what users get may need that.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What a request to the model can be made to hold or to leave out, and where it goes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What servers of models send otherwise than OpenAI's: read, repaired, or cut, through StreamChat and Chat."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Real processes: the command as a user runs it, and servers on free ports."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`backscroll export`, and everything it writes back in."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

@@ -1,7 +1,5 @@
 """Files that are not quite what an import takes: of other programs, in other encodings, locked, damaged, half."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

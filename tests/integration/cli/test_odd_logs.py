@@ -1,7 +1,5 @@
 """Logs as other clients, phones and machines write them: clocks of twelve hours, old line ends, packed files, bombs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Exports of platforms, today's and older or localised ones: authors, times, replies, mentions, media as they were."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

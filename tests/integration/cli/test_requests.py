@@ -1,7 +1,5 @@
 """`backscroll call` and JSON that does not fit the contract."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Hybrid profiles through the door: sources ranked, fused, weighed by age, thinned out (P-05, P-06, N-02, N-03)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

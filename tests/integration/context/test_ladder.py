@@ -1,7 +1,5 @@
 """The ladder through the door: ranked, else the last messages, else none; which rung it was is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message

@@ -3,8 +3,6 @@
 Also that nothing but the builder trims what is shown.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

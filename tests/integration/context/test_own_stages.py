@@ -1,7 +1,5 @@
 """Own stages of `naive` through the door: their order, another provider, and that one that breaks costs only itself."""
 
-from __future__ import annotations
-
 import pytest
 from structlog.testing import capture_logs
 

@@ -1,7 +1,5 @@
 """Preferences over the wire: stored, listed, deleted; in every context for a question of theirs, restarts or not."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Conflict, InvalidRequest, Message

@@ -1,7 +1,5 @@
 """Laws 2 and 5 through the door: the same answer after a restart, and an answer whatever the store does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -1,7 +1,5 @@
 """`classic` over the wire: factors through explain, pools, threshold, settings, overrides, events."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

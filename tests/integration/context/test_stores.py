@@ -2,8 +2,6 @@
 history needs.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import asynccontextmanager, closing
 

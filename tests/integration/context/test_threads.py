@@ -1,7 +1,5 @@
 """A question inside a thread is answered out of it; what it replies to is seen wherever that stands."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

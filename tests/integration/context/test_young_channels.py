@@ -4,8 +4,6 @@ A channel's first minutes are everybody's first try. Each question is asked of t
 after one more message of the same kind, by the quick way and by the one that explains.
 """
 
-from __future__ import annotations
-
 import pytest
 import pytest_asyncio
 

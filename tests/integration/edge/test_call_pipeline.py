@@ -1,7 +1,5 @@
 """What stands before every handler: room, errors, incidents, one line a call."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """A call that reads and is left: the next one is right, no room is lost, and the database is free (both edges)."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable

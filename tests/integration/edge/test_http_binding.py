@@ -1,7 +1,5 @@
 """The pipeline bound by JSON over HTTP instead of gRPC, without a socket: nothing behind it is of one carrier only."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Warming up, serving, stopping; health and reflection."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

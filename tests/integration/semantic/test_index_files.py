@@ -1,7 +1,5 @@
 """Index files that are not as they were written: the server starts, answers exactly, and makes them again (law 2)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

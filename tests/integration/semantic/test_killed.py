@@ -1,7 +1,5 @@
 """kill -9 in the middle of the backlog: the next start finds what is left, and only that (S2-22)."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import time

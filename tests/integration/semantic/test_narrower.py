@@ -1,7 +1,5 @@
 """A question without a channel, without an asker, without both: what can be looked through is, the rest is named."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message

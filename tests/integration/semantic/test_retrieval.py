@@ -1,7 +1,5 @@
 """Design S2 through the door: which strategies run, in which order, with which limits, and what they are asked."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll import Author, Message, Overrides

@@ -1,7 +1,5 @@
 """Scopes that span channels: refused unless the configuration permits them, and then inside the tenant only (law 6)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

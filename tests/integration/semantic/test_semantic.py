@@ -1,7 +1,5 @@
 """The semantic source through the door: appended, embedded behind the answer, found by meaning."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Builds whose semantic source looks beyond the channel: by permission, never past the tenant or what the asker saw."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """What a channel says it takes in memory is what it takes: the byte limit of all channels rests on it."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import random

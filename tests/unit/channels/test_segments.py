@@ -1,7 +1,5 @@
 """Segments: what is packed comes back, what is damaged is refused, and the next load reads them instead of rows."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The answer to a build: complete, and equal to what protobuf itself would have made of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Frames as they are packed and unpacked: every byte by RFC 9113, section 4.1 and 6."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

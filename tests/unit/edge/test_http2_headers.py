@@ -1,7 +1,5 @@
 """Header blocks: read as a decoder without a memory reads them, and sent so that any decoder can read them."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 from urllib.parse import unquote_to_bytes

@@ -1,7 +1,5 @@
 """Messages cut from the bytes of a stream, however the bytes come."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import zlib

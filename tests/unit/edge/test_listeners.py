@@ -1,7 +1,5 @@
 """Which addresses `Listeners` takes, which it leaves to others, and what is left when it stops."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket
@@ -14,10 +12,10 @@ from typing import Any
 import grpc
 import pytest
 
-from backscroll_sidecar.edge.exposure import parse_address
+from backscroll_sidecar.edge.bind_policy import parse_address
 from backscroll_sidecar.edge.http2 import server as module
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners, TlsFiles
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.server import start_server
 from tests.kit.certificates import certificate_of_own
 from tests.kit.endpoints import endpoints, unary_unary

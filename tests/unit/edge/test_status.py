@@ -1,7 +1,5 @@
 """One table from errors to statuses, and no status that a header cannot carry."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from backscroll_sidecar.edge.status import (
     CODES,
     Code,
     Refused,
-    Unauthenticated,
     capped,
     code_for,
     internal_refusal,
@@ -29,8 +26,10 @@ from backscroll_sidecar.errors import BackscrollError, InvalidRequest, Reason
 PROTO = Path(__file__).parents[3] / "proto/backscroll/v1/error.proto"
 KINDS = [
     kind
-    for kind in [*vars(errors).values(), Unauthenticated]
-    if isinstance(kind, type) and issubclass(kind, BackscrollError)
+    for kind in vars(errors).values()
+    if isinstance(kind, type)
+    and issubclass(kind, BackscrollError)
+    and kind is not errors.StartRefused  # no call's
 ]
 
 

@@ -1,14 +1,11 @@
 """The tenant comes from the credential (law 6)."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 import pytest
 
-from backscroll_sidecar.edge.start_errors import StartRefused
-from backscroll_sidecar.edge.status import Unauthenticated
 from backscroll_sidecar.edge.tenants import OneTenant, TokenTenants, read_tokens
+from backscroll_sidecar.errors import StartRefused, Unauthenticated
 
 TOKENS = TokenTenants({"s3cret": "acme", f"sha256:{sha256(b'other').hexdigest()}": "umbrella"})
 

@@ -1,7 +1,5 @@
 """N-10: what a turn writes is dropped where it would undo an erasure or a recall, and nowhere else."""
 
-from __future__ import annotations
-
 import pytest
 
 from backscroll_sidecar.domain import ChannelKey

@@ -1,7 +1,5 @@
 """What was erased or recalled is soon in no file (N-10)."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import sqlite3

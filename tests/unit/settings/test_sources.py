@@ -8,12 +8,7 @@ import pytest
 
 from backscroll_sidecar.config.derived import chat_settings
 from backscroll_sidecar.config.settings import MemorySettings, Settings, prepare_process
-from backscroll_sidecar.config.sources import (
-    ConfigFileError,
-    environment_name,
-    known_names,
-    load,
-)
+from backscroll_sidecar.config.sources import ConfigFileError, environment_name, known_names, load
 from backscroll_sidecar.threads import CORES
 
 S5_ENV = """\

@@ -2,8 +2,6 @@
 
 # ruff: noqa: ASYNC240 -- nothing else runs on these loops
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path

@@ -2,8 +2,6 @@
 
 # ruff: noqa: ASYNC221 -- nothing else runs on these loops
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

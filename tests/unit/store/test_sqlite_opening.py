@@ -2,8 +2,6 @@
 
 # ruff: noqa: ASYNC221, ASYNC240 -- nothing else runs on these loops
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

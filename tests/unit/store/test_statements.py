@@ -1,7 +1,5 @@
 """Law 6 in the text of every statement, and no statement that reads a whole table."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """The backlog: everything gets its vector, whatever fails, and nobody waits for it (S2-15, S2-22)."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 

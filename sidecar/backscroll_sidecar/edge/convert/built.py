@@ -37,8 +37,15 @@ from backscroll_sidecar.edge.convert.enums import (
     SPEAKER_STYLE_NUMBERS,
     TOKENIZER_NUMBERS,
 )
-from backscroll_sidecar.edge.convert.omitting import without
-from backscroll_sidecar.edge.convert.wire import FIXED64, LENGTH, VARINT, lengthed, tag, varint
+from backscroll_sidecar.edge.convert.wire import (
+    FIXED64,
+    LENGTH,
+    VARINT,
+    lengthed,
+    tag,
+    varint,
+    without,
+)
 
 _RECENT, _SEMANTIC = Category.RECENT, Category.SEMANTIC
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from grpc_health.v1 import health_pb2
@@ -22,7 +22,6 @@ class Health:
     """Says whether the server and each of its services are ready."""
 
     SERVICE: Any = health_pb2.DESCRIPTOR.services_by_name["Health"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {}
 
     def __init__(self, services: Iterable[str]) -> None:
         self._services = frozenset(("", *services))
@@ -68,7 +67,6 @@ class _Reflection:
     """Tells which services there are and what they take; by gRPC's own servicer, which asks nothing of its context."""
 
     SERVICE: Any = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {}
 
     def __init__(self, services: Iterable[str]) -> None:
         self.server_reflection_info = reflection.aio.ReflectionServicer(

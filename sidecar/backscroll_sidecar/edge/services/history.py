@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Any, cast
+from typing import ClassVar, cast
 
 from backscroll.v1 import history_pb2 as pb
 from backscroll_sidecar.domain import ChannelKey, SearchScope, StoredMessage
@@ -35,8 +35,14 @@ from backscroll_sidecar.edge.convert.history import (
     summary_to_proto,
 )
 from backscroll_sidecar.edge.convert.messages import mentions_from_proto, parts_from_proto
-from backscroll_sidecar.edge.convert.page_tokens import page_name, page_token
-from backscroll_sidecar.edge.convert.pages import Rows, encode_hits, export_runs, list_page
+from backscroll_sidecar.edge.convert.pages import (
+    Rows,
+    encode_hits,
+    export_runs,
+    list_page,
+    page_name,
+    page_token,
+)
 from backscroll_sidecar.edge.convert.parsing import Batch, parse_batch
 from backscroll_sidecar.edge.convert.wire import LENGTH, lengthed, tag
 from backscroll_sidecar.edge.limits import (
@@ -48,6 +54,7 @@ from backscroll_sidecar.edge.limits import (
     MAX_SEARCH_HITS,
     MAX_WAIT_FOR_INDEX_MS,
 )
+from backscroll_sidecar.history.importing import import_batches
 from backscroll_sidecar.history.service import HistoryService
 
 _EDITED = tag(pb.EditMessageResponse, "message", LENGTH)
@@ -59,7 +66,7 @@ class HistoryServicer:
     """Answers HistoryService. Safe for any number of calls at once on one event loop."""
 
     SERVICE = pb.DESCRIPTOR.services_by_name["HistoryService"]
-    PARSERS: Mapping[str, Callable[[bytes], Any]] = {
+    PARSERS: ClassVar = {
         "AppendMessages": partial(parse_batch, pb.AppendMessagesRequest),
         "ImportMessages": partial(parse_batch, pb.ImportMessagesRequest),
     }
@@ -80,7 +87,7 @@ class HistoryServicer:
     ) -> pb.ImportMessagesResponse:
         """Store batch after batch; the next is read once the last is durable."""
         source = ImportSource(batches)
-        report = await self._history.import_stream(call.tenant, source.messages())
+        report = await import_batches(call.tenant, source.messages(), self._history)
         return import_to_proto(report, source.refused_count, source.problems(report))
 
     async def edit_message(self, request: pb.EditMessageRequest, call: Call) -> bytes:

@@ -21,22 +21,22 @@ class Servicer(Protocol):
     ----------
     SERVICE
         What the contract says of the service.
-    PARSERS
+    PARSERS : mapping, optional
         Parsers by RPC, where a request needs another than its message's.
     """
 
     SERVICE: ServiceDescriptor
-    PARSERS: Mapping[str, Callable[[bytes], Any]]
 
 
 def methods_of(servicer: Servicer) -> Iterator[Method]:
     """All RPCs of a service."""
     service = servicer.SERVICE
+    parsers: Mapping[str, Callable[[bytes], Any]] = getattr(servicer, "PARSERS", {})
     for method in service.methods:
         kind = message_factory.GetMessageClass(method.input_type)
         yield Method(
             full_name=f"{service.full_name}/{method.name}",
-            parse=servicer.PARSERS.get(method.name) or partial(parse, kind),
+            parse=parsers.get(method.name) or partial(parse, kind),
             answer=getattr(servicer, snake_case(method.name)),
             client_streaming=method.client_streaming,
             server_streaming=method.server_streaming,

@@ -11,6 +11,7 @@ import orjson
 
 from backscroll_sidecar.domain import MAX_PINNED, ChannelKey, Member, MessageType, StoredMessage
 from backscroll_sidecar.ports import (
+    ANY_EVENT,
     PIN,
     ChannelInfo,
     ChannelRows,
@@ -38,7 +39,7 @@ _BLANKS = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x3001
 
 
 def load_channel(
-    connection: sqlite3.Connection, key: ChannelKey, segment_format: str
+    connection: sqlite3.Connection, key: ChannelKey, segment_format: str = ""
 ) -> ChannelRows:
     """Segments, the rows between and behind them, members, aliases and pins, as of one moment."""
     here = (key.tenant, key.channel)
@@ -55,7 +56,7 @@ def load_channel(
         found.append(connection.execute(sql.LOAD_ROWS, (*here, next_seq, _LAST_SEQ)).fetchall())
         people = members(connection, key)
         aliases = places.load_aliases(connection, key)
-        pinned = records.records(connection, key, PIN, 0, None, 0, MAX_PINNED)
+        pinned = records.records(connection, key, PIN, 0, limit=MAX_PINNED)
     parts = [
         one if isinstance(one, Segment) else decode_rows(one, key.channel) for one in found if one
     ]
@@ -172,7 +173,7 @@ def channel_info(connection: sqlite3.Connection, key: ChannelKey) -> ChannelInfo
 
 
 def channel_infos(
-    connection: sqlite3.Connection, tenant: str, after: str, limit: int, name_contains: str
+    connection: sqlite3.Connection, tenant: str, after: str, limit: int, name_contains: str = ""
 ) -> list[ChannelInfo]:
     """Channels that hold rows. Letter case is Unicode's, which SQLite does not know."""
     wanted = name_contains.casefold()
@@ -197,7 +198,7 @@ def last_messages(connection: sqlite3.Connection, key: ChannelKey) -> Mapping[st
 
 
 def events(
-    connection: sqlite3.Connection, key: ChannelKey, query: EventQuery
+    connection: sqlite3.Connection, key: ChannelKey, query: EventQuery = ANY_EVENT
 ) -> list[RecordedEvent]:
     """In order of arrival."""
     of_context = (

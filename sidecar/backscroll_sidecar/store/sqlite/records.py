@@ -96,9 +96,10 @@ def records(
     key: ChannelKey,
     kind: str,
     now_ms: int,
-    owner: str | None,
-    after: int,
-    limit: int,
+    *,
+    owner: str | None = None,
+    after: int = 0,
+    limit: int = 1_000,
 ) -> list[StoredRecord]:
     """A page of one kind, in order of creation."""
     statement = sql.RECORDS if owner is None else sql.RECORDS_OF_ONE

@@ -1,7 +1,5 @@
 """Two edges, one contract: who calls, and what else a call carries beside its messages."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +12,7 @@ from google.rpc import status_pb2  # type: ignore[import-untyped]
 from grpc_health.v1 import health_pb2
 
 from backscroll.v1 import history_pb2 as hpb
-from backscroll_sidecar.edge.exposure import parse_address
+from backscroll_sidecar.edge.bind_policy import parse_address
 from backscroll_sidecar.edge.listeners import EdgeName, Listeners
 from backscroll_sidecar.edge.status import Code, Refused
 from tests.integration.edge.conftest import EdgeApp, text

@@ -1,7 +1,5 @@
 """A client that says exactly what it is told to."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import random
@@ -227,6 +225,12 @@ class Peer:
         while await self.next() is not None:
             pass
         return self.farewell[1] if self.farewell else None
+
+    async def verdict(self, stream_id: int = 1) -> ErrorCode | int | None:
+        """What a call was ended with, by an end of the connection or of its stream."""
+        while not self.answer(stream_id).is_over and await self.next() is not None:
+            pass
+        return self.farewell[1] if self.farewell else self.answer(stream_id).reset
 
     async def is_well(self, stream_id: int) -> bool:
         """Whether the connection still takes calls."""

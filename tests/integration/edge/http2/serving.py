@@ -1,7 +1,5 @@
 """A server that is watched, and what it answers."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -159,6 +157,24 @@ async def serving(**handlers: Any) -> AsyncIterator[Served]:
     assert server._held_bytes == 0
     await until(lambda: no_task_but(before), "no task is left")
     assert not failures, failures
+
+
+@asynccontextmanager
+async def connected(**options: Any) -> AsyncIterator[tuple[Served, Peer]]:
+    """A server of handlers (their names are capitalised) and a peer with the other options."""
+    handlers = {name: one for name, one in options.items() if name[0].isupper()}
+    ours = {name: one for name, one in options.items() if name not in handlers}
+    async with serving(**handlers) as served, served.peer(**ours) as peer:
+        yield served, peer
+
+
+@asynccontextmanager
+async def gated(**options: Any) -> AsyncIterator[tuple[Gate, Served, Peer]]:
+    """A gate, a server whose calls Wait and Late wait at it, and a peer."""
+    gate = Gate()
+    shapes = {"Wait": unary_unary(gate.unary), "Late": stream_unary(gate.stream)}
+    async with connected(**shapes, **options) as (served, peer):
+        yield gate, served, peer
 
 
 async def flow(_: bytes, __: Any) -> AsyncIterator[bytes]:

@@ -1,7 +1,5 @@
 """Answers: messages, statuses, trailers."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import AsyncIterator
@@ -11,12 +9,10 @@ import pytest
 from google.rpc import status_pb2  # type: ignore[import-untyped]
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.frames import (
-    ErrorCode,
-)
+from backscroll_sidecar.edge.http2.frames import ErrorCode
 from backscroll_sidecar.edge.status import Code, Refused
 from tests.integration.edge.http2.peer import Peer, Status, data, message
-from tests.integration.edge.http2.serving import Served, serving, until
+from tests.integration.edge.http2.serving import Served, connected, until
 from tests.kit.endpoints import stream_unary, unary_stream, unary_unary
 
 
@@ -28,14 +24,11 @@ async def test_a_handler_that_raises_fails_its_call_alone_and_tells_nobody_why()
         yield b"one"
         raise ValueError("a secret")
 
-    async with (
-        serving(
-            Fail=unary_unary(fail),
-            Later=unary_stream(fail_later),
-            NotOurs=unary_unary(lambda request, _: request),
-        ) as served,
-        served.peer() as peer,
-    ):
+    async with connected(
+        Fail=unary_unary(fail),
+        Later=unary_stream(fail_later),
+        NotOurs=unary_unary(lambda request, _: request),
+    ) as (_, peer):
         for number, name in enumerate(("Fail", "NotOurs")):
             answer = await peer.ask(2 * number + 1, f"/t/{name}", b"x")
             assert answer.status is Status.UNKNOWN
@@ -58,13 +51,7 @@ async def test_a_handler_ends_its_call_with_a_text_and_binary_metadata(wrote: in
     async def end_unary(_: bytes, __: Any) -> bytes:
         raise Refused(Code.NOT_FOUND, text, "WHY", {"k": "频道"}, is_final=True)
 
-    async with (
-        serving(
-            End=unary_stream(end),
-            One=unary_unary(end_unary),
-        ) as served,
-        served.peer() as peer,
-    ):
+    async with connected(End=unary_stream(end), One=unary_unary(end_unary)) as (_, peer):
         for stream_id, path in ((1, "/t/End"), (3, "/t/One")):
             answer = await peer.ask(stream_id, path)
             assert answer.status is Status.NOT_FOUND
@@ -85,10 +72,7 @@ async def test_a_slow_reader_is_asked_no_more_of_than_it_reads(served: Served) -
             made += 1
             yield bytes(9_995)
 
-    async with (
-        serving(Count=unary_stream(count)) as served_here,
-        served_here.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Count=unary_stream(count)) as (_, peer):
         peer.call(1, "/t/Count")
         await peer.until(lambda: peer.window == 0)
         await peer.ping()
@@ -112,9 +96,9 @@ async def test_a_client_that_does_not_read_its_socket_stops_the_generator() -> N
             made += 1
             yield bytes(100_000)
 
-    async with (
-        serving(Count=unary_stream(count)) as served,
-        served.peer(receive_bytes=8_192, gives_room=False) as peer,
+    async with connected(receive_bytes=8_192, gives_room=False, Count=unary_stream(count)) as (
+        served,
+        peer,
     ):
         peer.set((frames.INITIAL_WINDOW_SIZE, 2**30))
         peer.give_room(0, 2**30)
@@ -148,10 +132,7 @@ async def test_a_stream_that_the_handler_leaves_early_is_over(served: Served) ->
             return one
         return b""
 
-    async with (
-        serving(First=stream_unary(first)) as here,
-        here.peer() as peer,
-    ):
+    async with connected(First=stream_unary(first)) as (here, peer):
         peer.send(peer.headers(1, "/t/First"), data(1, message(b"a") + message(b"b")))
         answer = await peer.over()
         assert answer.messages == [b"a"]

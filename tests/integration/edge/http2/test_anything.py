@@ -1,7 +1,5 @@
 """Anything at all: bytes, frames and conversations by lot."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import itertools
@@ -13,13 +11,8 @@ import hpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backscroll_sidecar.edge.exposure import Address, Reach
-from backscroll_sidecar.edge.http2.frames import (
-    GOAWAY,
-    PREFACE,
-    ErrorCode,
-    frame,
-)
+from backscroll_sidecar.edge.bind_policy import Address, Reach
+from backscroll_sidecar.edge.http2.frames import GOAWAY, PREFACE, ErrorCode, frame
 from backscroll_sidecar.edge.listeners import Listeners
 from tests.integration.edge.http2.peer import CALL, GOOD, HELLO, message
 from tests.integration.edge.http2.serving import SHAPES, until

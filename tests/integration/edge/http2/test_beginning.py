@@ -1,17 +1,12 @@
 """How a connection begins."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 
 import pytest
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.connection import (
-    CONNECTION_WINDOW_BYTES,
-    GREETING_S,
-)
+from backscroll_sidecar.edge.http2.connection import CONNECTION_WINDOW_BYTES, GREETING_S
 from backscroll_sidecar.edge.http2.frames import (
     DEFAULT_WINDOW_BYTES,
     PING,

@@ -1,7 +1,5 @@
 """Pings, settings and floods of them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
@@ -11,17 +9,10 @@ from typing import Any
 import pytest
 
 from backscroll_sidecar.edge.http2 import frames
-from backscroll_sidecar.edge.http2.frames import (
-    ACK,
-    PING,
-    SETTINGS,
-    ErrorCode,
-    frame,
-    reset,
-)
+from backscroll_sidecar.edge.http2.frames import ACK, PING, SETTINGS, ErrorCode, frame, reset
 from backscroll_sidecar.edge.status import Code, Refused
 from tests.integration.edge.http2.peer import Peer, data, message
-from tests.integration.edge.http2.serving import Gate, serving, until
+from tests.integration.edge.http2.serving import connected, gated, until
 from tests.kit.endpoints import unary_unary
 
 
@@ -81,10 +72,7 @@ async def test_a_client_that_floods_and_does_not_read_is_cut_off(
         raise Refused(Code.NOT_FOUND, "x" * 400)
 
     most = 0
-    async with (
-        serving(Abort=unary_unary(abort)) as served,
-        served.peer(receive_bytes=4_096) as peer,
-    ):
+    async with connected(receive_bytes=4_096, Abort=unary_unary(abort)) as (served, peer):
         await until(lambda: served.server.seen, "it is connected")
         transport = served.connection._transport
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
@@ -106,11 +94,7 @@ async def test_a_client_that_floods_and_does_not_read_is_cut_off(
 
 async def test_calls_that_are_cancelled_at_once_leave_nothing() -> None:
     """Rapid reset."""
-    gate = Gate()
-    async with (
-        serving(Wait=unary_unary(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, served, peer):
         for stream_id in range(1, 4_001, 2):
             peer.call(stream_id, "/t/Wait")
             peer.send(reset(stream_id, ErrorCode.CANCEL))

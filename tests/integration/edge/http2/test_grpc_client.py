@@ -1,11 +1,8 @@
 """gRPC's own client over this edge."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random
-import socket
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,7 +10,6 @@ from typing import Any
 import grpc
 import hpack
 import pytest
-from google.rpc import status_pb2  # type: ignore[import-untyped]
 
 from backscroll_sidecar.edge.grpc.handlers import Handlers
 from backscroll_sidecar.edge.http2 import frames
@@ -29,19 +25,19 @@ from backscroll_sidecar.edge.http2.frames import (
     window_update,
 )
 from backscroll_sidecar.edge.http2.stream import STREAM_WINDOW_BYTES
-from backscroll_sidecar.edge.status import Code, Refused
-from tests.integration.edge.http2.peer import CALL, MAX_BYTES, PATIENCE_S, Status, data, message
+from tests.integration.edge.http2.peer import CALL, MAX_BYTES, Status, data, message
 from tests.integration.edge.http2.serving import (
     Gate,
     Served,
-    Watched,
+    connected,
+    gated,
     pattern,
     requests,
     serving,
     until,
 )
 from tests.integration.edge.http2.wire import hung_up, said, settle, wired
-from tests.kit.endpoints import endpoints, stream_stream, stream_unary, unary_stream, unary_unary
+from tests.kit.endpoints import endpoints, stream_stream, unary_stream, unary_unary
 
 
 @asynccontextmanager
@@ -97,56 +93,6 @@ async def test_grpc_has_two_thousand_calls_at_once_on_one_connection() -> None:
         assert await answers == [b"%d" % number for number in range(2_000)]
 
 
-async def test_grpc_waits_until_the_server_is_there() -> None:
-    bound = socket.socket()
-    bound.bind(("127.0.0.1", 0))  # nobody listens yet
-    bound.setblocking(False)
-    server = Watched()
-    async with channel(bound.getsockname()[1]) as client:
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await client.unary_unary("/t/Echo")(b"x")
-        assert caught.value.code() is Status.UNAVAILABLE
-        call = asyncio.ensure_future(client.unary_unary("/t/Echo")(b"x", wait_for_ready=True))
-        server.add_socket(bound)
-        await server.start()
-        assert await call == b"x"
-    await server.stop(1.0)
-
-
-async def test_grpc_is_told_status_text_and_metadata() -> None:
-    told: list[Any] = []
-
-    async def end(_: bytes, context: Any) -> bytes:
-        told.append(dict(context.metadata))
-        raise Refused(Code.NOT_FOUND, "没有：100%", "WHY", {"k": "频道"}, is_final=True)
-
-    async with (
-        serving(End=unary_unary(end)) as served,
-        channel(served.port) as client,
-    ):
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await client.unary_unary("/t/End")(b"", metadata=(("d-bin", b"\1\xfe"), ("k", "v")))
-        assert caught.value.code() is Status.NOT_FOUND
-        assert caught.value.details() == "没有：100%"
-        trailing = dict(tuple(caught.value.trailing_metadata()))
-        status = status_pb2.Status.FromString(trailing["grpc-status-details-bin"])
-        assert (status.code, status.message) == (5, "没有：100%")
-        assert trailing["grpc-retry-pushback-ms"] == "-1"
-        assert (told[0]["d-bin"], told[0]["k"]) == (b"\1\xfe", "v")
-
-
-async def test_grpc_is_told_what_it_asked_wrong(served: Served) -> None:
-    async with channel(served.port) as client:
-        for path, body, code in (
-            ("/t/Nothing", b"", Status.UNIMPLEMENTED),
-            ("/t/Echo", bytes(MAX_BYTES + 1), Status.RESOURCE_EXHAUSTED),
-        ):
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await client.unary_unary(path)(body)
-            assert caught.value.code() is code
-        assert await client.unary_unary("/t/Echo")(b"x") == b"x"
-
-
 async def test_a_handler_is_told_the_same_metadata_as_by_grpc() -> None:
     """The edge must not be told from gRPC's own server by what it adds or leaves out."""
     told: list[Any] = []
@@ -170,37 +116,6 @@ async def test_a_handler_is_told_the_same_metadata_as_by_grpc() -> None:
         del theirs
     ours, others = told
     assert sorted(ours, key=repr) == sorted(others, key=repr)
-
-
-async def test_grpc_cancels_and_times_out() -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=unary_unary(gate.unary)) as served,
-        channel(served.port) as client,
-    ):
-        call = client.unary_unary("/t/Wait")(b"")
-        await until(lambda: gate.started == 1, "it runs")
-        call.cancel()
-        await until(lambda: gate.cancelled == 1, "it is cancelled")
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await client.unary_unary("/t/Wait")(b"", timeout=0.05)
-        assert caught.value.code() is Status.DEADLINE_EXCEEDED
-        await until(lambda: gate.started == gate.cancelled, "it is cancelled, too")
-
-
-async def test_grpc_ends_its_calls_while_the_server_stops() -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=unary_unary(gate.unary)) as served,
-        channel(served.port) as client,
-    ):
-        call = asyncio.ensure_future(client.unary_unary("/t/Wait")(b"x"))
-        await until(lambda: gate.started, "it runs")
-        stopping = asyncio.create_task(served.server.stop(PATIENCE_S))
-        await asyncio.sleep(0.02)
-        gate.open.set()
-        assert await call == b"x"
-        await stopping
 
 
 async def test_the_loop_of_the_server_serves_as_well() -> None:
@@ -264,10 +179,7 @@ async def test_a_handler_is_cancelled_once_and_may_clean_up() -> None:
             done.append("cleaned up")
         return b""
 
-    async with (
-        serving(Slow=unary_unary(slow)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Slow=unary_unary(slow)) as (_, peer):
         peer.call(1, "/t/Slow", b"", ("grpc-timeout", "10m"))
         await until(lambda: done, "the deadline has passed")
         peer.send(reset(1, ErrorCode.CANCEL))
@@ -285,10 +197,7 @@ async def test_who_writes_a_little_need_not_wait_for_a_reader() -> None:
         written.set()
         await asyncio.Event().wait()
 
-    async with (
-        serving(Watch=unary_stream(watch)) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Watch=unary_stream(watch)) as (_, peer):
         peer.set((frames.INITIAL_WINDOW_SIZE, 0))
         peer.call(1, "/t/Watch", b"")
         await until(written.is_set, "it has written")
@@ -298,11 +207,7 @@ async def test_who_writes_a_little_need_not_wait_for_a_reader() -> None:
 
 async def test_messages_without_content_are_not_free() -> None:
     """Whoever does not read them makes the client stop, however small they are."""
-    gate = Gate()
-    async with (
-        serving(Late=stream_unary(gate.stream)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (_, served, peer):
         peer.send(peer.headers(1, "/t/Late"))
         for _ in range(STREAM_WINDOW_BYTES // LEAST_FRAME_BYTES - 1):
             peer.send(data(1, message(b"") * (LEAST_FRAME_BYTES // 5)))
@@ -322,10 +227,7 @@ async def test_a_refused_call_that_nobody_reads_keeps_nothing() -> None:
         async for _ in requests:
             pass
 
-    async with (
-        serving(Talk=stream_stream(talk)) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Talk=stream_stream(talk)) as (served, peer):
         peer.set((frames.INITIAL_WINDOW_SIZE, 0))
         peer.send(peer.headers(1, "/t/Talk"))
         await peer.ping()
@@ -346,10 +248,7 @@ async def test_a_call_that_is_broken_off_is_never_well() -> None:
             await asyncio.Event().wait()
         yield b"2"
 
-    async with (
-        serving(Stubborn=unary_stream(stubborn)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Stubborn=unary_stream(stubborn)) as (_, peer):
         peer.call(1, "/t/Stubborn", b"", ("grpc-timeout", "20m"))
         answer = await peer.over()
         assert answer.messages == [b"1"]

@@ -1,7 +1,5 @@
 """Requests: headers, messages, compression, sizes."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import zlib
@@ -27,7 +25,7 @@ from tests.integration.edge.http2.peer import (
     in_frames,
     message,
 )
-from tests.integration.edge.http2.serving import serving
+from tests.integration.edge.http2.serving import connected
 from tests.kit.endpoints import unary_unary
 
 
@@ -155,10 +153,7 @@ async def test_metadata_is_told_to_the_handler() -> None:
         told.append(context.metadata)
         return request
 
-    async with (
-        serving(Hear=unary_unary(hear)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Hear=unary_unary(hear)) as (_, peer):
         raw = bytes(range(256))
         text = base64.b64encode(raw).decode()
         more = [

@@ -1,7 +1,5 @@
 """How a server stops: GOAWAY, grace, the end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
@@ -11,13 +9,10 @@ import pytest
 
 from backscroll_sidecar.edge.http2 import frames
 from backscroll_sidecar.edge.http2 import server as server_module
-from backscroll_sidecar.edge.http2.frames import (
-    ErrorCode,
-    reset,
-)
+from backscroll_sidecar.edge.http2.frames import ErrorCode, reset
 from backscroll_sidecar.edge.http2.server import LocalServer
 from tests.integration.edge.http2.peer import MAX_BYTES, PATIENCE_S, Answer, Status, data, message
-from tests.integration.edge.http2.serving import Gate, Served, flow, serving, until
+from tests.integration.edge.http2.serving import Served, connected, flow, gated, serving, until
 from tests.integration.edge.http2.wire import hung_up, settle, wire_of
 from tests.kit.endpoints import unary_stream, unary_unary
 
@@ -36,11 +31,7 @@ async def test_stopping_closes_idle_connections_with_a_farewell(served: Served) 
 
 
 async def test_stopping_lets_running_calls_end_and_takes_no_new_ones() -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=unary_unary(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, served, peer):
         peer.call(1, "/t/Wait", b"answer")
         peer.send(peer.headers(3, "/t/Join"), data(3, message(b"a")))
         await until(lambda: gate.started and len(served.connection._streams) == 2, "both run")
@@ -63,11 +54,7 @@ async def test_stopping_lets_running_calls_end_and_takes_no_new_ones() -> None:
 
 @pytest.mark.parametrize("grace_s", [None, 0.0, 0.05])
 async def test_calls_that_outlive_the_grace_are_unavailable(grace_s: float | None) -> None:
-    gate = Gate()
-    async with (
-        serving(Wait=unary_unary(gate.unary)) as served,
-        served.peer() as peer,
-    ):
+    async with gated() as (gate, served, peer):
         peer.call(1, "/t/Wait")
         peer.send(peer.headers(3, "/t/Join"), peer.headers(5, "/t/Echo"))
         await until(lambda: gate.started and len(served.connection._streams) == 3, "they run")
@@ -83,10 +70,7 @@ async def test_calls_that_outlive_the_grace_are_unavailable(grace_s: float | Non
 @pytest.mark.parametrize("path", ["/t/Echo", "/t/Flow"])
 async def test_an_answer_that_nobody_has_room_for_is_broken_off_with_a_word(path: str) -> None:
     """Its handler is done, or waits for room: UNAVAILABLE or a reset, not just a closed connection."""
-    async with (
-        serving(Flow=unary_stream(flow)) as served,
-        served.peer(gives_room=False) as peer,
-    ):
+    async with connected(gives_room=False, Flow=unary_stream(flow)) as (served, peer):
         peer.set((frames.INITIAL_WINDOW_SIZE, 4))
         peer.call(1, path, b"text")
         await peer.until(lambda: len(peer.answer(1).body) == 4)
@@ -109,10 +93,7 @@ async def test_a_handler_that_goes_on_though_cancelled_holds_up_no_stop(
                 await gate.wait()
         return request
 
-    async with (
-        serving(Deaf=unary_unary(deaf)) as served,
-        served.peer() as peer,
-    ):
+    async with connected(Deaf=unary_unary(deaf)) as (served, peer):
         peer.call(1, "/t/Deaf")
         await until(lambda: served.server.seen and served.connection._streams, "it runs")
         async with asyncio.timeout(PATIENCE_S):

@@ -1,18 +1,10 @@
 """A connection without a socket: bytes in, bytes out."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
-from backscroll_sidecar.edge.http2.connection import (
-    Connection,
-)
-from backscroll_sidecar.edge.http2.frames import (
-    DATA,
-    END_STREAM,
-    HEADERS,
-)
+from backscroll_sidecar.edge.http2.connection import Connection
+from backscroll_sidecar.edge.http2.frames import DATA, END_STREAM, HEADERS
 from backscroll_sidecar.edge.http2.server import LocalServer
 from tests.integration.edge.http2.peer import MAX_BYTES, Answer, Frame
 from tests.integration.edge.http2.serving import SHAPES, no_task_but, until

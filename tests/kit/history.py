@@ -1,10 +1,9 @@
-"""Small stand-ins for the ports, each with one knob."""
-
-from __future__ import annotations
+"""Messages and changes of a history, and small stand-ins for its ports, each with one knob."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from backscroll_sidecar.domain import (
     Analysis,
@@ -19,11 +18,23 @@ from backscroll_sidecar.domain import (
     StoredMessage,
     TextPart,
 )
+from backscroll_sidecar.history.reads import SearchHits
+from backscroll_sidecar.history.service import HistoryService
 from backscroll_sidecar.history.writer import Writer
-from backscroll_sidecar.ports import AppendChange, Applied, Change, EventsChange, LastMessage
+from backscroll_sidecar.ports import (
+    AppendChange,
+    Applied,
+    Change,
+    EventsChange,
+    LastMessage,
+    ListQuery,
+)
 
 KEY = ChannelKey("default", "general")
+ABROAD = ChannelKey("default", "never heard of")
 NOW_MS = 1_700_000_000_000
+STORED, DUPLICATE, CONFLICT, GONE, REFUSED = AppendOutcome
+T = TypeVar("T")
 
 
 def message(id: str = "m1", text: str = "hello", author: str | Author = "u1", **fields) -> Message:
@@ -33,6 +44,27 @@ def message(id: str = "m1", text: str = "hello", author: str | Author = "u1", **
     if isinstance(author, str):
         author = Author(author, author.title())
     return Message(id, author=author, **fields)
+
+
+def talk(*lines: str) -> list[Message]:
+    """m1, m2, ... a millisecond apart."""
+    return [
+        message(f"m{i}", line, sent_at_ms=NOW_MS - 1_000 + i) for i, line in enumerate(lines, 1)
+    ]
+
+
+def found(hits: SearchHits) -> list[str]:
+    return [row.message.id for row in hits.messages]
+
+
+def outcomes(results: Sequence[AppendResult]) -> list[AppendOutcome]:
+    return [one.outcome for one in results]
+
+
+async def listed(service: HistoryService, key: ChannelKey = KEY) -> list[str]:
+    """Ids of all there is of a channel, of recalled messages, too."""
+    rows = await service.list_messages(key, ListQuery(limit=1_000, include_recalled=True))
+    return [row.message.id for row in rows]
 
 
 def analysis(text: str = "hello") -> Analysis:
@@ -54,9 +86,8 @@ def stored(one: Message, seq: int = 1, **fields) -> StoredMessage:
     return StoredMessage(one, analysis(one.text), seq, one.sent_at_ms, **fields)
 
 
-def events_change(count: int = 1) -> EventsChange:
-    events = tuple(Event(f"e{i}", "turn.started", "turn", NOW_MS) for i in range(count))
-    return EventsChange(KEY, "c1", events)
+def events(count: int) -> list[Event]:
+    return [Event(f"e{i}", "turn.started", "turn", NOW_MS) for i in range(count)]
 
 
 class FakeClock:
@@ -186,13 +217,35 @@ class FakeReader:
         return {id: rows[id] for id in message_ids if id in rows}
 
 
-async def blocked(store: ScriptedStore, writer: Writer) -> asyncio.Task[Applied]:
-    """A first change whose commit hangs until `store.open` is set."""
+async def blocked(store: ScriptedStore, writer: Writer, *ids: str) -> list[asyncio.Task[Applied]]:
+    """Tasks of a first change, whose commit hangs until `store.open` is set, and of a change an id behind it."""
     store.open.clear()
     store.entered.clear()
-    task = asyncio.create_task(writer.submit(append_change("first")))
+    first = asyncio.create_task(writer.submit(append_change("first")))
     await store.entered.wait()
-    return task
+    tasks = [asyncio.create_task(writer.submit(append_change(id))) for id in ids]
+    await spin()
+    return [first, *tasks]
+
+
+async def let_go(store: ScriptedStore, *tasks: asyncio.Task[Applied], is_checked: bool = True):
+    """Let the commit go on; what became of the tasks, errors among it where they are not to be raised."""
+    store.open.set()
+    return await asyncio.gather(*tasks, return_exceptions=not is_checked)
+
+
+def numbered(count: int) -> list[str]:
+    return [f"m{i}" for i in range(count)]
+
+
+async def with_turns(call: Awaitable[T]) -> tuple[T, int]:
+    """What a call returns, and how many turns others had on the loop meanwhile."""
+    turns = 0
+    done = asyncio.ensure_future(call)
+    while not done.done():
+        turns += 1
+        await asyncio.sleep(0)
+    return done.result(), turns
 
 
 async def spin(times: int = 10) -> None:

@@ -1,11 +1,9 @@
 """P-28: loopback and unix sockets are safe; anything else needs TLS and a credential, or nothing starts."""
 
-from __future__ import annotations
-
 import pytest
 
-from backscroll_sidecar.edge.exposure import Reach, check_exposure, parse_address
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.edge.bind_policy import Reach, check_exposure, parse_address
+from backscroll_sidecar.errors import StartRefused
 
 SAFE = [
     "127.0.0.1:0",

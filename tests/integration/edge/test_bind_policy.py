@@ -1,7 +1,5 @@
 """Where a server listens and who may call: P-28, TLS, tokens, sockets."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat
@@ -14,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from backscroll.v1 import context_pb2 as pb
 from backscroll.v1 import context_pb2_grpc, history_pb2
 from backscroll_sidecar.edge.listeners import TlsFiles
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 from backscroll_sidecar.server import start_server
 from tests.integration.edge.conftest import EdgeApp, refused, serving, text
 from tests.kit.certificates import certificate_of_own

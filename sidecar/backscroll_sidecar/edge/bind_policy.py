@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from backscroll_sidecar.edge.start_errors import StartRefused
+from backscroll_sidecar.errors import StartRefused
 
 UNIX_PREFIX = "unix:"
 MAX_PORT = 65_535
